@@ -1,0 +1,134 @@
+#include "adapters/oci/oci_config.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+
+namespace hf::oci {
+namespace {
+
+using Json = nlohmann::json;
+using device::Access;
+using device::Kind;
+using device::OciRule;
+using device::OciRules;
+using device::Rule;
+using device::Span;
+using device::Verb;
+
+std::unexpected<Error> malformed(std::size_t index, const std::string& why) {
+  return fail(std::errc::invalid_argument, "parse OCI device rule " + std::to_string(index) + ": " + why);
+}
+
+// Absent, null and -1 mean any; older configs write -1.
+Result<std::optional<Span>> parse_number(const Json& rule, const char* key, std::uint32_t limit, std::size_t index) {
+  const auto entry = rule.find(key);
+  if (entry == rule.end() || entry->is_null() || (entry->is_number_integer() && *entry == -1)) {
+    return std::nullopt;
+  }
+  if (!entry->is_number_integer() || *entry < 0 || *entry > limit) {
+    return malformed(index, std::string("\"") + key + "\" is not a number from 0 to " + std::to_string(limit));
+  }
+  const auto number = entry->get<std::uint32_t>();
+  return Span{number, number};
+}
+
+Result<std::optional<Kind>> parse_kind(const Json& rule, std::size_t index) {
+  const auto entry = rule.find("type");
+  const std::string type = entry == rule.end() || entry->is_null() ? "a"
+                           : entry->is_string()                    ? entry->get<std::string>()
+                                                                   : "?";
+  if (type == "a" || type.empty()) {
+    return std::nullopt;
+  }
+  if (type == "b" || type == "c") {
+    return type == "b" ? Kind::block : Kind::character;
+  }
+  return malformed(index, "\"type\" is not a, b or c");
+}
+
+Result<Access> parse_letters(const Json& rule, std::size_t index) {
+  const auto entry = rule.find("access");
+  if (entry == rule.end() || entry->is_null()) {
+    return Access::all;
+  }
+  const Result<Access> access =
+      entry->is_string() ? device::parse_access(entry->get_ref<const std::string&>()) : Result<Access>(Access::none);
+  if (!access || *access == Access::none) {
+    return malformed(index, "\"access\" is not made of the letters r, w and m");
+  }
+  return *access;
+}
+
+Result<OciRule> parse_rule(const Json& rule, std::size_t index) {
+  if (!rule.is_object()) {
+    return malformed(index, "not an object");
+  }
+  const auto allow = rule.find("allow");
+  if (allow == rule.end() || !allow->is_boolean()) {
+    return malformed(index, "\"allow\" is not true or false");
+  }
+  const std::optional<Kind> kind = TRY(parse_kind(rule, index));
+  const std::optional<Span> major = TRY(parse_number(rule, "major", device::kLastMajor, index));
+  const std::optional<Span> minor = TRY(parse_number(rule, "minor", device::kLastMinor, index));
+  const Access access = TRY(parse_letters(rule, index));
+  return OciRule{allow->get<bool>() ? Verb::allow : Verb::deny,
+                 Rule{{kind, major, minor}, access, device::Match::within}};
+}
+
+const Json* list_in(const Json& document) {
+  if (document.is_array()) {
+    return &document;
+  }
+  const Json* at = &document;
+  for (const char* key : {"linux", "resources", "devices"}) {
+    const auto entry = at->is_object() ? at->find(key) : at->end();
+    if (entry == at->end()) {
+      return nullptr;
+    }
+    at = &*entry;
+  }
+  return at->is_array() ? at : nullptr;
+}
+
+}  // namespace
+
+Result<OciRules> parse_device_rules(std::string_view json) {
+  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded()) {
+    return fail(std::errc::invalid_argument, "parse OCI device rules: not JSON");
+  }
+  const Json* list = list_in(document);
+  if (list == nullptr) {
+    return fail(std::errc::invalid_argument, "parse OCI device rules: no list, and no linux.resources.devices");
+  }
+  OciRules rules;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    rules.push_back(TRY(parse_rule((*list)[i], i)));
+  }
+  return rules;
+}
+
+std::string write_device_rules(const OciRules& rules) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const OciRule& rule : rules) {
+    const device::Selector& selector = rule.rule.selector;
+    nlohmann::ordered_json entry = {{"allow", rule.verb == Verb::allow}};
+    entry["type"] = std::string(1, selector.kind ? device::letter_of(*selector.kind) : 'a');
+    if (selector.major) {
+      entry["major"] = selector.major->first;
+    }
+    if (selector.minor) {
+      entry["minor"] = selector.minor->first;
+    }
+    entry["access"] = to_string(rule.rule.access);
+    list.push_back(std::move(entry));
+  }
+  return list.dump();
+}
+
+}  // namespace hf::oci

@@ -1,0 +1,13 @@
+#include "core/base/result.h"
+
+namespace hf {
+
+std::unexpected<Error> fail(std::errc code, std::string message) {
+  return std::unexpected(Error{code, std::move(message)});
+}
+
+std::unexpected<Error> fail_errno(int number, const std::string& what) {
+  return fail(std::errc(number), what + ": " + std::system_category().message(number));
+}
+
+}  // namespace hf

@@ -1,0 +1,29 @@
+// Text: the few things every parser here does with words and numbers.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hf {
+
+std::string_view trim(std::string_view text);
+std::vector<std::string_view> split(std::string_view text, char separator);  // keeps empty parts
+std::vector<std::string_view> split_words(std::string_view text);            // at blanks, no empty parts
+std::string quote(std::string_view text);  // for error messages: short, printable, in single quotes
+
+// Digits of the base and nothing else: no sign, no blank, no overflow.
+template <std::unsigned_integral T>
+std::optional<T> parse_number(std::string_view text, int base = 10) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace hf

@@ -1,0 +1,656 @@
+#include "core/bpf/analyse.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/bpf/call.h"
+#include "core/bpf/evaluate.h"
+#include "core/bpf/liveness.h"
+#include "core/bpf/region.h"
+#include "core/bpf/symbolic.h"
+
+#ifndef BPF_MEMSX
+#define BPF_MEMSX 0x80
+#endif
+
+// The code is run for all requests at once. A path carries the set of access values and the region of devices that take
+// it; a comparison splits them. Paths that meet at an instruction with the same registers (those that are still read)
+// go on as one, which is what keeps a list of 200 rules from becoming 200 × 200 steps: the instruction with the lowest
+// address goes first, so that all paths to a meeting point have arrived when it is left. At each exit the devices and
+// accesses of the path are noted under its verdict.
+
+namespace hf::bpf {
+namespace {
+
+using device::Span;
+using Tag = Value::Tag;
+
+constexpr std::size_t kMostWork = 3'000'000;  // instructions and rectangles touched; a real filter needs thousands
+constexpr std::size_t kMostFrames = 8;
+constexpr std::int64_t kStackBytes = 512;
+constexpr unsigned kRegisters = 12;
+constexpr AccessMask kAllAccesses = (1U << kAccessValues) - 1;
+constexpr unsigned kCombinations = 7;
+
+struct Slot {
+  std::int64_t offset = 0;
+  unsigned bytes = 0;
+  Value value;
+
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+struct Frame {
+  std::size_t return_to = 0;
+  std::array<Value, 4> saved;  // r6 to r9 of the caller
+  std::vector<Slot> slots;     // by offset, disjoint; bytes outside were never written, or hold something unknown
+
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+struct Path {
+  std::size_t at = 0;
+  AccessMask accesses = kAllAccesses;
+  std::array<Value, kRegisters> registers;
+  std::vector<Frame> frames;
+  Region region;
+
+  [[nodiscard]] Scope scope() const { return {region, accesses}; }
+  [[nodiscard]] bool goes_on_like(const Path& other) const {
+    return accesses == other.accesses && registers == other.registers && frames == other.frames;
+  }
+};
+
+// By index of the access field: block devices first.
+device::Kind kind_at(unsigned index) { return index < kCombinations ? device::Kind::block : device::Kind::character; }
+unsigned combination_at(unsigned index) { return index % kCombinations + 1; }
+
+class Analysis {
+ public:
+  Analysis(const Code& code, const CallNames& names)
+      : code_(code), names_(names), live_(live_registers(code)), waiting_(code.size()), is_target_(code.size()) {
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      const bool jumps = is_own_call(code[i]) || (is_jump_class(code[i]) && !is_call(code[i]) && !is_exit(code[i]));
+      if (jumps) {
+        is_target_[std::size_t(target_of(code[i], i))] = true;
+      }
+    }
+  }
+
+  Readable<device::Table> run() {
+    Path start;
+    start.frames.emplace_back();
+    start.registers[1] = {Tag::context, 0, 0};
+    start.registers[10] = {Tag::stack, 0, 0};
+    start.region = Region::everything();
+    wait(std::move(start));
+    while (next_ < code_.size()) {
+      if (waiting_[next_].empty()) {
+        ++next_;
+        continue;
+      }
+      Path path = std::move(waiting_[next_].back());
+      waiting_[next_].pop_back();
+      follow(std::move(path));
+      if (opaque_) {
+        return std::unexpected(*opaque_);
+      }
+    }
+    return conclude();
+  }
+
+ private:
+  // Whether the path goes on with its next instruction right away; if not, it has ended, waits, or was split.
+  enum class Next : std::uint8_t { go_on, stop };
+
+  Next give_up(std::string why) {
+    opaque_ = Opaque{std::move(why)};
+    return Next::stop;
+  }
+
+  bool spend(std::size_t work) {
+    work_ += work;
+    return work_ <= kMostWork;
+  }
+
+  void wait(Path path) {
+    if (path.region.empty() || path.accesses == 0) {
+      return;
+    }
+    for (unsigned number = 0; number < kRegisters; ++number) {
+      if ((live_[path.at] >> number & 1U) == 0) {
+        path.registers[number] = Value();
+      }
+    }
+    next_ = std::min(next_, path.at);
+    for (Path& other : waiting_[path.at]) {
+      if (other.goes_on_like(path)) {
+        work_ += path.region.size() + other.region.size() / 16;
+        other.region.merge(std::move(path.region));
+        return;
+      }
+    }
+    waiting_[path.at].push_back(std::move(path));
+  }
+
+  void follow(Path path) {
+    while (true) {
+      if (!spend(1 + path.region.size() / 64)) {
+        give_up("is too involved to be read as rules");
+        return;
+      }
+      if (take_step(path) == Next::stop) {
+        return;
+      }
+      if (path.at >= code_.size()) {
+        give_up("runs past its end");
+        return;
+      }
+      if (is_target_[path.at]) {
+        wait(std::move(path));
+        return;
+      }
+    }
+  }
+
+  Next take_step(Path& path) {
+    const Instruction& at = code_[path.at];
+    if (at.dst_reg >= kRegisters || at.src_reg >= kRegisters) {
+      return give_up("names a register that does not exist");
+    }
+    switch (class_of(at)) {
+      case BPF_ALU:
+      case BPF_ALU64: return arithmetic(path, at);
+      case BPF_JMP:
+      case BPF_JMP32: return jump(path, at);
+      case BPF_LDX: return load(path, at);
+      case BPF_ST:
+      case BPF_STX: return store(path, at);
+      default: return load_wide(path, at);
+    }
+  }
+
+  static Next advance(Path& path, std::size_t steps = 1) {
+    path.at += steps;
+    return Next::go_on;
+  }
+
+  // The instruction is done again on both sides of the cut.
+  Next split(Path& path, const Cut& cut) {
+    spend(16 + path.region.size());
+    Path above = path;
+    above.region = path.region.extract(cut.field, {cut.at, device::kLastNumber});
+    wait_here(std::move(above));
+    wait_here(std::move(path));
+    return Next::stop;
+  }
+
+  Next split(Path& path, const CutAccess& cut) {
+    spend(16 + path.region.size());
+    const PerAccess table = symbols_.table(cut.table);
+    AccessMask left = path.accesses;
+    while (left != 0) {
+      const std::uint64_t value = table[unsigned(std::countr_zero(left))];
+      Path part = path;
+      part.accesses = 0;
+      for (unsigned i = 0; i < kAccessValues; ++i) {
+        if ((left >> i & 1U) != 0 && table[i] == value) {
+          part.accesses = AccessMask(part.accesses | 1U << i);
+        }
+      }
+      left = AccessMask(left & ~part.accesses);
+      wait_here(std::move(part));
+    }
+    return Next::stop;
+  }
+
+  // Like wait, but in the middle of an instruction: nothing is forgotten and nothing merged, so that the parts stay
+  // apart.
+  void wait_here(Path path) {
+    if (!path.region.empty() && path.accesses != 0) {
+      next_ = std::min(next_, path.at);
+      waiting_[path.at].push_back(std::move(path));
+    }
+  }
+
+  Next set(Path& path, unsigned number, const Computed& computed, std::size_t steps = 1) {
+    if (const Cut* cut = std::get_if<Cut>(&computed)) {
+      return split(path, *cut);
+    }
+    if (const CutAccess* cut = std::get_if<CutAccess>(&computed)) {
+      return split(path, *cut);
+    }
+    path.registers[number] = std::get<Value>(computed);
+    return advance(path, steps);
+  }
+
+  Next arithmetic(Path& path, const Instruction& at) {
+    const unsigned operation = operation_of(at);
+    const bool by_register = BPF_SRC(at.code) == BPF_X && operation != BPF_NEG && operation != BPF_END;
+    const Value dst = path.registers[at.dst_reg];
+    const Value src = by_register ? path.registers[at.src_reg] : Symbols::number(immediate(at));
+    if (operation == BPF_XOR && by_register && at.dst_reg == at.src_reg) {
+      return set(path, at.dst_reg, Symbols::number(0));  // how constant blinding writes "r = 0"
+    }
+    if (src.tag == Tag::unset || (dst.tag == Tag::unset && operation != BPF_MOV)) {
+      return give_up("uses a register before setting it");
+    }
+    if (operation == BPF_MOV && (src.is_address() || src.is_unknown() || !compute(at, 0, 1))) {
+      const bool whole = class_of(at) == BPF_ALU64 && at.off == 0;
+      return set(path, at.dst_reg, whole ? src : outside());
+    }
+    if (operation != BPF_MOV && (dst.is_address() || src.is_address())) {
+      return move_address(path, at, src);
+    }
+    if (!compute(at, 0, 1)) {
+      return give_up("has an unknown arithmetic instruction");
+    }
+    return set(path, at.dst_reg, symbols_.compute(at, dst, src, path.scope()));
+  }
+
+  Next move_address(Path& path, const Instruction& at, const Value& src) {
+    const Value dst = symbols_.simplify(path.registers[at.dst_reg], path.scope());
+    const Value by = symbols_.simplify(src, path.scope());
+    const bool adds = operation_of(at) == BPF_ADD;
+    if (class_of(at) != BPF_ALU64 || (!adds && operation_of(at) != BPF_SUB)) {
+      return give_up("computes with an address");
+    }
+    if (dst.is_address() && by.tag == Tag::number) {
+      return set(path, at.dst_reg, Value{dst.tag, dst.frame, adds ? dst.bits + by.bits : dst.bits - by.bits});
+    }
+    if (adds && by.is_address() && dst.tag == Tag::number) {
+      return set(path, at.dst_reg, Value{by.tag, by.frame, by.bits + dst.bits});
+    }
+    return give_up("computes with an address");
+  }
+
+  Next jump(Path& path, const Instruction& at) {
+    if (is_exit(at)) {
+      return leave(path);
+    }
+    if (is_own_call(at)) {
+      return enter(path, at);
+    }
+    if (is_call(at)) {
+      return call(path, at);
+    }
+    const auto target = std::size_t(target_of(at, path.at));
+    if (is_always_jump(at)) {
+      path.at = target;
+      return Next::go_on;
+    }
+    return branch(path, at, target);
+  }
+
+  Next branch(Path& path, const Instruction& at, std::size_t target) {
+    const Value dst = path.registers[at.dst_reg];
+    const Value src = BPF_SRC(at.code) == BPF_X ? path.registers[at.src_reg] : Symbols::number(immediate(at));
+    if (dst.tag == Tag::unset || src.tag == Tag::unset) {
+      return give_up("uses a register before setting it");
+    }
+    if (!holds(at, 0, 0)) {
+      return give_up("has an unknown jump");
+    }
+    if (dst.is_address() || src.is_address()) {
+      return give_up("compares addresses");
+    }
+    const Compared compared = symbols_.compare(at, dst, src, path.scope());
+    if (const bool* taken = std::get_if<bool>(&compared)) {
+      path.at = *taken ? target : path.at + 1;
+      return Next::go_on;
+    }
+    if (const AccessMask* taken = std::get_if<AccessMask>(&compared)) {
+      return part_ways(path, target, *taken);
+    }
+    if (const Where* where = std::get_if<Where>(&compared)) {
+      return part_ways(path, target, *where);
+    }
+    if (const Unclear* unclear = std::get_if<Unclear>(&compared)) {
+      unclear_ = unclear_ ? unclear_ : std::optional(unclear->reason);
+      spend(16 + path.region.size());
+      Path other = path;
+      other.at = target;
+      wait(std::move(other));
+      return advance(path);
+    }
+    const Cut* cut = std::get_if<Cut>(&compared);
+    return cut != nullptr ? split(path, *cut) : split(path, std::get<CutAccess>(compared));
+  }
+
+  Next part_ways(Path& path, std::size_t target, AccessMask taken) {
+    if (taken == 0 || taken == path.accesses) {
+      path.at = taken == 0 ? path.at + 1 : target;
+      return Next::go_on;
+    }
+    spend(16 + path.region.size());
+    Path other = path;
+    other.at = target;
+    other.accesses = taken;
+    wait(std::move(other));
+    path.accesses = AccessMask(path.accesses & ~taken);
+    return advance(path);
+  }
+
+  Next part_ways(Path& path, std::size_t target, const Where& where) {
+    spend(path.region.size() / 16);
+    Region inside = path.region.extract(where.field, where.span);
+    if (inside.empty() || path.region.empty()) {
+      const bool all_inside = path.region.empty();
+      path.region.merge(std::move(inside));
+      path.at = all_inside == where.inside ? target : path.at + 1;
+      return Next::go_on;
+    }
+    if (!where.inside) {
+      std::swap(inside, path.region);
+    }
+    Path other{target, path.accesses, path.registers, path.frames, std::move(inside)};
+    wait(std::move(other));
+    return advance(path);
+  }
+
+  Next leave(Path& path) {
+    if (path.frames.size() > 1) {
+      const Frame frame = std::move(path.frames.back());
+      path.frames.pop_back();
+      std::ranges::copy(frame.saved, path.registers.begin() + 6);
+      path.registers[10] = {Tag::stack, std::uint32_t(path.frames.size() - 1), 0};
+      path.at = frame.return_to;
+      return Next::go_on;
+    }
+    const Value result = symbols_.simplify(path.registers[0], path.scope());
+    switch (result.tag) {
+      case Tag::number: return note(path, result.bits);
+      case Tag::access: return split(path, CutAccess{result.bits});
+      case Tag::function:
+      case Tag::sum: return leave_by_device(path, result);
+      case Tag::unknown:
+      case Tag::map: return give_up(depends_on(result.bits));
+      default: return give_up("returns something else than 0 or 1");
+    }
+  }
+
+  // The result is computed from a device number: 0 here, 1 there.
+  Next leave_by_device(Path& path, const Value& result) {
+    const Instruction is_zero{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
+    const Compared compared = symbols_.compare(is_zero, result, Symbols::number(0), path.scope());
+    if (const Cut* cut = std::get_if<Cut>(&compared)) {
+      return split(path, *cut);
+    }
+    const Where* where = std::get_if<Where>(&compared);
+    if (where == nullptr) {
+      return give_up("returns something else than 0 or 1");
+    }
+    Path other = path;
+    other.region = path.region.extract(where->field, where->span);
+    if (other.region.empty() || path.region.empty()) {
+      return give_up("returns something else than 0 or 1");
+    }
+    wait_here(std::move(other));
+    wait_here(std::move(path));
+    return Next::stop;
+  }
+
+  Next note(const Path& path, std::uint64_t result) {
+    // Kernel: programs of this type may return 0 and 1 only (check_return_code).
+    if (result > 1) {
+      return give_up("returns something else than 0 or 1");
+    }
+    spend(path.region.size());
+    for (const device::Kind kind : device::kKinds) {
+      unsigned bits = 0;
+      for (unsigned i = 0; i < kAccessValues; ++i) {
+        const bool here = kind_at(i) == kind && (path.accesses >> i & 1U) != 0;
+        bits |= here ? 1U << combination_at(i) : 0U;
+      }
+      if (bits == 0) {
+        continue;
+      }
+      std::vector<device::Box>& boxes = result == 1 ? allowed_ : denied_;
+      for (const Rectangle& rectangle : path.region.rectangles()) {
+        boxes.push_back({kind, rectangle.major, rectangle.minor, device::AccessSet::of_bits(bits)});
+      }
+    }
+    return Next::stop;
+  }
+
+  Readable<device::Table> conclude() {
+    const device::Table allowed = device::Table::of_boxes(allowed_);
+    // Where a comparison could go either way both ways were followed; that is fine as long as they end the same.
+    if (unclear_ && !(allowed & device::Table::of_boxes(denied_)).allows_nothing()) {
+      return std::unexpected(Opaque{depends_on(*unclear_)});
+    }
+    return allowed;
+  }
+
+  [[nodiscard]] std::string depends_on(std::size_t reason) const {
+    return uses_map_ ? "the verdict depends on a map" : symbols_.reason(reason);
+  }
+
+  Value outside() { return symbols_.unknown("the verdict depends on something outside the program"); }
+
+  Next enter(Path& path, const Instruction& at) {
+    if (path.frames.size() == kMostFrames) {
+      return give_up("calls too deep");
+    }
+    Frame frame;
+    frame.return_to = path.at + 1;
+    std::copy_n(path.registers.begin() + 6, frame.saved.size(), frame.saved.begin());
+    path.frames.push_back(std::move(frame));
+    path.registers[0] = Value();
+    std::fill(path.registers.begin() + 6, path.registers.end(), Value());
+    path.registers[10] = {Tag::stack, std::uint32_t(path.frames.size() - 1), 0};
+    path.at = std::size_t(target_of(at, path.at));
+    return Next::go_on;
+  }
+
+  Next call(Path& path, const Instruction& at) {
+    const Value& first = path.registers[1];
+    const FirstArgument argument = first.tag == Tag::unset                       ? FirstArgument::nothing
+                                   : first.is_address() || first.tag == Tag::map ? FirstArgument::address
+                                                                                 : FirstArgument::number;
+    if (const std::optional<std::string> why = can_change_verdict(at, argument, names_)) {
+      return give_up(*why);
+    }
+    for (unsigned number = 1; number <= 5; ++number) {
+      if (path.registers[number].tag == Tag::stack) {  // a helper may write wherever an argument points
+        for (Frame& frame : path.frames) {
+          frame.slots.clear();
+        }
+      }
+      path.registers[number] = Value();
+    }
+    return set(path, 0, outside());
+  }
+
+  Next load_wide(Path& path, const Instruction& at) {
+    if (!is_wide_load(at)) {
+      return give_up("has an unknown load");
+    }
+    if (at.src_reg == 0) {
+      const std::uint64_t high = std::uint32_t(code_[path.at + 1].imm);
+      return set(path, at.dst_reg, Symbols::number(high << 32U | std::uint32_t(at.imm)), 2);
+    }
+    uses_map_ = true;
+    return set(path, at.dst_reg, Value{Tag::map, 0, outside().bits}, 2);
+  }
+
+  Next load(Path& path, const Instruction& at) {
+    const bool extends = BPF_MODE(at.code) == BPF_MEMSX;
+    if (BPF_MODE(at.code) != BPF_MEM && !extends) {
+      return give_up("has an unknown load");
+    }
+    const Value base = path.registers[at.src_reg];
+    const std::int64_t offset = std::int64_t(base.bits) + at.off;
+    const unsigned bytes = bytes_of_access(at);
+    Computed loaded = outside();
+    switch (base.tag) {
+      case Tag::context: {
+        const std::optional<Value> field = read_context(offset, bytes);
+        if (!field) {
+          return give_up("reads beside the request");
+        }
+        loaded = *field;
+        break;
+      }
+      case Tag::stack:
+        if (offset < -kStackBytes || offset + bytes > 0) {
+          return give_up("reads beside its stack");
+        }
+        loaded = read_stack(path, base.frame, offset, bytes);
+        break;
+      case Tag::unknown:
+      case Tag::map: break;
+      default: return give_up("reads through something that is no address");
+    }
+    if (extends) {
+      if (const Value* value = std::get_if<Value>(&loaded)) {
+        loaded = value->is_address() ? outside() : extended(path, *value, bytes);
+      }
+    }
+    return set(path, at.dst_reg, loaded);
+  }
+
+  Computed extended(const Path& path, const Value& value, unsigned bytes) {
+    const Value simple = symbols_.simplify(value, path.scope());
+    if (simple.tag == Tag::access) {
+      return CutAccess{simple.bits};
+    }
+    return symbols_.sign_extend(simple, bytes * 8, path.scope());
+  }
+
+  // Kernel: the three words of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
+  std::optional<Value> read_context(std::int64_t offset, unsigned bytes) {
+    if (offset < 0 || offset % bytes != 0 || offset + bytes > 12 || bytes > 4 || (offset >= 4 && bytes != 4)) {
+      return std::nullopt;
+    }
+    if (offset >= 4) {
+      return symbols_.field(offset == 4 ? Field::major : Field::minor);
+    }
+    PerAccess table{};
+    for (unsigned i = 0; i < kAccessValues; ++i) {
+      const std::uint64_t word = std::uint64_t(kind_at(i)) | std::uint64_t(combination_at(i)) << 16U;
+      table[i] = truncate(word >> (8 * offset), 8 * bytes);
+    }
+    return symbols_.per_access(table);
+  }
+
+  Computed read_stack(const Path& path, std::size_t frame, std::int64_t offset, unsigned bytes) {
+    std::uint64_t bits = 0;
+    unsigned known = 0;
+    for (const Slot& slot : path.frames[frame].slots) {
+      if (slot.offset == offset && slot.bytes == bytes) {
+        return slot.value;
+      }
+      if (slot.offset + slot.bytes <= offset || offset + bytes <= slot.offset) {
+        continue;
+      }
+      if (slot.value.tag == Tag::number) {
+        for (unsigned i = 0; i < slot.bytes; ++i) {
+          const std::int64_t place = slot.offset + i - offset;
+          if (place >= 0 && place < bytes) {
+            bits |= (slot.value.bits >> (8 * i) & 0xffU) << (8 * place);
+            ++known;
+          }
+        }
+        continue;
+      }
+      if (slot.value.is_address() || slot.offset > offset || slot.offset + slot.bytes < offset + bytes) {
+        return outside();
+      }
+      return part_of(path, slot.value, 8 * unsigned(offset - slot.offset), 8 * bytes);
+    }
+    return known == bytes ? Symbols::number(bits) : outside();
+  }
+
+  Computed part_of(const Path& path, const Value& value, unsigned from, unsigned bits) {
+    const Computed shifted = symbols_.shift_right(value, from, path.scope());
+    const Value* whole = std::get_if<Value>(&shifted);
+    return whole != nullptr ? symbols_.truncate(*whole, bits, path.scope()) : shifted;
+  }
+
+  Next store(Path& path, const Instruction& at) {
+    if (BPF_MODE(at.code) != BPF_MEM) {
+      return give_up("has an atomic instruction");
+    }
+    const Value base = path.registers[at.dst_reg];
+    const unsigned bytes = bytes_of_access(at);
+    Value value = class_of(at) == BPF_ST ? Symbols::number(immediate(at)) : path.registers[at.src_reg];
+    if (value.tag == Tag::unset) {
+      return give_up("uses a register before setting it");
+    }
+    if (base.is_unknown()) {
+      return advance(path);  // into a map: nothing of the program's own
+    }
+    if (base.tag != Tag::stack) {
+      return give_up("writes through something that is no address of its own");
+    }
+    const std::int64_t offset = std::int64_t(base.bits) + at.off;
+    if (offset < -kStackBytes || offset + bytes > 0) {
+      return give_up("writes beside its stack");
+    }
+    if (bytes < 8) {
+      const Computed stored =
+          value.is_address() ? Computed(outside()) : symbols_.truncate(value, 8 * bytes, path.scope());
+      if (const Cut* cut = std::get_if<Cut>(&stored)) {
+        return split(path, *cut);
+      }
+      if (const CutAccess* cut = std::get_if<CutAccess>(&stored)) {
+        return split(path, *cut);
+      }
+      value = std::get<Value>(stored);
+    }
+    write_stack(path.frames[base.frame].slots, {offset, bytes, value});
+    return advance(path);
+  }
+
+  static void write_stack(std::vector<Slot>& slots, const Slot& written) {
+    std::vector<Slot> kept;
+    for (const Slot& slot : slots) {
+      if (slot.offset + slot.bytes <= written.offset || written.offset + written.bytes <= slot.offset) {
+        kept.push_back(slot);
+        continue;
+      }
+      for (unsigned i = 0; i < slot.bytes && slot.value.tag == Tag::number; ++i) {
+        const std::int64_t place = slot.offset + i;
+        if (place < written.offset || place >= written.offset + written.bytes) {
+          kept.push_back({place, 1, Symbols::number(slot.value.bits >> (8 * i) & 0xffU)});
+        }
+      }
+    }
+    kept.push_back(written);
+    std::ranges::sort(kept, {}, &Slot::offset);
+    slots = std::move(kept);
+  }
+
+  const Code& code_;
+  const CallNames& names_;
+  std::vector<RegisterMask> live_;
+  std::vector<std::vector<Path>> waiting_;
+  std::vector<bool> is_target_;
+  Symbols symbols_;
+  std::vector<device::Box> allowed_;
+  std::vector<device::Box> denied_;
+  std::optional<std::size_t> unclear_;
+  std::optional<Opaque> opaque_;
+  std::size_t next_ = 0;
+  std::size_t work_ = 0;
+  bool uses_map_ = false;
+};
+
+}  // namespace
+
+Readable<device::Table> analyse(const Code& code, const CallNames& names) {
+  if (const Result<void> shape = check_shape(code); !shape) {
+    return std::unexpected(Opaque{shape.error().message});
+  }
+  return Analysis(code, names).run();
+}
+
+}  // namespace hf::bpf

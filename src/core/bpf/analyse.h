@@ -1,0 +1,11 @@
+// Analyse: a device filter's code → the table of what it means, exactly, or Opaque with the reason. Never a guess.
+#pragma once
+
+#include "core/bpf/instruction.h"
+#include "core/device/table.h"
+
+namespace hf::bpf {
+
+Readable<device::Table> analyse(const Code& code, const CallNames& names = {});
+
+}  // namespace hf::bpf

@@ -1,0 +1,24 @@
+// Generate: a table → code that decides by binary search over the major, then the minor.
+#pragma once
+
+#include "core/base/result.h"
+#include "core/bpf/instruction.h"
+#include "core/device/table.h"
+
+namespace hf::bpf {
+
+// Proven: the code was analysed again and means the table.
+Result<Code> generate(const device::Table& table);
+
+// A program in front of another that cannot be read: requests of the first table are allowed, of the second refused,
+// all others are left to the original, which stays as it is. Fails for code the kernel would not load again.
+struct Override {
+  device::Table allow;
+  device::Table deny;
+};
+Result<Code> patch(const Code& original, const Override& override);
+
+// Why code read back from the kernel could not be loaded again: maps, helpers, constant blinding. An error, or nothing.
+Result<void> check_loadable_again(const Code& code);
+
+}  // namespace hf::bpf

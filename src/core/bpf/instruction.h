@@ -1,0 +1,61 @@
+// Code: a device filter as the kernel holds it, and its words on paper.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <linux/bpf.h>
+
+#include "core/base/result.h"
+
+namespace hf::bpf {
+
+using Instruction = ::bpf_insn;
+using Code = std::vector<Instruction>;
+
+bool same(const Code& a, const Code& b);
+std::size_t hash_of(const Code& code);
+
+// A program that can be run but not read as rules, and why.
+struct Opaque {
+  std::string why;
+
+  friend bool operator==(const Opaque&, const Opaque&) = default;
+};
+
+template <class T>
+using Readable = std::expected<T, Opaque>;
+
+// The names of the kernel functions that call instructions of a program read back from the kernel go to, by the number
+// in the instruction. Programs as written carry helper ids there instead, which need no names.
+using CallNames = std::unordered_map<std::int32_t, std::string>;
+
+// 16 hex digits a line, the bytes of struct bpf_insn in memory order; blank lines and "# …" are passed over.
+Result<Code> parse_hex(std::string_view text);
+std::string to_hex(const Code& code);
+
+// What every valid program has: an end, jumps that stay inside, no half of a two-part load. Names the instruction.
+Result<void> check_shape(const Code& code);
+
+// Parts of an instruction, named.
+constexpr unsigned class_of(const Instruction& at) { return BPF_CLASS(at.code); }
+constexpr unsigned operation_of(const Instruction& at) { return BPF_OP(at.code); }
+constexpr bool is_wide_load(const Instruction& at) { return at.code == (BPF_LD | BPF_IMM | BPF_DW); }
+constexpr bool is_jump_class(const Instruction& at) { return class_of(at) == BPF_JMP || class_of(at) == BPF_JMP32; }
+constexpr bool is_exit(const Instruction& at) { return at.code == (BPF_JMP | BPF_EXIT); }
+constexpr bool is_call(const Instruction& at) { return at.code == (BPF_JMP | BPF_CALL); }
+constexpr bool is_always_jump(const Instruction& at) { return is_jump_class(at) && operation_of(at) == BPF_JA; }
+
+// Calls within the program. As written, imm is the distance; read back from the kernel, off is, and imm counts
+// functions.
+constexpr bool is_own_call(const Instruction& at) { return is_call(at) && at.src_reg == BPF_PSEUDO_CALL; }
+
+// Where a jump, a conditional jump or a call within the program goes to, as an index that may lie outside the code.
+std::int64_t target_of(const Instruction& at, std::size_t index);
+
+}  // namespace hf::bpf

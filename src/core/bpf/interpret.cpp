@@ -1,0 +1,434 @@
+#include "core/bpf/interpret.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/bpf/call.h"
+#include "core/bpf/evaluate.h"
+
+#ifndef BPF_MEMSX
+#define BPF_MEMSX 0x80
+#endif
+
+namespace hf::bpf {
+namespace {
+
+// Kernel: what the verifier lets through ends within a million instructions on every path.
+constexpr std::size_t kMostSteps = 2'000'000;
+constexpr std::size_t kMostPaths = 4096;
+constexpr std::size_t kMostFrames = 8;
+constexpr std::int64_t kStackBytes = 512;
+constexpr unsigned kRegisters = 12;  // the eleven there are, and r11, which only constant blinding uses
+
+struct Cell {
+  enum class Tag : std::uint8_t { unset, number, unknown, context, stack };
+
+  Tag tag = Tag::unset;
+  std::uint64_t bits = 0;  // the number, or the offset of an address
+  std::size_t frame = 0;   // of a stack address
+
+  [[nodiscard]] bool is_address() const { return tag == Tag::context || tag == Tag::stack; }
+};
+
+Cell number(std::uint64_t bits) { return {Cell::Tag::number, bits, 0}; }
+Cell unknown() { return {Cell::Tag::unknown, 0, 0}; }
+Cell unknown_address() { return {Cell::Tag::unknown, 1, 0}; }  // of a map
+
+// One frame's memory. Bytes that nobody wrote, or that hold part of something unknown, are nullopt.
+struct Stack {
+  std::map<std::int64_t, std::optional<std::uint8_t>> bytes;
+  std::map<std::int64_t, Cell> addresses;  // spilled whole, by offset
+};
+
+struct Frame {
+  std::size_t return_to = 0;
+  std::array<Cell, 4> saved;  // r6 to r9 of the caller
+  Stack stack;
+};
+
+struct Path {
+  std::size_t at = 0;
+  std::array<Cell, kRegisters> registers;
+  std::vector<Frame> frames;
+};
+
+class Run {
+ public:
+  Run(const Code& code, const device::Request& request, const CallNames& names)
+      : code_(code),
+        names_(names),
+        context_{std::uint32_t(request.device.kind) | std::uint32_t(request.access) << 16U, request.device.major,
+                 request.device.minor} {}
+
+  Readable<Verdict> run() {
+    Path start;
+    start.frames.emplace_back();
+    start.registers[1] = {Cell::Tag::context, 0, 0};
+    start.registers[10] = {Cell::Tag::stack, 0, 0};
+    paths_.push_back(std::move(start));
+    std::optional<Verdict> verdict;
+    while (!paths_.empty()) {
+      Path path = std::move(paths_.back());
+      paths_.pop_back();
+      const Readable<Verdict> end = follow(path);
+      if (!end) {
+        return end;
+      }
+      if (verdict && *verdict != *end) {
+        return std::unexpected(Opaque{depends_on()});
+      }
+      verdict = *end;
+    }
+    return *verdict;
+  }
+
+ private:
+  using Step = Readable<std::optional<Verdict>>;  // nullopt: go on
+
+  static std::unexpected<Opaque> opaque(std::string why) { return std::unexpected(Opaque{std::move(why)}); }
+
+  [[nodiscard]] std::string depends_on() const {
+    return uses_map_ ? "the verdict depends on a map" : "the verdict depends on something outside the program";
+  }
+
+  Readable<Verdict> follow(Path& path) {
+    while (true) {
+      if (++steps_ > kMostSteps) {
+        return opaque("runs for too long");
+      }
+      if (path.at >= code_.size()) {
+        return opaque("runs past its end");
+      }
+      const Step step = take_step(path);
+      if (!step) {
+        return std::unexpected(step.error());
+      }
+      if (*step) {
+        return **step;
+      }
+    }
+  }
+
+  Step take_step(Path& path) {
+    const Instruction& at = code_[path.at];
+    if (at.dst_reg >= kRegisters || (at.src_reg >= kRegisters)) {
+      return opaque("names a register that does not exist");
+    }
+    switch (class_of(at)) {
+      case BPF_ALU:
+      case BPF_ALU64: return arithmetic(path, at);
+      case BPF_JMP:
+      case BPF_JMP32: return jump(path, at);
+      case BPF_LDX: return load(path, at);
+      case BPF_ST:
+      case BPF_STX: return store(path, at);
+      default: return load_wide(path, at);
+    }
+  }
+
+  static Step next(Path& path, std::size_t steps = 1) {
+    path.at += steps;
+    return std::nullopt;
+  }
+
+  Step arithmetic(Path& path, const Instruction& at) {
+    Cell& dst = path.registers[at.dst_reg];
+    const bool unary = operation_of(at) == BPF_NEG || operation_of(at) == BPF_END;
+    const bool by_register = BPF_SRC(at.code) == BPF_X && !unary;
+    const Cell src = by_register ? path.registers[at.src_reg] : number(immediate(at));
+    const bool clears = operation_of(at) == BPF_XOR && by_register && at.dst_reg == at.src_reg;
+    if (clears) {
+      dst = number(0);  // how constant blinding writes "r = 0", also of a register never set
+      return next(path);
+    }
+    if (operation_of(at) == BPF_MOV) {
+      return move(path, at, src);
+    }
+    if (dst.tag == Cell::Tag::unset || src.tag == Cell::Tag::unset) {
+      return opaque("uses a register before setting it");
+    }
+    if (dst.is_address() || src.is_address()) {
+      return move_address(path, at, src);
+    }
+    if (!compute(at, 0, 1)) {
+      return opaque("has an unknown arithmetic instruction");
+    }
+    const bool known = dst.tag == Cell::Tag::number && src.tag == Cell::Tag::number;
+    dst = known ? number(*compute(at, dst.bits, src.bits)) : unknown();
+    return next(path);
+  }
+
+  Step move(Path& path, const Instruction& at, const Cell& src) {
+    Cell& dst = path.registers[at.dst_reg];
+    if (src.tag == Cell::Tag::unset) {
+      return opaque("uses a register before setting it");
+    }
+    if (src.tag != Cell::Tag::number) {
+      const bool whole = class_of(at) == BPF_ALU64 && at.off == 0;
+      dst = whole ? src : unknown();
+      return next(path);
+    }
+    const std::optional<std::uint64_t> moved = compute(at, 0, src.bits);
+    dst = moved ? number(*moved) : unknown();
+    return next(path);
+  }
+
+  Step move_address(Path& path, const Instruction& at, const Cell& src) {
+    Cell& dst = path.registers[at.dst_reg];
+    const bool adds = operation_of(at) == BPF_ADD;
+    const bool subtracts = operation_of(at) == BPF_SUB;
+    if (class_of(at) == BPF_ALU64 && (adds || subtracts) && dst.is_address() && src.tag == Cell::Tag::number) {
+      dst.bits = adds ? dst.bits + src.bits : dst.bits - src.bits;
+      return next(path);
+    }
+    if (class_of(at) == BPF_ALU64 && adds && src.is_address() && dst.tag == Cell::Tag::number) {
+      const std::uint64_t offset = dst.bits;
+      dst = src;
+      dst.bits += offset;
+      return next(path);
+    }
+    return opaque("computes with an address");
+  }
+
+  Step jump(Path& path, const Instruction& at) {
+    if (is_exit(at)) {
+      return leave(path);
+    }
+    if (is_own_call(at)) {
+      return enter(path, at);
+    }
+    if (is_call(at)) {
+      return call(path, at);
+    }
+    const std::int64_t target = target_of(at, path.at);
+    if (target < 0 || target >= std::int64_t(code_.size())) {
+      return opaque("jumps out of the program");
+    }
+    if (is_always_jump(at)) {
+      path.at = std::size_t(target);
+      return std::nullopt;
+    }
+    return branch(path, at, std::size_t(target));
+  }
+
+  Step branch(Path& path, const Instruction& at, std::size_t target) {
+    const Cell& dst = path.registers[at.dst_reg];
+    const Cell src = BPF_SRC(at.code) == BPF_X ? path.registers[at.src_reg] : number(immediate(at));
+    if (dst.tag == Cell::Tag::unset || src.tag == Cell::Tag::unset) {
+      return opaque("uses a register before setting it");
+    }
+    if (!holds(at, 0, 0)) {
+      return opaque("has an unknown jump");
+    }
+    if (dst.is_address() || src.is_address()) {
+      return opaque("compares addresses");
+    }
+    if (dst.tag == Cell::Tag::number && src.tag == Cell::Tag::number) {
+      path.at = *holds(at, dst.bits, src.bits) ? target : path.at + 1;
+      return std::nullopt;
+    }
+    if (++forks_ > kMostPaths) {
+      return opaque(depends_on());
+    }
+    paths_.push_back(path);
+    paths_.back().at = target;
+    return next(path);
+  }
+
+  Step leave(Path& path) {
+    const Cell result = path.registers[0];
+    if (path.frames.size() > 1) {
+      const Frame& frame = path.frames.back();
+      std::ranges::copy(frame.saved, path.registers.begin() + 6);
+      path.at = frame.return_to;
+      path.frames.pop_back();
+      path.registers[10] = {Cell::Tag::stack, 0, path.frames.size() - 1};
+      return std::nullopt;
+    }
+    if (result.tag == Cell::Tag::unknown) {
+      return opaque(depends_on());
+    }
+    // Kernel: programs of this type may return 0 and 1 only (check_return_code).
+    if (result.tag != Cell::Tag::number || result.bits > 1) {
+      return opaque("returns something else than 0 or 1");
+    }
+    return std::optional(result.bits == 1 ? Verdict::allow : Verdict::deny);
+  }
+
+  Step enter(Path& path, const Instruction& at) {
+    if (path.frames.size() == kMostFrames) {
+      return opaque("calls too deep");
+    }
+    Frame frame;
+    frame.return_to = path.at + 1;
+    std::copy_n(path.registers.begin() + 6, frame.saved.size(), frame.saved.begin());
+    path.frames.push_back(std::move(frame));
+    path.registers[0] = Cell();
+    for (unsigned saved = 6; saved < kRegisters; ++saved) {
+      path.registers[saved] = Cell();
+    }
+    path.registers[10] = {Cell::Tag::stack, 0, path.frames.size() - 1};
+    const std::int64_t target = target_of(at, path.at);
+    if (target < 0 || target >= std::int64_t(code_.size())) {
+      return opaque("calls out of the program");
+    }
+    path.at = std::size_t(target);
+    return std::nullopt;
+  }
+
+  Step call(Path& path, const Instruction& at) {
+    const Cell& first = path.registers[1];
+    const bool address = first.is_address() || (first.tag == Cell::Tag::unknown && first.bits == 1);
+    const FirstArgument argument = first.tag == Cell::Tag::unset ? FirstArgument::nothing
+                                   : address                     ? FirstArgument::address
+                                                                 : FirstArgument::number;
+    if (const std::optional<std::string> why = can_change_verdict(at, argument, names_)) {
+      return opaque(*why);
+    }
+    for (unsigned argument_register = 1; argument_register <= 5; ++argument_register) {
+      forget_memory_behind(path, path.registers[argument_register]);
+      path.registers[argument_register] = Cell();
+    }
+    path.registers[0] = unknown();
+    return next(path);
+  }
+
+  // A helper may write wherever an argument points.
+  static void forget_memory_behind(Path& path, const Cell& argument) {
+    if (argument.tag == Cell::Tag::stack) {
+      for (Frame& frame : path.frames) {
+        frame.stack = Stack();
+      }
+    }
+  }
+
+  Step load_wide(Path& path, const Instruction& at) {
+    if (!is_wide_load(at) || path.at + 1 >= code_.size()) {
+      return opaque("has an unknown load");
+    }
+    if (at.src_reg == 0) {
+      const std::uint64_t high = std::uint32_t(code_[path.at + 1].imm);
+      path.registers[at.dst_reg] = number(high << 32U | std::uint32_t(at.imm));
+      return next(path, 2);
+    }
+    uses_map_ = true;
+    path.registers[at.dst_reg] = unknown_address();
+    return next(path, 2);
+  }
+
+  Step load(Path& path, const Instruction& at) {
+    const bool extends = BPF_MODE(at.code) == BPF_MEMSX;
+    if (BPF_MODE(at.code) != BPF_MEM && !extends) {
+      return opaque("has an unknown load");
+    }
+    const Cell base = path.registers[at.src_reg];
+    const std::int64_t offset = std::int64_t(base.bits) + at.off;
+    const unsigned bytes = bytes_of_access(at);
+    Cell loaded = unknown();
+    switch (base.tag) {
+      case Cell::Tag::context: {
+        const std::optional<std::uint64_t> field = read_context(offset, bytes);
+        if (!field) {
+          return opaque("reads beside the request");
+        }
+        loaded = number(*field);
+        break;
+      }
+      case Cell::Tag::stack:
+        if (offset < -kStackBytes || offset + bytes > 0) {
+          return opaque("reads beside its stack");
+        }
+        loaded = read_stack(path.frames[base.frame].stack, offset, bytes);
+        break;
+      case Cell::Tag::unknown: break;
+      default: return opaque("reads through something that is no address");
+    }
+    if (extends && loaded.tag == Cell::Tag::number) {
+      loaded = number(sign_extend(loaded.bits, bytes * 8));
+    }
+    path.registers[at.dst_reg] = extends && loaded.is_address() ? unknown() : loaded;
+    return next(path);
+  }
+
+  // Kernel: the three words of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
+  [[nodiscard]] std::optional<std::uint64_t> read_context(std::int64_t offset, unsigned bytes) const {
+    if (offset < 0 || offset % bytes != 0 || offset + bytes > 12 || bytes > 4 || (offset >= 4 && bytes != 4)) {
+      return std::nullopt;
+    }
+    const std::uint32_t word = context_[std::size_t(offset / 4)];
+    return truncate(word >> (8 * (offset % 4)), 8 * bytes);
+  }
+
+  static Cell read_stack(const Stack& stack, std::int64_t offset, unsigned bytes) {
+    if (const auto spilled = stack.addresses.find(offset); spilled != stack.addresses.end() && bytes == 8) {
+      return spilled->second;
+    }
+    std::uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; ++i) {
+      const auto byte = stack.bytes.find(offset + i);
+      if (byte == stack.bytes.end() || !byte->second) {
+        return unknown();
+      }
+      value |= std::uint64_t(*byte->second) << (8 * i);
+    }
+    return number(value);
+  }
+
+  Step store(Path& path, const Instruction& at) {
+    if (BPF_MODE(at.code) != BPF_MEM) {
+      return opaque("has an atomic instruction");
+    }
+    const Cell value = class_of(at) == BPF_ST ? number(immediate(at)) : path.registers[at.src_reg];
+    const Cell& base = path.registers[at.dst_reg];
+    if (value.tag == Cell::Tag::unset) {
+      return opaque("uses a register before setting it");
+    }
+    if (base.tag == Cell::Tag::unknown) {
+      return next(path);  // into a map: nothing of the program's own
+    }
+    if (base.tag != Cell::Tag::stack) {
+      return opaque("writes through something that is no address of its own");
+    }
+    const std::int64_t offset = std::int64_t(base.bits) + at.off;
+    const unsigned bytes = bytes_of_access(at);
+    if (offset < -kStackBytes || offset + bytes > 0) {
+      return opaque("writes beside its stack");
+    }
+    write_stack(path.frames[base.frame].stack, offset, bytes, value);
+    return next(path);
+  }
+
+  static void write_stack(Stack& stack, std::int64_t offset, unsigned bytes, const Cell& value) {
+    std::erase_if(stack.addresses,
+                  [&](const auto& spilled) { return spilled.first < offset + bytes && offset < spilled.first + 8; });
+    for (unsigned i = 0; i < bytes; ++i) {
+      const bool known = value.tag == Cell::Tag::number;
+      stack.bytes[offset + i] = known ? std::optional(std::uint8_t(value.bits >> (8 * i))) : std::nullopt;
+    }
+    if (value.is_address() && bytes == 8) {
+      stack.addresses[offset] = value;
+    }
+  }
+
+  const Code& code_;
+  const CallNames& names_;
+  std::array<std::uint32_t, 3> context_;
+  std::vector<Path> paths_;
+  std::size_t steps_ = 0;
+  std::size_t forks_ = 0;
+  bool uses_map_ = false;
+};
+
+}  // namespace
+
+Readable<Verdict> interpret(const Code& code, const device::Request& request, const CallNames& names) {
+  return Run(code, request, names).run();
+}
+
+}  // namespace hf::bpf

@@ -1,0 +1,715 @@
+#include "core/bpf/symbolic.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <optional>
+#include <utility>
+
+#include "core/bpf/evaluate.h"
+
+namespace hf::bpf {
+namespace {
+
+using device::Span;
+using Tag = Value::Tag;
+
+constexpr Wide kTwoTo64 = Wide(1) << 64;
+constexpr std::uint64_t kLast64 = ~std::uint64_t(0);
+constexpr std::uint64_t kSignBit = std::uint64_t(1) << 63;
+constexpr std::size_t kLongestFunction = 12;
+
+Wide apply(const Operation& operation, Wide value) {
+  switch (operation.kind) {
+    case Operation::Kind::add: return value + operation.by;
+    case Operation::Kind::shift_left: return value << unsigned(operation.by);
+    case Operation::Kind::shift_right: return value >> unsigned(operation.by);
+    case Operation::Kind::flip: return kTwoTo64 - 1 - value;
+    case Operation::Kind::multiply: return value * operation.by;
+    case Operation::Kind::divide: return value / operation.by;
+  }
+  std::unreachable();
+}
+
+// The first x of the span for which the predicate, false then true, is true; one past the span's end if none is.
+template <class Predicate>
+std::uint64_t first_where(const Span& span, Predicate predicate) {
+  std::uint64_t low = span.first;
+  std::uint64_t high = std::uint64_t(span.last) + 1;
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (predicate(std::uint32_t(middle))) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+template <class T>
+std::size_t intern(std::vector<T>& pool, T item) {
+  const auto found = std::ranges::find(pool, item);
+  if (found != pool.end()) {
+    return std::size_t(found - pool.begin());
+  }
+  pool.push_back(std::move(item));
+  return pool.size() - 1;
+}
+
+template <class Next>
+Computed then(const Computed& first, Next next) {
+  if (const Value* value = std::get_if<Value>(&first)) {
+    return next(*value);
+  }
+  return first;
+}
+
+bool is_low_mask(std::uint64_t mask) { return (mask & (mask + 1)) == 0; }
+
+}  // namespace
+
+Wide Function::at(std::uint32_t x) const {
+  Wide value = x;
+  for (const Operation& operation : operations) {
+    value = apply(operation, value);
+  }
+  return value;
+}
+
+Value Symbols::field(Field field) { return function({field, {}}); }
+Value Symbols::per_access(const PerAccess& table) { return {Tag::access, 0, intern(tables_, table)}; }
+Value Symbols::unknown(const std::string& reason) { return {Tag::unknown, 0, intern(reasons_, reason)}; }
+
+Value Symbols::function(Function function) {
+  if (function.operations.size() > kLongestFunction) {
+    return unknown("computes too much with a device number");
+  }
+  return {Tag::function, 0, intern(functions_, std::move(function))};
+}
+
+Value Symbols::sum(const Value& a, const Value& b) {
+  if (a.tag != Tag::function || b.tag != Tag::function) {
+    return unknown("computes too much with major and minor together");
+  }
+  return {Tag::sum, 0, intern(sums_, Sum{a.bits, b.bits})};
+}
+
+Value Symbols::sum_part(const Value& sum, bool first) const {
+  return {Tag::function, 0, first ? sums_[sum.bits].a : sums_[sum.bits].b};
+}
+
+// One operation more, in the shortest form.
+Value Symbols::with(const Value& value, Operation::Kind kind, Wide by) {
+  if (value.tag != Tag::function) {
+    return value;  // already unknown
+  }
+  Function result = function_of(value);
+  std::vector<Operation>& operations = result.operations;
+  const bool neutral = (by == 0 && kind != Operation::Kind::flip && kind != Operation::Kind::multiply) ||
+                       (by == 1 && (kind == Operation::Kind::multiply || kind == Operation::Kind::divide));
+  if (neutral) {
+    return value;
+  }
+  if (!operations.empty()) {
+    Operation& last = operations.back();
+    const bool undone =
+        kind == Operation::Kind::shift_right && last.kind == Operation::Kind::shift_left && last.by == by;
+    const bool twice_flipped = kind == Operation::Kind::flip && last.kind == Operation::Kind::flip;
+    if (undone || twice_flipped) {
+      operations.pop_back();
+      return function(std::move(result));
+    }
+    if (kind == Operation::Kind::add && last.kind == Operation::Kind::add) {
+      last.by += by;
+      if (last.by == 0) {
+        operations.pop_back();
+      }
+      return function(std::move(result));
+    }
+  }
+  operations.push_back({kind, by});
+  return function(std::move(result));
+}
+
+Symbols::Bounds Symbols::bounds(const Value& value, const Scope& scope) const {
+  const Function& function = function_of(value);
+  const Span span = scope.region.bounds(function.field);
+  const Wide low = function.at(span.first);
+  const Wide high = function.at(span.last);
+  return {std::uint64_t(std::min(low, high)), std::uint64_t(std::max(low, high)), low <= high};
+}
+
+Symbols::Bounds Symbols::bounds_of_sum(const Value& value, const Scope& scope) const {
+  const Bounds a = bounds(sum_part(value, true), scope);
+  const Bounds b = bounds(sum_part(value, false), scope);
+  return {a.least + b.least, a.most + b.most, true};
+}
+
+// How many low bits of the function are always zero.
+unsigned Symbols::low_zeros(const Value& value) const {
+  unsigned zeros = 0;
+  for (const Operation& operation : function_of(value).operations) {
+    switch (operation.kind) {
+      case Operation::Kind::shift_left: zeros += unsigned(operation.by); break;
+      case Operation::Kind::add:
+        zeros = std::min(zeros, unsigned(std::countr_zero(std::uint64_t(operation.by))));
+        break;
+      default: zeros = 0;
+    }
+  }
+  return std::min(zeros, 63U);
+}
+
+// The function has values below the threshold and values at or above it; where is the boundary?
+Cut Symbols::cut_where_reaches(const Value& value, std::uint64_t threshold, const Scope& scope) const {
+  const Function& function = function_of(value);
+  const Span span = scope.region.bounds(function.field);
+  const bool rising = function.at(span.first) <= function.at(span.last);
+  const std::uint64_t at =
+      first_where(span, [&](std::uint32_t x) { return rising == (function.at(x) >= Wide(threshold)); });
+  assert(at > span.first && at <= span.last);
+  return {function.field, std::uint32_t(at)};
+}
+
+Value Symbols::simplify(const Value& value, const Scope& scope) {
+  if (value.tag == Tag::access) {
+    const PerAccess& table = tables_[value.bits];
+    const auto first = unsigned(std::countr_zero(scope.accesses));
+    for (unsigned i = first; i < kAccessValues; ++i) {
+      if ((scope.accesses >> i & 1U) != 0 && table[i] != table[first]) {
+        return value;
+      }
+    }
+    return number(table[first]);
+  }
+  if (value.tag == Tag::function) {
+    const Function& function = function_of(value);
+    const Span span = scope.region.bounds(function.field);
+    const Wide low = function.at(span.first);
+    return low == function.at(span.last) ? number(std::uint64_t(low)) : value;
+  }
+  if (value.tag == Tag::sum) {
+    const Value a = simplify(sum_part(value, true), scope);
+    const Value b = simplify(sum_part(value, false), scope);
+    if (a.tag == Tag::number && b.tag == Tag::number) {
+      return number(a.bits + b.bits);
+    }
+    if (a.tag == Tag::number) {
+      return with(b, Operation::Kind::add, Wide(a.bits));
+    }
+    return b.tag == Tag::number ? with(a, Operation::Kind::add, Wide(b.bits)) : value;
+  }
+  return value;
+}
+
+Computed Symbols::compute(const Instruction& at, const Value& dst, const Value& src, const Scope& scope) {
+  const unsigned operation = operation_of(at);
+  const bool unary = operation == BPF_NEG || operation == BPF_END;
+  const Value a = operation == BPF_MOV ? number(0) : simplify(dst, scope);
+  const Value b = unary ? number(0) : simplify(src, scope);
+  if (a.tag == Tag::number && b.tag == Tag::number) {
+    return number(*bpf::compute(at, a.bits, b.bits));
+  }
+  if (a.is_unknown() || b.is_unknown()) {
+    return a.is_unknown() ? Value{Tag::unknown, 0, a.bits} : Value{Tag::unknown, 0, b.bits};
+  }
+  const auto is_table_or_number = [](const Value& value) {
+    return value.tag == Tag::access || value.tag == Tag::number;
+  };
+  if (is_table_or_number(a) && is_table_or_number(b)) {
+    return elementwise(at, a, b);
+  }
+  if (a.tag == Tag::access || b.tag == Tag::access) {
+    return CutAccess{a.tag == Tag::access ? a.bits : b.bits};
+  }
+  if (operation == BPF_MOV && at.off != 0) {
+    return then(sign_extend(b, unsigned(at.off), scope), [&](const Value& extended) {
+      return width_of(at) == Width::w32 ? truncate(extended, 32, scope) : Computed(extended);
+    });
+  }
+  if (at.off != 0 || operation == BPF_END) {
+    return unknown("divides with signs or swaps the bytes of a device number");
+  }
+  if (width_of(at) == Width::w64) {
+    return compute64(operation, a, b, scope);
+  }
+  return then(truncate(a, 32, scope), [&](const Value& low_a) {
+    return then(truncate(b, 32, scope), [&](const Value& low_b) {
+      const bool is_signed_shift = operation == BPF_ARSH;
+      return then(is_signed_shift ? sign_extend(low_a, 32, scope) : Computed(low_a), [&](const Value& wide_a) {
+        const bool shifts = operation == BPF_LSH || operation == BPF_RSH || is_signed_shift;
+        const Value by = shifts && low_b.tag == Tag::number ? number(low_b.bits & 31U) : low_b;
+        return then(compute64(operation, wide_a, by, scope),
+                    [&](const Value& result) { return truncate(result, 32, scope); });
+      });
+    });
+  });
+}
+
+Computed Symbols::elementwise(const Instruction& at, const Value& a, const Value& b) {
+  PerAccess result{};
+  for (unsigned i = 0; i < kAccessValues; ++i) {
+    const std::uint64_t x = a.tag == Tag::access ? tables_[a.bits][i] : a.bits;
+    const std::uint64_t y = b.tag == Tag::access ? tables_[b.bits][i] : b.bits;
+    result[i] = *bpf::compute(at, x, y);
+  }
+  return per_access(result);
+}
+
+Computed Symbols::compute64(unsigned operation, const Value& a, const Value& b, const Scope& scope) {
+  if (operation == BPF_MOV) {
+    return b;
+  }
+  if (a.is_unknown() || b.is_unknown()) {
+    return a.is_unknown() ? a : b;
+  }
+  if (a.tag == Tag::number && b.tag == Tag::number) {
+    const Instruction at{.code = std::uint8_t(BPF_ALU64 | operation), .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
+    return number(*bpf::compute(at, a.bits, b.bits));
+  }
+  if (a.tag == Tag::sum && b.tag == Tag::number) {
+    return sum_with_number(operation, a, b.bits, scope);
+  }
+  if (b.tag == Tag::sum && a.tag == Tag::number && (operation == BPF_ADD || operation == BPF_AND)) {
+    return sum_with_number(operation, b, a.bits, scope);
+  }
+  if (a.tag == Tag::sum || b.tag == Tag::sum) {
+    return unknown("computes too much with major and minor together");
+  }
+  if (operation == BPF_NEG) {
+    return subtract_from(0, a, scope);
+  }
+  if (b.tag == Tag::number) {
+    return with_number(operation, a, b.bits, scope);
+  }
+  if (a.tag == Tag::number) {
+    return number_with(operation, a.bits, b, scope);
+  }
+  return two_functions(operation, a, b, scope);
+}
+
+Computed Symbols::with_number(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
+  switch (operation) {
+    case BPF_ADD: return add(a, b, scope);
+    case BPF_SUB: return add(a, 0 - b, scope);
+    case BPF_AND: return mask(a, b, scope);
+    case BPF_OR:
+    case BPF_XOR: return set_bits(operation, a, b, scope);
+    case BPF_LSH: return shift_left(a, unsigned(b & 63U), scope);
+    case BPF_RSH: return shift_right(a, unsigned(b & 63U), scope);
+    case BPF_ARSH: return shift_signed(a, unsigned(b & 63U), scope);
+    case BPF_DIV: return b == 0 ? number(0) : with(a, Operation::Kind::divide, Wide(b));
+    case BPF_MOD: return remainder(a, b, scope);
+    case BPF_MUL:
+      if (b == 0) {
+        return number(0);
+      }
+      if (bounds(a, scope).most <= kLast64 / b) {
+        return with(a, Operation::Kind::multiply, Wide(b));
+      }
+      return unknown("multiplies a device number past 64 bits");
+    default: return unknown("has an unknown arithmetic instruction");
+  }
+}
+
+Computed Symbols::number_with(unsigned operation, std::uint64_t a, const Value& b, const Scope& scope) {
+  switch (operation) {
+    case BPF_ADD:
+    case BPF_MUL:
+    case BPF_AND:
+    case BPF_OR:
+    case BPF_XOR: return with_number(operation, b, a, scope);
+    case BPF_SUB: return subtract_from(a, b, scope);
+    default: return unknown("shifts or divides by a device number");
+  }
+}
+
+Computed Symbols::two_functions(unsigned operation, const Value& a, const Value& b, const Scope& scope) {
+  const Bounds of_a = bounds(a, scope);
+  const Bounds of_b = bounds(b, scope);
+  const bool different = function_of(a).field != function_of(b).field;
+  const bool rising = of_a.rising && of_b.rising;
+  const bool fits = of_a.most <= kLast64 - of_b.most;
+  const bool no_carry = (of_b.most >> low_zeros(a)) == 0 || (of_a.most >> low_zeros(b)) == 0;
+  const bool adds = operation == BPF_ADD || ((operation == BPF_OR || operation == BPF_XOR) && no_carry);
+  if (different && rising && fits && adds) {
+    return sum(a, b);
+  }
+  return unknown("combines major and minor in a way rules cannot say");
+}
+
+Computed Symbols::sum_with_number(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
+  const Value first = sum_part(a, true);
+  const Value second = sum_part(a, false);
+  const std::uint64_t most = bounds_of_sum(a, scope).most;
+  const auto is_multiple = [&](const Value& part, unsigned bits) { return low_zeros(part) >= bits; };
+  if (operation == BPF_ADD && most <= kLast64 - b) {
+    return sum(with(first, Operation::Kind::add, Wide(b)), second);
+  }
+  if (operation == BPF_LSH && (most >> (63U - (b & 63U))) <= 1) {
+    return sum(with(first, Operation::Kind::shift_left, Wide(b & 63U)),
+               with(second, Operation::Kind::shift_left, Wide(b & 63U)));
+  }
+  if (operation == BPF_RSH) {
+    const auto by = unsigned(b & 63U);
+    if (is_multiple(first, by) && bounds(second, scope).most >> by == 0) {
+      return shift_right(first, by, scope);
+    }
+    if (is_multiple(second, by) && bounds(first, scope).most >> by == 0) {
+      return shift_right(second, by, scope);
+    }
+    if (is_multiple(first, by) || is_multiple(second, by)) {
+      return sum(with(first, Operation::Kind::shift_right, by), with(second, Operation::Kind::shift_right, by));
+    }
+  }
+  if (operation == BPF_AND && is_low_mask(b)) {
+    const auto bits = unsigned(std::popcount(b));
+    if (most <= b) {
+      return a;
+    }
+    if (bits < 64 && is_multiple(first, bits)) {
+      return truncate(second, bits, scope);
+    }
+    if (bits < 64 && is_multiple(second, bits)) {
+      return truncate(first, bits, scope);
+    }
+  }
+  return unknown("computes too much with major and minor together");
+}
+
+Computed Symbols::add(const Value& a, std::uint64_t b, const Scope& scope) {
+  if (a.tag != Tag::function) {
+    return a;  // already unknown
+  }
+  const Bounds of_a = bounds(a, scope);
+  if (Wide(of_a.most) + b < kTwoTo64) {
+    return with(a, Operation::Kind::add, Wide(b));
+  }
+  if (Wide(of_a.least) + b >= kTwoTo64) {
+    return with(a, Operation::Kind::add, Wide(b) - kTwoTo64);
+  }
+  return cut_where_reaches(a, 0 - b, scope);
+}
+
+Computed Symbols::subtract_from(std::uint64_t a, const Value& b, const Scope& scope) {
+  return add(with(b, Operation::Kind::flip, 0), a + 1, scope);
+}
+
+Computed Symbols::mask(const Value& a, std::uint64_t b, const Scope& scope) {
+  if (b == 0) {
+    return number(0);
+  }
+  const auto low = unsigned(std::countr_zero(b));
+  if (!is_low_mask(b >> low)) {
+    return unknown("tests single bits of a device number");
+  }
+  const auto width = unsigned(std::popcount(b));
+  return then(shift_right(a, low, scope), [&](const Value& shifted) {
+    return then(truncate(shifted, width, scope), [&](const Value& cut) { return shift_left(cut, low, scope); });
+  });
+}
+
+Computed Symbols::set_bits(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
+  const Bounds of_a = bounds(a, scope);
+  const bool below = b >> low_zeros(a) == 0;
+  const bool above = b != 0 && of_a.most >> std::countr_zero(b) == 0;
+  if (b == 0 || below || above) {
+    return add(a, b, scope);
+  }
+  if (operation == BPF_XOR && is_low_mask(b) && of_a.most <= b) {
+    return subtract_from(b, a, scope);
+  }
+  return unknown("sets single bits of a device number");
+}
+
+Computed Symbols::remainder(const Value& a, std::uint64_t b, const Scope& scope) {
+  if (b == 0) {
+    return a;
+  }
+  const Bounds of_a = bounds(a, scope);
+  const std::uint64_t times = of_a.least / b;
+  if (times == of_a.most / b) {
+    return with(a, Operation::Kind::add, -Wide(times) * Wide(b));
+  }
+  return cut_where_reaches(a, (times + 1) * b, scope);
+}
+
+Computed Symbols::shift_left(const Value& a, unsigned by, const Scope& scope) {
+  return then(truncate(a, 64 - by, scope), [&](const Value& cut) -> Computed {
+    if (cut.tag == Tag::number) {
+      return number(cut.bits << by);
+    }
+    return cut.is_unknown() ? cut : with(cut, Operation::Kind::shift_left, by);
+  });
+}
+
+Computed Symbols::shift_right(const Value& value, unsigned by, const Scope& scope) {
+  const Value a = simplify(value, scope);
+  if (a.is_unknown()) {
+    return Value{Tag::unknown, 0, a.bits};
+  }
+  if (a.tag == Tag::number) {
+    return number(a.bits >> by);
+  }
+  if (a.tag == Tag::access) {
+    return CutAccess{a.bits};
+  }
+  return a.tag == Tag::sum ? sum_with_number(BPF_RSH, a, by, scope) : with(a, Operation::Kind::shift_right, by);
+}
+
+Computed Symbols::shift_signed(const Value& a, unsigned by, const Scope& scope) {
+  const Bounds of_a = bounds(a, scope);
+  if (of_a.most < kSignBit) {
+    return with(a, Operation::Kind::shift_right, by);
+  }
+  if (of_a.least >= kSignBit) {
+    const Value shifted = with(with(a, Operation::Kind::flip, 0), Operation::Kind::shift_right, by);
+    return shifted.tag == Tag::function ? with(shifted, Operation::Kind::flip, 0) : shifted;
+  }
+  return cut_where_reaches(a, kSignBit, scope);
+}
+
+Computed Symbols::truncate(const Value& value, unsigned bits, const Scope& scope) {
+  const Value a = simplify(value, scope);
+  if (bits >= 64 || a.is_unknown()) {
+    return a.is_unknown() ? Value{Tag::unknown, 0, a.bits} : a;
+  }
+  if (a.tag == Tag::number) {
+    return number(bpf::truncate(a.bits, bits));
+  }
+  if (a.tag == Tag::access) {
+    return CutAccess{a.bits};
+  }
+  if (a.tag == Tag::sum) {
+    return sum_with_number(BPF_AND, a, (std::uint64_t(1) << bits) - 1, scope);
+  }
+  const Bounds of_a = bounds(a, scope);
+  const std::uint64_t block = of_a.least >> bits;
+  if (block == of_a.most >> bits) {
+    return with(a, Operation::Kind::add, -Wide(block << bits));
+  }
+  return cut_where_reaches(a, (block + 1) << bits, scope);
+}
+
+Computed Symbols::sign_extend(const Value& value, unsigned bits, const Scope& scope) {
+  return then(truncate(value, bits, scope), [&](const Value& a) -> Computed {
+    if (a.is_unknown() || bits >= 64) {
+      return a;
+    }
+    if (a.tag == Tag::number) {
+      return number(bpf::sign_extend(a.bits, bits));
+    }
+    if (a.tag == Tag::sum) {
+      return unknown("computes too much with major and minor together");
+    }
+    const Bounds of_a = bounds(a, scope);
+    const std::uint64_t sign = std::uint64_t(1) << (bits - 1);
+    if (of_a.most < sign) {
+      return a;
+    }
+    if (of_a.least >= sign) {
+      return with(a, Operation::Kind::add, kTwoTo64 - (Wide(1) << bits));
+    }
+    return cut_where_reaches(a, sign, scope);
+  });
+}
+
+Compared Symbols::compare(const Instruction& at, const Value& dst, const Value& src, const Scope& scope) {
+  // The usual case, quickly: a plain field against a number. The region itself is cut, nothing else needs to be known.
+  const bool plain = dst.tag == Tag::function && src.tag == Tag::number && function_of(dst).is_plain();
+  const std::uint64_t narrow = width_of(at) == Width::w32 ? bpf::truncate(src.bits, 32) : src.bits;
+  if (plain && operation_of(at) != BPF_JSET && operation_of(at) < BPF_JSGT) {
+    return compare_function(operation_of(at), dst, narrow, scope);
+  }
+  if (plain && (operation_of(at) == BPF_JLT || operation_of(at) == BPF_JLE)) {
+    return compare_function(operation_of(at), dst, narrow, scope);
+  }
+
+  const Value a = simplify(dst, scope);
+  const Value b = simplify(src, scope);
+  if (a.is_unknown() || b.is_unknown()) {
+    return Unclear{a.is_unknown() ? a.bits : b.bits};
+  }
+  if (a.tag == Tag::number && b.tag == Tag::number) {
+    return *holds(at, a.bits, b.bits);
+  }
+  const auto is_table_or_number = [](const Value& value) {
+    return value.tag == Tag::access || value.tag == Tag::number;
+  };
+  if (is_table_or_number(a) && is_table_or_number(b)) {
+    AccessMask taken = 0;
+    for (unsigned i = 0; i < kAccessValues; ++i) {
+      const std::uint64_t x = a.tag == Tag::access ? tables_[a.bits][i] : a.bits;
+      const std::uint64_t y = b.tag == Tag::access ? tables_[b.bits][i] : b.bits;
+      taken = AccessMask(taken | (*holds(at, x, y) ? 1U << i : 0U));
+    }
+    return AccessMask(taken & scope.accesses);
+  }
+  if (a.tag == Tag::access || b.tag == Tag::access) {
+    return CutAccess{a.tag == Tag::access ? a.bits : b.bits};
+  }
+
+  unsigned operation = operation_of(at);
+  Value left = a;
+  Value right = b;
+  if (left.tag == Tag::number) {  // the function goes to the left
+    std::swap(left, right);
+    constexpr std::pair<unsigned, unsigned> kMirrored[] = {
+        {BPF_JGT, BPF_JLT},   {BPF_JGE, BPF_JLE},   {BPF_JLT, BPF_JGT},   {BPF_JLE, BPF_JGE},
+        {BPF_JSGT, BPF_JSLT}, {BPF_JSGE, BPF_JSLE}, {BPF_JSLT, BPF_JSGT}, {BPF_JSLE, BPF_JSGE}};
+    for (const auto& [from, to] : kMirrored) {
+      if (operation == from) {
+        operation = to;
+        break;
+      }
+    }
+  }
+  if (right.tag != Tag::number) {
+    return Unclear{unknown("compares two device numbers with each other").bits};
+  }
+  return [&]() -> Compared {
+    Computed prepared = width_of(at) == Width::w32 ? truncate(left, 32, scope) : Computed(left);
+    std::uint64_t limit = width_of(at) == Width::w32 ? bpf::truncate(right.bits, 32) : right.bits;
+    const bool is_signed =
+        operation == BPF_JSGT || operation == BPF_JSGE || operation == BPF_JSLT || operation == BPF_JSLE;
+    if (is_signed) {  // signed order is unsigned order with the sign bit turned
+      const unsigned bits = width_of(at) == Width::w32 ? 32 : 64;
+      prepared = then(prepared, [&](const Value& value) { return sign_extend(value, bits, scope); });
+      prepared = then(prepared, [&](const Value& value) { return compute64(BPF_ADD, value, number(kSignBit), scope); });
+      limit = bpf::sign_extend(limit, bits) + kSignBit;
+      constexpr std::pair<unsigned, unsigned> kUnsigned[] = {
+          {BPF_JSGT, BPF_JGT}, {BPF_JSGE, BPF_JGE}, {BPF_JSLT, BPF_JLT}, {BPF_JSLE, BPF_JLE}};
+      operation = std::ranges::find(kUnsigned, operation, &std::pair<unsigned, unsigned>::first)->second;
+    }
+    if (operation == BPF_JSET) {
+      prepared = then(prepared, [&](const Value& value) { return compute64(BPF_AND, value, number(limit), scope); });
+      operation = BPF_JNE;
+      limit = 0;
+    }
+    if (const Cut* cut = std::get_if<Cut>(&prepared)) {
+      return *cut;
+    }
+    if (const CutAccess* cut = std::get_if<CutAccess>(&prepared)) {
+      return *cut;
+    }
+    return compare64(operation, simplify(std::get<Value>(prepared), scope), limit, scope);
+  }();
+}
+
+Compared Symbols::compare64(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
+  switch (a.tag) {
+    case Tag::number: {
+      const Instruction at{.code = std::uint8_t(BPF_JMP | operation), .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
+      return *holds(at, a.bits, b);
+    }
+    case Tag::function: return compare_function(operation, a, b, scope);
+    case Tag::sum: return compare_sum(operation, a, b, scope);
+    default: return Unclear{a.bits};
+  }
+}
+
+// Where is a >= b? Everywhere, nowhere, or on a span that reaches one end of what there is.
+std::variant<bool, Span> Symbols::at_least(const Value& a, std::uint64_t b, const Scope& scope) const {
+  const Function& function = function_of(a);
+  if (function.is_plain()) {
+    if (b == 0 || b > device::kLastNumber) {
+      return b == 0;
+    }
+    return Span{std::uint32_t(b), device::kLastNumber};
+  }
+  const Span span = scope.region.bounds(function.field);
+  const Bounds of_a = bounds(a, scope);
+  if (of_a.least >= b || of_a.most < b) {
+    return of_a.least >= b;
+  }
+  const Cut cut = cut_where_reaches(a, b, scope);
+  return of_a.rising ? Span{cut.at, span.last} : Span{span.first, cut.at - 1};
+}
+
+Compared Symbols::compare_function(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
+  const Field field = function_of(a).field;
+  const auto reaching = [&](std::uint64_t limit, bool inside) -> Compared {
+    const std::variant<bool, Span> span = at_least(a, limit, scope);
+    if (const bool* always = std::get_if<bool>(&span)) {
+      return *always == inside;
+    }
+    return Where{field, std::get<Span>(span), inside};
+  };
+  switch (operation) {
+    case BPF_JGE: return reaching(b, true);
+    case BPF_JLT: return reaching(b, false);
+    case BPF_JGT: return b == kLast64 ? Compared(false) : reaching(b + 1, true);
+    case BPF_JLE: return b == kLast64 ? Compared(true) : reaching(b + 1, false);
+    default: break;
+  }
+  // Equal: where it reaches b, less where it reaches b + 1.
+  const bool equal = operation == BPF_JEQ;
+  const std::variant<bool, Span> from = at_least(a, b, scope);
+  const std::variant<bool, Span> beyond = b == kLast64 ? std::variant<bool, Span>(false) : at_least(a, b + 1, scope);
+  if (from == std::variant<bool, Span>(false) || beyond == std::variant<bool, Span>(true)) {
+    return !equal;
+  }
+  const Span all = function_of(a).is_plain() ? Span{} : scope.region.bounds(field);
+  Span span = std::holds_alternative<Span>(from) ? std::get<Span>(from) : all;
+  if (const Span* more = std::get_if<Span>(&beyond)) {
+    if (more->first > span.first) {
+      span.last = more->first - 1;
+    } else if (more->last < span.last) {
+      span.first = more->last + 1;
+    } else {
+      return !equal;  // it jumps over b
+    }
+  }
+  return Where{field, span, equal};
+}
+
+std::variant<bool, Cut> Symbols::sum_at_least(const Value& a, std::uint64_t b, const Scope& scope) const {
+  const Bounds whole = bounds_of_sum(a, scope);
+  if (whole.least >= b || whole.most < b) {
+    return whole.least >= b;
+  }
+  // Cut off what is certain for the first part alone; when nothing is, halve it. A part of one number is no part any
+  // more.
+  const Value first = sum_part(a, true);
+  const Bounds rest = bounds(sum_part(a, false), scope);
+  const Function& function = function_of(first);
+  const Span span = scope.region.bounds(function.field);
+  const auto possible = first_where(span, [&](std::uint32_t x) { return function.at(x) + Wide(rest.most) >= Wide(b); });
+  const auto certain = first_where(span, [&](std::uint32_t x) { return function.at(x) + Wide(rest.least) >= Wide(b); });
+  if (possible > span.first && possible <= span.last) {
+    return Cut{function.field, std::uint32_t(possible)};
+  }
+  if (certain > span.first && certain <= span.last) {
+    return Cut{function.field, std::uint32_t(certain)};
+  }
+  return Cut{function.field, span.first + (span.last - span.first) / 2 + 1};
+}
+
+Compared Symbols::compare_sum(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
+  const auto reaches = [&](std::uint64_t limit, bool wanted) -> Compared {
+    const std::variant<bool, Cut> reached = sum_at_least(a, limit, scope);
+    if (const Cut* cut = std::get_if<Cut>(&reached)) {
+      return *cut;
+    }
+    return std::get<bool>(reached) == wanted;
+  };
+  switch (operation) {
+    case BPF_JGE: return reaches(b, true);
+    case BPF_JLT: return reaches(b, false);
+    case BPF_JGT: return b == kLast64 ? Compared(false) : reaches(b + 1, true);
+    case BPF_JLE: return b == kLast64 ? Compared(true) : reaches(b + 1, false);
+    default: break;
+  }
+  const Compared from = reaches(b, true);
+  if (std::holds_alternative<Cut>(from)) {
+    return from;
+  }
+  const Compared beyond = b == kLast64 ? Compared(false) : reaches(b + 1, true);
+  if (std::holds_alternative<Cut>(beyond)) {
+    return beyond;
+  }
+  return (std::get<bool>(from) && !std::get<bool>(beyond)) == (operation == BPF_JEQ);
+}
+
+}  // namespace hf::bpf

@@ -1,0 +1,20 @@
+// Compare: where two filters differ, as rules a person can read.
+#pragma once
+
+#include "core/device/rule.h"
+#include "core/device/table.h"
+
+namespace hf::device {
+
+struct Difference {
+  RuleSet only_left;
+  RuleSet only_right;
+
+  [[nodiscard]] bool none() const { return only_left.empty() && only_right.empty(); }
+};
+
+// Only differences that a process could notice. The rules name the letters one side has more of: where the left allows
+// "rw" and the right "r", the left has "w".
+Difference compare(const Table& left, const Table& right);
+
+}  // namespace hf::device

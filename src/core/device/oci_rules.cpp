@@ -1,0 +1,64 @@
+#include "core/device/oci_rules.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace hf::device {
+namespace {
+
+Access letters_of(AccessSet set) {
+  Access letters = Access::none;
+  for (const Access letter : {Access::mknod, Access::read, Access::write}) {
+    letters = set.allows(letter) ? letters | letter : letters;
+  }
+  return letters;
+}
+
+Table later_wins(std::span<const OciRule> rules) {
+  Table table;
+  for (const OciRule& rule : rules) {
+    const Table named = Table::of_rules({&rule.rule, 1});
+    if (rule.verb == Verb::allow) {
+      table = Table::combine(table, named,
+                             [](AccessSet a, AccessSet b) { return AccessSet::within(letters_of(a) | letters_of(b)); });
+    } else {
+      table = Table::combine(
+          table, named, [](AccessSet a, AccessSet b) { return AccessSet::within(letters_of(a) & ~letters_of(b)); });
+    }
+  }
+  return table;
+}
+
+V1List list_after(std::span<const OciRule> rules, Otherwise at_first) {
+  V1List list{at_first, {}};
+  for (const OciRule& rule : rules) {
+    const bool all = !rule.rule.selector.kind;
+    list = after(std::move(list), {rule.verb, all ? std::nullopt : std::optional<Rule>(rule.rule)});
+  }
+  return list;
+}
+
+Table as_runc_filters(const V1List& list) {
+  std::vector<Box> boxes;
+  for (const auto& [selector, access] : list.exceptions) {
+    boxes.push_back(
+        {*selector.kind, selector.major.value_or(Span{}), selector.minor.value_or(Span{}), AccessSet::within(access)});
+  }
+  const Table named = Table::of_boxes(boxes);
+  return list.otherwise == Otherwise::deny ? named : Table::everything() - named;
+}
+
+}  // namespace
+
+Table meaning(std::span<const OciRule> rules, OciReading reading) {
+  switch (reading) {
+    case OciReading::later_wins: return later_wins(rules);
+    // A new v1 cgroup has its parent's list; runtimes work below one that allows all.
+    case OciReading::kernel: return meaning(list_after(rules, Otherwise::allow));
+    case OciReading::runc: return as_runc_filters(list_after(rules, Otherwise::deny));
+  }
+  std::unreachable();
+}
+
+}  // namespace hf::device

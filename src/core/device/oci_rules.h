@@ -1,0 +1,32 @@
+// OciRule: a line of linux.resources.devices in an OCI config, and what those who carry it out make of a list of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/rule.h"
+#include "core/device/table.h"
+#include "core/device/v1_list.h"
+
+namespace hf::device {
+
+struct OciRule {
+  Verb verb = Verb::deny;
+  Rule rule;  // the kind may be absent: "a"
+
+  friend bool operator==(const OciRule&, const OciRule&) = default;
+};
+using OciRules = std::vector<OciRule>;
+
+// later_wins: as the specification reads: each rule gives or takes letters, the last word on a letter counts.
+// kernel:     as cgroup v1 carries the writes out: a deny takes letters only from a rule with the same selector, "a"
+//             forgets all before; where all is allowed by default, a deny refuses every request with one of its
+//             letters.
+// runc:       as runc's v2 filter does: the same list, but a deny refuses only requests made of its letters alone, so
+//             that "deny c 195:0 w" lets O_RDWR through.
+enum class OciReading : std::uint8_t { later_wins, kernel, runc };
+
+Table meaning(std::span<const OciRule> rules, OciReading reading);
+
+}  // namespace hf::device

@@ -1,0 +1,120 @@
+#include "core/device/rule.h"
+
+#include <cstddef>
+
+#include "core/base/text.h"
+
+namespace hf::device {
+namespace {
+
+bool contains_span(const std::optional<Span>& whole, const std::optional<Span>& part) {
+  return !whole || (part && whole->contains(*part));
+}
+
+bool overlap_spans(const std::optional<Span>& a, const std::optional<Span>& b) { return !a || !b || overlap(*a, *b); }
+
+// "*" is an absent span; nullopt of the outer optional is a parse error.
+std::optional<std::optional<Span>> parse_span(std::string_view text, std::uint32_t limit) {
+  if (text == "*") {
+    return std::optional<Span>{};
+  }
+  const std::size_t dash = text.find('-');
+  const std::optional<std::uint32_t> first = parse_number<std::uint32_t>(text.substr(0, dash));
+  const std::optional<std::uint32_t> last =
+      dash == std::string_view::npos ? first : parse_number<std::uint32_t>(text.substr(dash + 1));
+  if (!first || !last || *first > *last) {
+    return std::nullopt;
+  }
+  // A range up to the last number there is says "and all above"; every other end must be a number a device can have.
+  if (*first > limit || (*last > limit && *last != kLastNumber) ||
+      (*last == kLastNumber && dash == std::string_view::npos)) {
+    return std::nullopt;
+  }
+  return std::optional<Span>{Span{*first, *last}};
+}
+
+std::string to_string(const std::optional<Span>& span) {
+  if (!span) {
+    return "*";
+  }
+  const std::string first = std::to_string(span->first);
+  return span->is_point() ? first : first + "-" + std::to_string(span->last);
+}
+
+std::optional<std::optional<Kind>> parse_kind(std::string_view text) {
+  if (text == "a") {
+    return std::optional<Kind>{};
+  }
+  if (text == "b") {
+    return std::optional<Kind>{Kind::block};
+  }
+  if (text == "c") {
+    return std::optional<Kind>{Kind::character};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool Selector::matches(const Device& device) const {
+  return (!kind || *kind == device.kind) && (!major || major->contains(device.major)) &&
+         (!minor || minor->contains(device.minor));
+}
+
+bool Selector::contains(const Selector& other) const {
+  return (!kind || kind == other.kind) && contains_span(major, other.major) && contains_span(minor, other.minor);
+}
+
+bool Selector::overlaps(const Selector& other) const {
+  return (!kind || !other.kind || kind == other.kind) && overlap_spans(major, other.major) &&
+         overlap_spans(minor, other.minor);
+}
+
+AccessSet Rule::allowed() const {
+  return match == Match::within ? AccessSet::within(access) : AccessSet::exactly(access);
+}
+
+Result<Rule> parse_rule(std::string_view text) {
+  const auto malformed = [text](const std::string& why) {
+    return fail(std::errc::invalid_argument, "parse rule " + quote(text) + ": " + why);
+  };
+  const std::vector<std::string_view> words = split_words(text);
+  if (words.size() == 1 && words[0] == "a") {
+    return Rule{{}, Access::all, Match::within};
+  }
+  if (words.size() < 3 || words.size() > 4 || (words.size() == 4 && words[3] != "exactly")) {
+    return malformed("want TYPE MAJOR:MINOR ACCESS such as 'c 195:* rw'");
+  }
+  const auto kind = parse_kind(words[0]);
+  if (!kind) {
+    return malformed("the type is a, b or c");
+  }
+  const std::size_t colon = words[1].find(':');
+  if (colon == std::string_view::npos) {
+    return malformed("want MAJOR:MINOR, each a number, a range or *");
+  }
+  const auto major = parse_span(words[1].substr(0, colon), kLastMajor);
+  if (!major) {
+    return malformed("the major is a number up to " + std::to_string(kLastMajor) + ", a range or *");
+  }
+  const auto minor = parse_span(words[1].substr(colon + 1), kLastMinor);
+  if (!minor) {
+    return malformed("the minor is a number up to " + std::to_string(kLastMinor) + ", a range or *");
+  }
+  const Result<Access> access = parse_access(words[2]);
+  if (!access || *access == Access::none) {
+    return malformed("the access is made of the letters r, w and m, none twice");
+  }
+  return Rule{{*kind, *major, *minor}, *access, words.size() == 4 ? Match::exactly : Match::within};
+}
+
+std::string to_string(const Selector& selector) {
+  return std::string(1, selector.kind ? letter_of(*selector.kind) : 'a') + " " + to_string(selector.major) + ":" +
+         to_string(selector.minor);
+}
+
+std::string to_string(const Rule& rule) {
+  return to_string(rule.selector) + " " + to_string(rule.access) + (rule.match == Match::exactly ? " exactly" : "");
+}
+
+}  // namespace hf::device

@@ -1,0 +1,377 @@
+#include "core/device/shortest.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+// A rule is a rectangle of majors × minors with an access. The list is found as logic minimisers find theirs:
+//   need       a stretch of minors in a band and an access that must be granted there and is not part of a larger one;
+//   candidate  the largest rectangle around a need in which that access is granted everywhere;
+//   cutting    needs are cut where candidates end, so that two candidates may meet one need together;
+//   choice     candidates nothing can replace first, then always the one that meets most open needs;
+//   weeding    candidates all of whose needs others meet as well are dropped;
+//   improving  a bounded search for a shorter choice; real filters are small enough for it to be complete.
+
+namespace hf::device {
+namespace {
+
+// The letters that one rule may grant in a cell: bit n stands for the access n, bit 0 for "rw exactly".
+using Grants = std::uint8_t;
+
+constexpr unsigned kExactly = 0;
+constexpr Access kReadWrite = Access::read | Access::write;
+
+constexpr Grants grants_of(AccessSet allowed) {
+  unsigned grants = 0;
+  for (unsigned access = 1; access <= unsigned(Access::all); ++access) {
+    if ((AccessSet::within(Access(access)) - allowed).empty()) {
+      grants |= 1U << access;
+    }
+  }
+  const bool only_together = allowed.allows(kReadWrite) && (grants >> unsigned(kReadWrite) & 1U) == 0;
+  return Grants(grants | (only_together ? 1U << kExactly : 0U));
+}
+
+constexpr std::array<Grants, 256> kGrants = [] {
+  std::array<Grants, 256> table{};
+  for (unsigned bits = 0; bits < table.size(); ++bits) {
+    table[bits] = grants_of(AccessSet::of_bits(bits));
+  }
+  return table;
+}();
+
+bool granted(AccessSet allowed, unsigned grant) { return (kGrants[allowed.bits()] >> grant & 1U) != 0; }
+
+bool is_largest(AccessSet allowed, unsigned grant) {
+  if (grant == kExactly) {
+    return true;
+  }
+  for (unsigned larger = 1; larger <= unsigned(Access::all); ++larger) {
+    if (larger != grant && contains(Access(larger), Access(grant)) && granted(allowed, larger)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+struct Need {
+  std::size_t band;
+  Span minor;
+  unsigned grant;
+};
+
+struct Candidate {
+  std::size_t first_band;
+  std::size_t last_band;
+  Span minor;
+  unsigned grant;
+
+  friend auto operator<=>(const Candidate&, const Candidate&) = default;
+};
+
+bool grants_all(const Row& row, const Span& minor, unsigned grant) {
+  auto segment = std::ranges::upper_bound(row, minor.first, {}, &Segment::first) - 1;
+  for (; segment != row.end() && segment->first <= minor.last; ++segment) {
+    if (!granted(segment->allowed, grant)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Span widest_minors(const Row& row, const Span& minor, unsigned grant) {
+  auto low = std::size_t(std::ranges::upper_bound(row, minor.first, {}, &Segment::first) - row.begin()) - 1;
+  std::size_t high = low;
+  while (low > 0 && granted(row[low - 1].allowed, grant)) {
+    --low;
+  }
+  while (high + 1 < row.size() && granted(row[high + 1].allowed, grant)) {
+    ++high;
+  }
+  return {row[low].first, last_of(row, high)};
+}
+
+Candidate candidate_around(const Plane& plane, const Need& need) {
+  Candidate candidate{need.band, need.band, widest_minors(plane[need.band].row, need.minor, need.grant), need.grant};
+  while (candidate.first_band > 0 && grants_all(plane[candidate.first_band - 1].row, candidate.minor, need.grant)) {
+    --candidate.first_band;
+  }
+  while (candidate.last_band + 1 < plane.size() &&
+         grants_all(plane[candidate.last_band + 1].row, candidate.minor, need.grant)) {
+    ++candidate.last_band;
+  }
+  return candidate;
+}
+
+// In a small plane also the rectangles no single need is the middle of: every stretch of bands with the minors they
+// share.
+constexpr std::size_t kSmallPlane = 24;
+
+std::vector<Span> granted_minors(const Row& row, unsigned grant) {
+  std::vector<Span> spans;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (!granted(row[i].allowed, grant)) {
+      continue;
+    }
+    if (i > 0 && granted(row[i - 1].allowed, grant)) {
+      spans.back().last = last_of(row, i);
+    } else {
+      spans.push_back({row[i].first, last_of(row, i)});
+    }
+  }
+  return spans;
+}
+
+std::vector<Span> shared(const std::vector<Span>& a, const std::vector<Span>& b) {
+  std::vector<Span> spans;
+  for (const Span& x : a) {
+    for (const Span& y : b) {
+      if (overlap(x, y)) {
+        spans.push_back({std::max(x.first, y.first), std::min(x.last, y.last)});
+      }
+    }
+  }
+  return spans;
+}
+
+void add_shared_candidates(const Plane& plane, unsigned grant, std::vector<Candidate>& candidates) {
+  for (std::size_t first = 0; first < plane.size(); ++first) {
+    std::vector<Span> minors = granted_minors(plane[first].row, grant);
+    for (std::size_t last = first + 1; last < plane.size() && !minors.empty(); ++last) {
+      minors = shared(minors, granted_minors(plane[last].row, grant));
+      for (const Span& minor : minors) {
+        candidates.push_back({first, last, minor, grant});
+      }
+    }
+  }
+}
+
+std::vector<Need> needs_of(const Plane& plane) {
+  std::vector<Need> needs;
+  for (std::size_t band = 0; band < plane.size(); ++band) {
+    const Row& row = plane[band].row;
+    for (std::size_t segment = 0; segment < row.size(); ++segment) {
+      for (unsigned grant = 0; grant <= unsigned(Access::all); ++grant) {
+        if (granted(row[segment].allowed, grant) && is_largest(row[segment].allowed, grant)) {
+          needs.push_back({band, {row[segment].first, last_of(row, segment)}, grant});
+        }
+      }
+    }
+  }
+  return needs;
+}
+
+bool reaches(const Candidate& candidate, const Need& need) {
+  const bool letters = candidate.grant == need.grant || (candidate.grant != kExactly && need.grant != kExactly &&
+                                                         contains(Access(candidate.grant), Access(need.grant)));
+  return letters && candidate.first_band <= need.band && need.band <= candidate.last_band &&
+         overlap(candidate.minor, need.minor);
+}
+
+// Calls visit(need index) for the needs in the candidate's bands. Needs are sorted by band, so these are one run of
+// them.
+template <class Visit>
+void for_needs_reached(const std::vector<Need>& needs, const Candidate& candidate, Visit visit) {
+  auto need = std::ranges::lower_bound(needs, candidate.first_band, {}, &Need::band);
+  for (; need != needs.end() && need->band <= candidate.last_band; ++need) {
+    if (reaches(candidate, *need)) {
+      visit(std::size_t(need - needs.begin()));
+    }
+  }
+}
+
+std::vector<Need> cut_at_candidates(const std::vector<Need>& needs, const std::vector<Candidate>& candidates) {
+  std::vector<std::vector<std::uint32_t>> cuts(needs.size());
+  for (const Candidate& candidate : candidates) {
+    for_needs_reached(needs, candidate, [&](std::size_t index) {
+      const Span& minor = needs[index].minor;
+      if (candidate.minor.first > minor.first) {
+        cuts[index].push_back(candidate.minor.first);
+      }
+      if (candidate.minor.last < minor.last) {
+        cuts[index].push_back(candidate.minor.last + 1);
+      }
+    });
+  }
+  std::vector<Need> pieces;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    std::ranges::sort(cuts[i]);
+    cuts[i].erase(std::ranges::unique(cuts[i]).begin(), cuts[i].end());
+    Need piece = needs[i];
+    for (const std::uint32_t cut : cuts[i]) {
+      pieces.push_back({piece.band, {piece.minor.first, cut - 1}, piece.grant});
+      piece.minor.first = cut;
+    }
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+class Cover {
+ public:
+  explicit Cover(const Plane& plane) : needs_(needs_of(plane)) {
+    for (const Need& need : needs_) {
+      candidates_.push_back(candidate_around(plane, need));
+    }
+    for (unsigned grant = 0; grant <= unsigned(Access::all) && plane.size() <= kSmallPlane; ++grant) {
+      add_shared_candidates(plane, grant, candidates_);
+    }
+    std::ranges::sort(candidates_);
+    candidates_.erase(std::ranges::unique(candidates_).begin(), candidates_.end());
+    needs_ = cut_at_candidates(needs_, candidates_);
+    open_needs_left_ = needs_.size();
+    met_by_.resize(needs_.size());
+    meets_.resize(candidates_.size());
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      for_needs_reached(needs_, candidates_[c], [&](std::size_t need) {
+        meets_[c].push_back(need);
+        met_by_[need].push_back(c);
+      });
+    }
+    times_met_.resize(needs_.size());
+    chosen_.resize(candidates_.size());
+    open_.resize(candidates_.size());
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      open_[c] = meets_[c].size();
+    }
+  }
+
+  std::vector<Candidate> choose() {
+    for (std::size_t need = 0; need < needs_.size(); ++need) {
+      if (met_by_[need].size() == 1) {
+        take(met_by_[need].front());
+      }
+    }
+    while (open_needs_left_ > 0) {
+      take(std::size_t(std::ranges::max_element(open_) - open_.begin()));
+    }
+    weed();
+    std::vector<std::size_t> best;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      if (chosen_[c]) {
+        best.push_back(c);
+      }
+    }
+    std::vector<std::size_t> picked;
+    std::fill(times_met_.begin(), times_met_.end(), 0);
+    improve(picked, best);
+    std::vector<Candidate> kept;
+    for (const std::size_t c : best) {
+      kept.push_back(candidates_[c]);
+    }
+    return kept;
+  }
+
+ private:
+  void take(std::size_t c) {
+    if (chosen_[c]) {
+      return;
+    }
+    chosen_[c] = true;
+    for (const std::size_t need : meets_[c]) {
+      if (times_met_[need]++ == 0) {
+        --open_needs_left_;
+        for (const std::size_t other : met_by_[need]) {
+          --open_[other];
+        }
+      }
+    }
+  }
+
+  // Tries whether fewer do, need by need, the one with the fewest candidates first; gives up after a while.
+  void improve(std::vector<std::size_t>& picked, std::vector<std::size_t>& best) {
+    std::optional<std::size_t> hardest;
+    for (std::size_t need = 0; need < needs_.size(); ++need) {
+      if (times_met_[need] == 0 && (!hardest || met_by_[need].size() < met_by_[*hardest].size())) {
+        hardest = need;
+      }
+    }
+    if (!hardest) {
+      best = picked;
+      return;
+    }
+    for (const std::size_t c : met_by_[*hardest]) {
+      if (picked.size() + 1 >= best.size() || tries_left_ < needs_.size()) {
+        return;
+      }
+      tries_left_ -= needs_.size();
+      picked.push_back(c);
+      std::ranges::for_each(meets_[c], [this](std::size_t need) { ++times_met_[need]; });
+      improve(picked, best);
+      std::ranges::for_each(meets_[c], [this](std::size_t need) { --times_met_[need]; });
+      picked.pop_back();
+    }
+  }
+
+  void weed() {
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const auto met_twice = [this](std::size_t need) { return times_met_[need] > 1; };
+      if (chosen_[c] && std::ranges::all_of(meets_[c], met_twice)) {
+        chosen_[c] = false;
+        for (const std::size_t need : meets_[c]) {
+          --times_met_[need];
+        }
+      }
+    }
+  }
+
+  std::vector<Need> needs_;
+  std::vector<Candidate> candidates_;
+  std::vector<std::vector<std::size_t>> meets_;   // candidate → needs
+  std::vector<std::vector<std::size_t>> met_by_;  // need → candidates
+  std::vector<std::size_t> open_;                 // candidate → needs still open that it would meet
+  std::vector<std::size_t> times_met_;
+  std::vector<bool> chosen_;
+  std::size_t open_needs_left_ = 0;
+  std::size_t tries_left_ = 20'000;
+};
+
+std::optional<Span> absent_if_any(const Span& span) {
+  return span == Span{} ? std::nullopt : std::optional<Span>(span);
+}
+
+Rule rule_of(const Plane& plane, Kind kind, const Candidate& candidate) {
+  const Span major{plane[candidate.first_band].first, last_of(plane, candidate.last_band)};
+  const Selector selector{kind, absent_if_any(major), absent_if_any(candidate.minor)};
+  if (candidate.grant == kExactly) {
+    return {selector, kReadWrite, Match::exactly};
+  }
+  return {selector, Access(candidate.grant), Match::within};
+}
+
+// Wildcards first, then by number; character devices before block devices of the same number.
+bool comes_before(const Rule& a, const Rule& b) {
+  const auto key = [](const Rule& rule) {
+    return std::tuple(rule.selector.major, rule.selector.minor, rule.selector.kind == Kind::block, rule.access,
+                      rule.match);
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+RuleSet shortest_rules(const Table& table) {
+  // The kernel says "a" only of everything; "a *:* r" written to devices.allow would allow all.
+  if (askable(Table::everything() - table).allows_nothing()) {
+    return rule_for_everything();
+  }
+  RuleSet rules;
+  for (const Kind kind : kKinds) {
+    const Plane& plane = table.plane(kind);
+    for (const Candidate& candidate : Cover(plane).choose()) {
+      rules.push_back(rule_of(plane, kind, candidate));
+    }
+  }
+  std::ranges::sort(rules, comes_before);
+  return rules;
+}
+
+RuleSet rule_for_everything() { return {Rule{{}, Access::all, Match::within}}; }
+
+}  // namespace hf::device

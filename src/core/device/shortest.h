@@ -1,0 +1,15 @@
+// Shortest: a table written as the shortest list of rules that means it.
+#pragma once
+
+#include "core/device/rule.h"
+#include "core/device/table.h"
+
+namespace hf::device {
+
+// Exact for every question the kernel can ask (kAskable); combinations nobody asks are left out.
+RuleSet shortest_rules(const Table& table);
+
+// "a *:* rwm"
+RuleSet rule_for_everything();
+
+}  // namespace hf::device
