@@ -29,12 +29,10 @@ T take(Result<T>&& result) {
 
 }  // namespace hf
 
-// The value, or an early return of the error. The only macro of the house.
-#define TRY(expression)                                      \
-  __extension__({                                            \
-    auto try_result = (expression);                          \
-    if (!try_result) {                                       \
-      return std::unexpected(std::move(try_result).error()); \
-    }                                                        \
-    ::hf::take(std::move(try_result));                       \
+// The value, or an early return of the error. The only macro of the house. One TRY inside another is fine.
+#define TRY(expression)                                                                                           \
+  __extension__({                                                                                                 \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"") auto try_result = (expression); \
+    _Pragma("GCC diagnostic pop") if (!try_result) { return std::unexpected(std::move(try_result).error()); }     \
+    ::hf::take(std::move(try_result));                                                                            \
   })

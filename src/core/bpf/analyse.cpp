@@ -33,6 +33,7 @@ using device::Span;
 using Tag = Value::Tag;
 
 constexpr std::size_t kMostWork = 3'000'000;  // instructions and rectangles touched; a real filter needs thousands
+constexpr std::size_t kMostCuts = 2048;       // of functions of a device number; comparisons with a plain one need none
 constexpr std::size_t kMostFrames = 8;
 constexpr std::int64_t kStackBytes = 512;
 constexpr unsigned kRegisters = 12;
@@ -184,6 +185,9 @@ class Analysis {
 
   // The instruction is done again on both sides of the cut.
   Next split(Path& path, const Cut& cut) {
+    if (++cuts_ > kMostCuts) {
+      return give_up("tells devices apart too finely to be read as rules");
+    }
     spend(16 + path.region.size());
     Path above = path;
     above.region = path.region.extract(cut.field, {cut.at, device::kLastNumber});
@@ -641,6 +645,7 @@ class Analysis {
   std::optional<Opaque> opaque_;
   std::size_t next_ = 0;
   std::size_t work_ = 0;
+  std::size_t cuts_ = 0;
   bool uses_map_ = false;
 };
 

@@ -18,6 +18,7 @@ constexpr Wide kTwoTo64 = Wide(1) << 64;
 constexpr std::uint64_t kLast64 = ~std::uint64_t(0);
 constexpr std::uint64_t kSignBit = std::uint64_t(1) << 63;
 constexpr std::size_t kLongestFunction = 12;
+constexpr std::size_t kMostKept = 4096;  // different functions or tables; real filters have a handful
 
 Wide apply(const Operation& operation, Wide value) {
   switch (operation.kind) {
@@ -78,11 +79,17 @@ Wide Function::at(std::uint32_t x) const {
 }
 
 Value Symbols::field(Field field) { return function({field, {}}); }
-Value Symbols::per_access(const PerAccess& table) { return {Tag::access, 0, intern(tables_, table)}; }
+Value Symbols::per_access(const PerAccess& table) {
+  if (tables_.size() >= kMostKept) {
+    return unknown("computes too much with the access");
+  }
+  return {Tag::access, 0, intern(tables_, table)};
+}
+
 Value Symbols::unknown(const std::string& reason) { return {Tag::unknown, 0, intern(reasons_, reason)}; }
 
 Value Symbols::function(Function function) {
-  if (function.operations.size() > kLongestFunction) {
+  if (function.operations.size() > kLongestFunction || functions_.size() >= kMostKept) {
     return unknown("computes too much with a device number");
   }
   return {Tag::function, 0, intern(functions_, std::move(function))};

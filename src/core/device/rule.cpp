@@ -19,15 +19,12 @@ std::optional<std::optional<Span>> parse_span(std::string_view text, std::uint32
     return std::optional<Span>{};
   }
   const std::size_t dash = text.find('-');
+  const bool is_open = dash != std::string_view::npos && text.substr(dash + 1) == "*";
   const std::optional<std::uint32_t> first = parse_number<std::uint32_t>(text.substr(0, dash));
-  const std::optional<std::uint32_t> last =
-      dash == std::string_view::npos ? first : parse_number<std::uint32_t>(text.substr(dash + 1));
-  if (!first || !last || *first > *last) {
-    return std::nullopt;
-  }
-  // A range up to the last number there is says "and all above"; every other end must be a number a device can have.
-  if (*first > limit || (*last > limit && *last != kLastNumber) ||
-      (*last == kLastNumber && dash == std::string_view::npos)) {
+  const std::optional<std::uint32_t> last = dash == std::string_view::npos ? first
+                                            : is_open                      ? std::optional(kLastNumber)
+                                                      : parse_number<std::uint32_t>(text.substr(dash + 1));
+  if (!first || !last || *first > *last || *first > limit || (*last > limit && !is_open)) {
     return std::nullopt;
   }
   return std::optional<Span>{Span{*first, *last}};
@@ -38,7 +35,10 @@ std::string to_string(const std::optional<Span>& span) {
     return "*";
   }
   const std::string first = std::to_string(span->first);
-  return span->is_point() ? first : first + "-" + std::to_string(span->last);
+  if (span->is_point()) {
+    return first;
+  }
+  return first + "-" + (span->last == kLastNumber ? "*" : std::to_string(span->last));
 }
 
 std::optional<std::optional<Kind>> parse_kind(std::string_view text) {

@@ -56,7 +56,8 @@ struct Rule {
 // A list of allow rules: a request passes if one of them, alone, covers it.
 using RuleSet = std::vector<Rule>;
 
-// "c 195:* rw", "b 8:0-15 rwm", "a" or "a *:* rwm"; "exactly" may follow. Numbers no device can have are refused.
+// "c 195:* rw", "b 8:0-15 rwm", "c 240-*:0 r", "a" or "a *:* rwm"; "exactly" may follow. Numbers no device can have are
+// refused.
 Result<Rule> parse_rule(std::string_view text);
 std::string to_string(const Selector& selector);
 std::string to_string(const Rule& rule);

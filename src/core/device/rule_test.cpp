@@ -15,8 +15,8 @@ TEST(ParseRule, ReadsTheKernelsWords) {
 }
 
 TEST(ParseRule, GoesThereAndBack) {
-  for (const char* text : {"c 195:* rw", "b 8:0-15 rwm", "a *:* rwm", "c *:7 m", "c 240-254:* r",
-                           "c 10:200-4294967295 w", "c 1:3 rw exactly", "b 4095:1048575 m"}) {
+  for (const char* text : {"c 195:* rw", "b 8:0-15 rwm", "a *:* rwm", "c *:7 m", "c 240-254:* r", "c 10:200-* w",
+                           "c 1:3 rw exactly", "b 4095:1048575 m"}) {
     EXPECT_EQ(to_string(*parse_rule(text)), text);
   }
 }

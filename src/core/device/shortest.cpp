@@ -215,7 +215,7 @@ std::vector<Need> cut_at_candidates(const std::vector<Need>& needs, const std::v
 
 class Cover {
  public:
-  explicit Cover(const Plane& plane) : needs_(needs_of(plane)) {
+  explicit Cover(const Plane& plane) : bands_(plane.size()), needs_(needs_of(plane)) {
     for (const Need& need : needs_) {
       candidates_.push_back(candidate_around(plane, need));
     }
@@ -261,11 +261,7 @@ class Cover {
     std::vector<std::size_t> picked;
     std::fill(times_met_.begin(), times_met_.end(), 0);
     improve(picked, best);
-    std::vector<Candidate> kept;
-    for (const std::size_t c : best) {
-      kept.push_back(candidates_[c]);
-    }
-    return kept;
+    return tightened(best);
   }
 
  private:
@@ -282,6 +278,42 @@ class Cover {
         }
       }
     }
+  }
+
+  // Each choice cut down to what only it gives, where that is less than "any": "c 195:0" rather than "c 0-195:0".
+  std::vector<Candidate> tightened(const std::vector<std::size_t>& chosen) {
+    std::fill(times_met_.begin(), times_met_.end(), 0);
+    for (const std::size_t c : chosen) {
+      std::ranges::for_each(meets_[c], [this](std::size_t need) { ++times_met_[need]; });
+    }
+    std::vector<Candidate> tight;
+    for (const std::size_t c : chosen) {
+      Candidate box = candidates_[c];
+      const bool any_major = box.first_band == 0 && box.last_band + 1 == bands_;
+      const bool any_minor = box.minor == Span{};
+      std::optional<Candidate> needed;
+      for (const std::size_t index : meets_[c]) {
+        const Need& need = needs_[index];
+        if (times_met_[index] > 1) {
+          continue;
+        }
+        needed = needed ? *needed : Candidate{need.band, need.band, need.minor, box.grant};
+        needed->last_band = need.band;
+        needed->minor = {std::min(needed->minor.first, need.minor.first),
+                         std::max(needed->minor.last, need.minor.last)};
+      }
+      box.first_band = any_major ? box.first_band : needed->first_band;
+      box.last_band = any_major ? box.last_band : needed->last_band;
+      box.minor = any_minor ? box.minor : needed->minor;
+      // What is no longer covered twice now belongs to the others alone.
+      for (const std::size_t index : meets_[c]) {
+        const Need& need = needs_[index];
+        const bool inside = box.first_band <= need.band && need.band <= box.last_band && box.minor.contains(need.minor);
+        times_met_[index] -= inside ? 0 : 1;
+      }
+      tight.push_back(box);
+    }
+    return tight;
   }
 
   // Tries whether fewer do, need by need, the one with the fewest candidates first; gives up after a while.
@@ -321,6 +353,7 @@ class Cover {
     }
   }
 
+  std::size_t bands_;
   std::vector<Need> needs_;
   std::vector<Candidate> candidates_;
   std::vector<std::vector<std::size_t>> meets_;   // candidate → needs

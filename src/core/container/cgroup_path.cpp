@@ -1,0 +1,103 @@
+#include "core/container/cgroup_path.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/base/text.h"
+
+namespace hf::container {
+namespace {
+
+// mountinfo writes blanks and backslashes in paths as \040 and the like.
+std::string unescape(std::string_view text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::optional<std::uint8_t> code =
+        text[i] == '\\' ? parse_number<std::uint8_t>(text.substr(i + 1, 3), 8) : std::nullopt;
+    path += code ? char(*code) : text[i];
+    i += code ? 3 : 0;
+  }
+  return path;
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  const std::vector<std::string_view> words = split(list, ',');
+  return std::ranges::find(words, word) != words.end();
+}
+
+}  // namespace
+
+CgroupPath CgroupPath::parent() const {
+  const std::size_t slash = text.rfind('/');
+  return {slash == 0 || slash == std::string::npos ? "/" : text.substr(0, slash)};
+}
+
+CgroupPath CgroupPath::child(std::string_view name) const {
+  return {(is_root() ? "/" : text + "/") + std::string(name)};
+}
+
+Result<CgroupPath> parse_cgroup_path(std::string_view text) {
+  if (!text.starts_with('/')) {
+    return fail(std::errc::invalid_argument, "cgroup path " + quote(text) + ": must begin with /");
+  }
+  CgroupPath path;
+  for (const std::string_view part : split(text, '/')) {
+    if (part == "." || part == "..") {
+      return fail(std::errc::invalid_argument, "cgroup path " + quote(text) + ": '.' and '..' are not allowed");
+    }
+    path = part.empty() ? path : path.child(part);
+  }
+  return path;
+}
+
+std::vector<CgroupMount> parse_cgroup_mounts(std::string_view mountinfo) {
+  std::vector<CgroupMount> mounts;
+  for (const std::string_view line : split(mountinfo, '\n')) {
+    const std::vector<std::string_view> words = split_words(line);
+    const auto dash = std::ranges::find(words, "-");
+    if (dash - words.begin() < 6 || words.end() - dash < 4) {
+      continue;
+    }
+    const bool is_v2 = dash[1] == "cgroup2";
+    const bool is_v1_devices = dash[1] == "cgroup" && has_word(dash[3], "devices");
+    if (is_v2 || is_v1_devices) {
+      mounts.push_back({is_v2 ? Hierarchy::v2 : Hierarchy::v1, unescape(words[4]), unescape(words[3])});
+    }
+  }
+  std::ranges::stable_sort(mounts, {}, [](const CgroupMount& mount) { return mount.root != "/"; });
+  return mounts;
+}
+
+Membership parse_membership(std::string_view proc_cgroup) {
+  Membership membership;
+  for (const std::string_view line : split(proc_cgroup, '\n')) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) {
+      continue;
+    }
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    if (line.starts_with("0::")) {
+      membership.v2 = std::string(line.substr(second + 1));
+    } else if (has_word(controllers, "devices")) {
+      membership.v1 = std::string(line.substr(second + 1));
+    }
+  }
+  return membership;
+}
+
+Result<CgroupPath> path_below(const CgroupMount& mount, std::string_view path_in_hierarchy) {
+  if (mount.root == "/") {
+    return parse_cgroup_path(path_in_hierarchy);
+  }
+  const bool inside = path_in_hierarchy.starts_with(mount.root) &&
+                      (path_in_hierarchy.size() == mount.root.size() || path_in_hierarchy[mount.root.size()] == '/');
+  if (!inside) {
+    return fail(std::errc::no_such_file_or_directory,
+                "cgroup " + quote(path_in_hierarchy) + ": not below " + mount.point + ", which shows " + mount.root);
+  }
+  const std::string_view rest = path_in_hierarchy.substr(mount.root.size());
+  return parse_cgroup_path(rest.empty() ? "/" : rest);
+}
+
+}  // namespace hf::container

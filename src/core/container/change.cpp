@@ -1,0 +1,188 @@
+#include "core/container/change.h"
+
+#include <algorithm>
+
+#include "core/bpf/generate.h"
+#include "core/device/compare.h"
+#include "core/device/shortest.h"
+#include "core/device/v1_plan.h"
+
+namespace hf::container {
+namespace {
+
+using device::RuleSet;
+using device::Table;
+using device::Verb;
+
+std::string list_of(const RuleSet& rules) {
+  std::string text;
+  for (const device::Rule& rule : rules) {
+    text += (text.empty() ? "" : ", ") + to_string(rule);
+  }
+  return text;
+}
+
+Result<void> check_gates_above(const Observed& observed, const Table& asked) {
+  for (const Gate& gate : observed.gates) {
+    if (!gate.is_own && gate.meaning && !gate.meaning->contains(asked)) {
+      return fail(kRefusedAbove, "refused above by " + name_of(gate) + ", which does not allow " +
+                                     list_of(device::compare(asked, *gate.meaning).only_left) +
+                                     "; a gate above the target is never widened");
+    }
+  }
+  return {};
+}
+
+Result<void> check_limits_above(const Observed& observed, const device::V1Write& write) {
+  for (const V1Limit& limit : observed.v1_above) {
+    if (write.rule && !parent_permits(limit.list, *write.rule)) {
+      return fail(kRefusedAbove, "refused above by v1:" + limit.where + ", which does not allow " +
+                                     to_string(*write.rule) + "; a gate above the target is never widened");
+    }
+  }
+  return {};
+}
+
+Result<void> plan_v1_gate(const Observed& observed, const Gate& gate, const Change& change, Plan& plan) {
+  const device::V1Plan writes = change.verb == Verb::allow ? TRY(plan_v1_grant(*gate.list, change.rules))
+                                                           : TRY(plan_v1_revoke(*gate.list, change.rules));
+  for (const device::V1Write& write : writes) {
+    if (write.verb == Verb::allow) {
+      TRY(check_limits_above(observed, write));
+    }
+    plan.steps.emplace_back(WriteV1{gate.where, write});
+  }
+  return {};
+}
+
+Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, const Table& covered) {
+  if (!gate.meaning) {
+    const bpf::Override override = change.verb == Verb::allow ? bpf::Override{covered, {}} : bpf::Override{{}, covered};
+    Result<bpf::Code> code = gate.program->code.empty()
+                                 ? fail(std::errc::operation_not_supported, "the kernel does not give out its code")
+                                 : bpf::patch(gate.program->code, override);
+    if (!code) {
+      return fail(code.error().code, name_of(gate) + " can neither be read (" + gate.meaning.error().why +
+                                         ") nor kept: " + code.error().message + "; nothing was changed");
+    }
+    const RuleSet rules = shortest_rules(covered);
+    const bool allows = change.verb == Verb::allow;
+    return ReplaceProgram{gate.where,
+                          *gate.program->id,
+                          gate.owner,
+                          *std::move(code),
+                          allows ? rules : RuleSet{},
+                          allows ? RuleSet{} : rules,
+                          true};
+  }
+  const Table wanted = change.verb == Verb::allow ? *gate.meaning | covered : *gate.meaning - covered;
+  const device::Difference difference = device::compare(wanted, *gate.meaning);
+  return ReplaceProgram{gate.where,           *gate.program->id,     gate.owner, TRY(bpf::generate(wanted)),
+                        difference.only_left, difference.only_right, false};
+}
+
+// Every program of the cgroup itself must allow; one that refuses is enough to refuse.
+Result<void> plan_v2_grant(const Observed& observed, const Change& change, Plan& plan) {
+  const Table asked = covered_by(change);
+  for (const Gate& gate : observed.gates) {
+    if (gate.is_own && gate.program && !(gate.meaning && gate.meaning->contains(asked))) {
+      plan.steps.emplace_back(TRY(plan_replacement(gate, change, asked)));
+    }
+  }
+  return {};
+}
+
+Result<void> plan_v2_revoke(const Observed& observed, const Change& change, const std::string& where, Plan& plan) {
+  const Table taken = covered_by(change);
+  const Gate* unread = nullptr;
+  const Gate* readable = nullptr;
+  for (const Gate& gate : observed.gates) {
+    if (!gate.program) {
+      continue;
+    }
+    if (gate.meaning && device::askable(*gate.meaning & taken).allows_nothing()) {
+      return {};  // refused already
+    }
+    if (gate.is_own) {
+      readable = readable == nullptr && gate.meaning ? &gate : readable;
+      unread = &gate;
+    }
+  }
+  if (unread != nullptr) {
+    plan.steps.emplace_back(TRY(plan_replacement(readable != nullptr ? *readable : *unread, change, taken)));
+    return {};
+  }
+  plan.steps.emplace_back(AttachProgram{where, TRY(bpf::generate(Table::everything() - taken)), change.rules});
+  return {};
+}
+
+}  // namespace
+
+Table covered_by(const Change& change) {
+  std::vector<device::Box> boxes;
+  for (const device::Rule& rule : change.rules) {
+    for (device::Box box : device::boxes_of({&rule, 1})) {
+      box.allowed = change.verb == Verb::deny ? device::AccessSet::touching(rule.access) : box.allowed;
+      boxes.push_back(box);
+    }
+  }
+  return Table::of_boxes(boxes);
+}
+
+Result<Plan> plan_change(const Observed& observed, const Change& change) {
+  Plan plan;
+  if (change.verb == Verb::allow) {
+    TRY(check_gates_above(observed, covered_by(change)));
+  }
+  const auto own_v1 = std::ranges::find_if(observed.gates, [](const Gate& gate) { return gate.is_own && gate.list; });
+  if (own_v1 != observed.gates.end()) {
+    TRY(plan_v1_gate(observed, *own_v1, change, plan));
+  }
+  if (change.verb == Verb::allow) {
+    TRY(plan_v2_grant(observed, change, plan));
+  } else if (own_v1 == observed.gates.end()) {
+    if (!observed.v2_where) {
+      return fail(std::errc::operation_not_permitted,
+                  "the root cgroup is the node itself: its rules are never changed");
+    }
+    TRY(plan_v2_revoke(observed, change, *observed.v2_where, plan));
+  }
+  for (const Gate& gate : observed.gates) {
+    if (!gate.is_own && !gate.meaning) {
+      plan.notes.push_back(name_of(gate) + " above cannot be read: " + gate.meaning.error().why);
+    }
+  }
+  return plan;
+}
+
+bool is_in_force(const Observed& observed, const Change& change) {
+  const Table covered = covered_by(change);
+  if (change.verb == Verb::deny) {
+    Table left = covered;
+    for (const Gate& gate : observed.gates) {
+      left = gate.meaning ? left & *gate.meaning : left;
+    }
+    const bool has_doubt = std::ranges::any_of(
+        observed.gates, [](const Gate& gate) { return gate.is_own && (!gate.meaning || !gate.doubt.empty()); });
+    return has_doubt || device::askable(left).allows_nothing();
+  }
+  return std::ranges::all_of(observed.gates,
+                             [&](const Gate& gate) { return !gate.meaning || gate.meaning->contains(covered); });
+}
+
+std::string to_string(const Step& step) {
+  if (const WriteV1* write = std::get_if<WriteV1>(&step)) {
+    return "write '" + to_string(write->write) + "' to " + write->where + "/" + file_of(write->write.verb);
+  }
+  if (const AttachProgram* attach = std::get_if<AttachProgram>(&step)) {
+    return "attach a program to " + attach->where + " that refuses " + list_of(attach->less);
+  }
+  const ReplaceProgram& replace = std::get<ReplaceProgram>(step);
+  std::string text = "replace program:" + std::to_string(replace.old.value) +
+                     (replace.owner.empty() ? "" : " (" + replace.owner + ")") + " of " + replace.where + ":";
+  text += replace.more.empty() ? "" : " it will also allow " + list_of(replace.more);
+  text += replace.less.empty() ? "" : " it will refuse " + list_of(replace.less);
+  return text + (replace.keeps_original ? "; its own code stays, behind these rules" : "");
+}
+
+}  // namespace hf::container

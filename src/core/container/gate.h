@@ -1,0 +1,75 @@
+// Gate: one place that must let a request through. Observed: all of them, from the container's cgroup up to the root.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/strong_id.h"
+#include "core/bpf/instruction.h"
+#include "core/container/cgroup_path.h"
+#include "core/device/device.h"
+#include "core/device/table.h"
+#include "core/device/v1_list.h"
+
+namespace hf::container {
+
+using ProgramId = StrongId<struct ProgramIdTag, std::uint32_t>;
+
+// How programs of one cgroup are attached. Kernel: `several` run all, with those above; a `single` one is alone,
+// refuses other writers and programs in child cgroups; an `overridable` one gives way to a child's.
+enum class Attachment : std::uint8_t { single, overridable, several };
+
+struct AttachedProgram {
+  std::optional<ProgramId> id;  // absent for a program in a file
+  std::string name;
+  std::optional<std::uint32_t> uid;       // who loaded it
+  std::optional<std::int64_t> loaded_at;  // seconds since 1970
+  Attachment attachment = Attachment::several;
+  bpf::Code code;  // empty where the kernel does not give it out
+};
+
+struct Gate {
+  Hierarchy hierarchy = Hierarchy::v2;
+  std::string where;   // the cgroup's directory; "file:…" or "" where the gate is a program by itself
+  bool is_own = true;  // of the cgroup asked about; otherwise of one above it, or of the root, which is nobody's own
+  std::string owner;   // who put it there, "" where nothing tells
+  std::optional<AttachedProgram> program;  // v2
+  std::optional<device::V1List> list;      // v1
+  bpf::Readable<device::Table> meaning;
+  std::string doubt;  // why the meaning may be narrower than it says; "" where it is exact
+};
+
+// Kernel: cgroup v1 asks only the list of the process's own cgroup; the lists above bound what may be written to it.
+struct V1Limit {
+  std::string where;
+  device::V1List list;
+};
+
+struct Observed {
+  std::vector<Gate> gates;
+  std::vector<V1Limit> v1_above;        // nearest first
+  std::optional<std::string> v2_where;  // the v2 cgroup's directory, also where nothing is attached; not the root's
+};
+
+// The rules that hold in the end: what every gate lets through.
+struct Effective {
+  device::Table table;  // nothing where a gate cannot be read: nothing is certain then
+  bool exact = true;
+  std::string why;  // where not exact
+};
+Effective effective(const Observed& observed);
+
+struct Answer {
+  enum class Kind : std::uint8_t { allow, deny, unknown };
+
+  Kind kind = Kind::allow;
+  std::string detail;  // the gate that refuses, or why nobody can tell
+};
+Answer judge(const Observed& observed, const device::Request& request);
+
+// One word for a gate: "v2:/sys/fs/cgroup/x program:57 (systemd)".
+std::string name_of(const Gate& gate);
+
+}  // namespace hf::container

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <map>
+
+#include "core/device/shortest.h"
+#include "core/report/rules_report.h"
+
+namespace hf::report {
+namespace {
+
+using container::Gate;
+
+std::string count_of(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string lines_of(const device::RuleSet& rules, const std::string& prefix) {
+  std::string text;
+  for (const device::Rule& rule : rules) {
+    text += prefix + to_string(rule) + "\n";
+  }
+  return text.empty() ? prefix + "(nothing)\n" : text;
+}
+
+std::string list_of(const device::RuleSet& rules) {
+  std::string text;
+  for (const device::Rule& rule : rules) {
+    text += (text.empty() ? "" : ", ") + to_string(rule);
+  }
+  return text;
+}
+
+std::string attachment_note(container::Attachment attachment) {
+  switch (attachment) {
+    case container::Attachment::several: return "";
+    case container::Attachment::single: return ", attached alone: no other may join";
+    case container::Attachment::overridable: return ", gives way to programs of child cgroups";
+  }
+  return "";
+}
+
+std::string heading_of(const Gate& gate) {
+  std::string text = name_of(gate) + (gate.is_own ? "" : ", above the target");
+  if (gate.program) {
+    text += gate.program->name.empty() ? "" : ", named " + gate.program->name;
+    text += gate.program->loaded_at ? ", loaded " + render_time(*gate.program->loaded_at) : "";
+    text += gate.program->uid ? " by uid " + std::to_string(*gate.program->uid) : "";
+    text += attachment_note(gate.program->attachment);
+  }
+  return text;
+}
+
+std::string body_of(const Gate& gate) {
+  if (!gate.meaning) {
+    return "    cannot be read as rules: " + gate.meaning.error().why + "\n";
+  }
+  return lines_of(device::shortest_rules(*gate.meaning), "    ") +
+         (gate.doubt.empty() ? "" : "    but " + gate.doubt + "\n");
+}
+
+std::string render(const TargetRules& target) {
+  const device::RuleSet rules = device::shortest_rules(target.effective.table);
+  const bool all = rules == device::rule_for_everything();
+  std::string text = target.target + ": " +
+                     (all             ? "all devices"
+                      : rules.empty() ? "no device"
+                                      : count_of(rules.size(), "rule")) +
+                     ", " + count_of(target.gates.size(), "gate") + (target.effective.exact ? "" : ", NOT EXACT") +
+                     "\n";
+  text += target.effective.exact ? "" : "  why: " + target.effective.why + "\n";
+  for (const Gate& gate : target.gates) {
+    text += "  gate " + heading_of(gate) + "\n" + body_of(gate);
+  }
+  text += std::string("  effective") +
+          (target.source == Source::probe ? " (source: probe, devices of this node only)" : "") + "\n";
+  return text + lines_of(rules, "    ");
+}
+
+// Columns as wide as their widest cell; the last one runs free.
+std::string render_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const std::vector<std::string>& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      text += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+    }
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+std::string summary_of(const Gate& gate) {
+  constexpr std::size_t kShown = 4;
+  if (!gate.meaning) {
+    return "cannot be read: " + gate.meaning.error().why;
+  }
+  device::RuleSet rules = device::shortest_rules(*gate.meaning);
+  if (rules.empty()) {
+    return "no device";
+  }
+  const std::size_t all = rules.size();
+  rules.resize(std::min(all, kShown));
+  return list_of(rules) + (all > kShown ? " and " + std::to_string(all - kShown) + " more" : "");
+}
+
+std::string indented(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    text += "  " + line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string render_text(const std::vector<TargetRules>& targets) {
+  std::string text;
+  for (const TargetRules& target : targets) {
+    text += (text.empty() ? "" : "\n") + render(target);
+  }
+  return text;
+}
+
+std::string render_text(const NodeRules& node) {
+  if (node.gates.empty()) {
+    return "no cgroup of this node (" + node.layout + ") restricts devices\n";
+  }
+  std::vector<std::vector<std::string>> rows = {{"CGROUP", "VERSION", "PROGRAM", "OWNER", "SINCE", "RULES"}};
+  for (const Gate& gate : node.gates) {
+    const bool is_v1 = gate.hierarchy == container::Hierarchy::v1;
+    rows.push_back({gate.where, is_v1 ? "v1" : "v2", gate.program ? std::to_string(gate.program->id->value) : "-",
+                    gate.owner.empty() ? "-" : gate.owner,
+                    gate.program && gate.program->loaded_at ? render_time(*gate.program->loaded_at) : "-",
+                    summary_of(gate)});
+  }
+  return count_of(node.gates.size(), "gate") + " on this node (" + node.layout + ")\n" + render_table(rows);
+}
+
+std::string render_text(const TargetDifference& difference) {
+  const std::string doubt = difference.doubt.empty() ? "" : "NOT EXACT: " + difference.doubt + "\n";
+  if (difference.difference.none()) {
+    return difference.left + " and " + difference.right + " allow the same\n" + doubt;
+  }
+  std::string text = difference.left + " and " + difference.right + " differ\n" + doubt;
+  if (!difference.difference.only_left.empty()) {
+    text += "only " + difference.left + " allows\n" + lines_of(difference.difference.only_left, "  - ");
+  }
+  if (!difference.difference.only_right.empty()) {
+    text += "only " + difference.right + " allows\n" + lines_of(difference.difference.only_right, "  + ");
+  }
+  return text;
+}
+
+std::string render_text(const container::Answer& answer) {
+  switch (answer.kind) {
+    case container::Answer::Kind::allow: return "allow";
+    case container::Answer::Kind::deny: return "deny " + answer.detail;
+    case container::Answer::Kind::unknown: return "unknown " + answer.detail;
+  }
+  return "";
+}
+
+std::string render_text(const ChangeReport& change) {
+  const bool grants = change.change.verb == device::Verb::allow;
+  const std::string what = list_of(change.change.rules) + (grants ? " to " : " from ") + change.target;
+  std::vector<std::string> steps;
+  for (const container::Step& step : change.plan.steps) {
+    steps.push_back(to_string(step));
+  }
+  std::string notes;
+  for (const std::string& note : change.plan.notes) {
+    notes += "note: " + note + "\n";
+  }
+  switch (change.outcome) {
+    case Outcome::already:
+      return change.target + (grants ? " already allows " : " already refuses ") + list_of(change.change.rules) +
+             ": nothing to do\n" + notes;
+    case Outcome::planned:
+      return std::string("would ") + (grants ? "grant " : "revoke ") + what + " (dry run, nothing was changed)\n" +
+             indented(steps) + notes;
+    case Outcome::done:
+      return std::string(grants ? "granted " : "revoked ") + what + "; read back and proven\n" + indented(steps) +
+             notes;
+    case Outcome::undone:
+      return std::string(grants ? "granted " : "revoked ") + what + ", but somebody has changed it again since\n" +
+             indented(steps) + notes;
+  }
+  return "";
+}
+
+std::string render_time(std::int64_t seconds_since_1970) {
+  const std::chrono::sys_seconds time{std::chrono::seconds(seconds_since_1970)};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02ld:%02ld:%02ldZ", int(date.year()), unsigned(date.month()),
+                unsigned(date.day()), long(clock.hours().count()), long(clock.minutes().count()),
+                long(clock.seconds().count()));
+  return text.data();
+}
+
+}  // namespace hf::report

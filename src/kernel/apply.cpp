@@ -1,0 +1,64 @@
+#include "kernel/apply.h"
+
+#include <chrono>
+#include <variant>
+
+#include "kernel/device_v1.h"
+#include "kernel/device_v2.h"
+#include "kernel/observe.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::AttachProgram;
+using container::ReplaceProgram;
+using container::WriteV1;
+
+constexpr std::chrono::seconds kPatience{10};
+
+struct CarryOut {
+  Filters& filters;
+  const CgroupsOfProcess& cgroups;
+
+  Result<void> operator()(const WriteV1& step) const { return write_v1(*cgroups.v1, step.write); }
+  Result<void> operator()(const ReplaceProgram& step) const {
+    TRY(replace_program(filters, *cgroups.v2, step.old, step.code));
+    return {};
+  }
+  Result<void> operator()(const AttachProgram& step) const {
+    TRY(attach_program(filters, *cgroups.v2, step.code));
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<void> carry_out(Filters& filters, const CgroupsOfProcess& cgroups, const container::Plan& plan) {
+  for (const container::Step& step : plan.steps) {
+    TRY(std::visit(CarryOut{filters, cgroups}, step));
+  }
+  return {};
+}
+
+Result<Applied> apply(Filters& filters, const CgroupsOfProcess& cgroups, const container::Change& change) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (int attempts = 1;; ++attempts) {
+    const container::Observed before = TRY(observe(filters, cgroups));
+    container::Plan plan = TRY(plan_change(before, change));
+    const Result<void> done = carry_out(filters, cgroups, plan);
+    if (done) {
+      container::Observed after = TRY(observe(filters, cgroups));
+      const bool holds = is_in_force(after, change);
+      return Applied{std::move(plan), std::move(after), holds, attempts};
+    }
+    if (!is_overtaken(done.error())) {
+      return std::unexpected(done.error());
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return fail(std::errc::resource_unavailable_try_again,
+                  done.error().message + "; somebody else changes this cgroup all the time");
+    }
+  }
+}
+
+}  // namespace hf::kernel

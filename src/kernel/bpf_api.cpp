@@ -1,0 +1,247 @@
+#include "kernel/bpf_api.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <ctime>
+
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/bpf/producer.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::Attachment;
+using container::ProgramId;
+
+// Parts of union bpf_attr that Debian 12's headers do not know yet. Kernel: sizes it does not know are fine as long as
+// the rest is zero; some (6.17 to 7.1) write `revision` whatever size is passed, so never pass less.
+struct QueryAttributes {
+  std::uint32_t target_fd = 0;
+  std::uint32_t attach_type = BPF_CGROUP_DEVICE;
+  std::uint32_t query_flags = 0;
+  std::uint32_t attach_flags = 0;
+  std::uint64_t program_ids = 0;
+  std::uint32_t program_count = 0;
+  std::uint32_t padding = 0;
+  std::uint64_t program_attach_flags = 0;
+  std::uint64_t link_ids = 0;
+  std::uint64_t link_attach_flags = 0;
+  std::uint64_t revision = 0;
+};
+static_assert(offsetof(QueryAttributes, revision) == 56);
+
+struct AttachAttributes {
+  std::uint32_t target_fd = 0;
+  std::uint32_t program_fd = 0;
+  std::uint32_t attach_type = BPF_CGROUP_DEVICE;
+  std::uint32_t attach_flags = 0;
+  std::uint32_t replace_fd = 0;
+  std::uint32_t relative_fd = 0;
+  std::uint64_t expected_revision = 0;
+};
+
+// Kernel: 64 programs per cgroup at most (BPF_CGROUP_MAX_PROGS); an effective list adds up those of all levels.
+constexpr std::size_t kMostPrograms = 1024;
+
+template <class Attributes>
+int call_bpf(int command, Attributes& attributes) {
+  return int(::syscall(SYS_bpf, command, &attributes, sizeof(attributes)));
+}
+
+Attachment attachment_of(std::uint32_t flags) {
+  if ((flags & BPF_F_ALLOW_MULTI) != 0) {
+    return Attachment::several;
+  }
+  return (flags & BPF_F_ALLOW_OVERRIDE) != 0 ? Attachment::overridable : Attachment::single;
+}
+
+std::uint32_t flags_of(Attachment attachment) {
+  switch (attachment) {
+    case Attachment::several: return BPF_F_ALLOW_MULTI;
+    case Attachment::overridable: return BPF_F_ALLOW_OVERRIDE;
+    case Attachment::single: return 0;
+  }
+  return 0;
+}
+
+std::optional<std::int64_t> seconds_since_1970(std::uint64_t nanoseconds_since_boot) {
+  timespec now{};
+  timespec uptime{};
+  if (::clock_gettime(CLOCK_REALTIME, &now) < 0 || ::clock_gettime(CLOCK_BOOTTIME, &uptime) < 0) {
+    return std::nullopt;
+  }
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t booted = (now.tv_sec - uptime.tv_sec) * kSecond + now.tv_nsec - uptime.tv_nsec;
+  return (booted + std::int64_t(nanoseconds_since_boot)) / kSecond;
+}
+
+bool all_zero(const bpf::Code& code) {
+  for (const bpf::Instruction& at : code) {
+    if (at.code != 0 || at.imm != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<Program> describe(Fd fd, ProgramId id) {
+  const std::string name = "program " + std::to_string(id.value);
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof(info);
+  if (::bpf_obj_get_info_by_fd(fd.get(), &info, &size) < 0) {
+    return fail_errno(errno, "read " + name);
+  }
+  if (info.type != BPF_PROG_TYPE_CGROUP_DEVICE) {
+    return fail(std::errc::invalid_argument, "read " + name + ": it is not a device filter");
+  }
+  bpf::Code code(info.xlated_prog_len / sizeof(bpf::Instruction));
+  bpf_prog_info request{};
+  request.xlated_prog_len = info.xlated_prog_len;
+  request.xlated_prog_insns = std::uint64_t(reinterpret_cast<std::uintptr_t>(code.data()));
+  size = sizeof(request);
+  // Kernel: blinded code is withheld (a null pointer or zeros) from those who may not see addresses.
+  const bool read = !code.empty() && ::bpf_obj_get_info_by_fd(fd.get(), &request, &size) == 0;
+  if (!read || request.xlated_prog_insns == 0 || all_zero(code)) {
+    code.clear();
+  }
+  const std::string program_name(info.name, ::strnlen(info.name, sizeof(info.name)));
+  return Program{std::move(fd),  {info.id}, program_name, info.created_by_uid, seconds_since_1970(info.load_time),
+                 std::move(code)};
+}
+
+// The bpf_link that holds a program on a cgroup: such a program is replaced through its link.
+Fd find_link(const Cgroup& cgroup, ProgramId program) {
+  std::uint32_t id = 0;
+  while (::bpf_link_get_next_id(id, &id) == 0) {
+    Fd link(::bpf_link_get_fd_by_id(id));
+    bpf_link_info info{};
+    std::uint32_t size = sizeof(info);
+    if (!link || ::bpf_obj_get_info_by_fd(link.get(), &info, &size) < 0) {
+      continue;
+    }
+    if (info.type == BPF_LINK_TYPE_CGROUP && info.cgroup.cgroup_id == cgroup.id.value &&
+        info.cgroup.attach_type == BPF_CGROUP_DEVICE && info.prog_id == program.value) {
+      return link;
+    }
+  }
+  return {};
+}
+
+class KernelBpf final : public Bpf {
+ public:
+  Result<AttachedPrograms> query(const Cgroup& cgroup, Reach reach) override {
+    std::array<std::uint32_t, kMostPrograms> ids{};
+    QueryAttributes attributes;
+    attributes.target_fd = std::uint32_t(cgroup.directory.get());
+    attributes.query_flags = reach == Reach::effective ? BPF_F_QUERY_EFFECTIVE : 0;
+    attributes.program_ids = std::uint64_t(reinterpret_cast<std::uintptr_t>(ids.data()));
+    attributes.program_count = ids.size();
+    if (call_bpf(BPF_PROG_QUERY, attributes) < 0) {
+      const bool unsupported = errno == ENOSYS || errno == EINVAL;
+      return fail_errno(errno, (unsupported ? "this kernel has no device programs (CONFIG_CGROUP_BPF): " : "") +
+                                   ("ask for the device programs of " + cgroup.where));
+    }
+    AttachedPrograms attached;
+    for (std::uint32_t i = 0; i < attributes.program_count; ++i) {
+      attached.ids.push_back({ids[i]});
+    }
+    attached.attachment = attachment_of(attributes.attach_flags);
+    attached.revision = attributes.revision;
+    return attached;
+  }
+
+  Result<Program> open(ProgramId id) override {
+    Fd fd(::bpf_prog_get_fd_by_id(id.value));
+    if (!fd) {
+      return fail_errno(errno, "open program " + std::to_string(id.value));
+    }
+    return describe(std::move(fd), id);
+  }
+
+  Result<Program> load(const bpf::Code& code) override {
+    Fd fd(::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, std::string(bpf::kOurName).c_str(), "Apache-2.0", code.data(),
+                          code.size(), nullptr));
+    if (!fd) {
+      const int number = errno;
+      return fail_errno(number, "load a device filter" + why_not(code));
+    }
+    return describe(std::move(fd), {0});
+  }
+
+  Result<void> attach(const Cgroup& cgroup, const Program& program, const How& how) override {
+    AttachAttributes attributes;
+    attributes.target_fd = std::uint32_t(cgroup.directory.get());
+    attributes.program_fd = std::uint32_t(program.fd.get());
+    if (const InsteadOf* instead = std::get_if<InsteadOf>(&how)) {
+      attributes.attach_flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE;
+      attributes.replace_fd = std::uint32_t(instead->old.fd.get());
+    } else if (const Alone* alone = std::get_if<Alone>(&how)) {
+      attributes.attach_flags = flags_of(alone->attachment);
+      attributes.expected_revision = alone->revision;
+    } else {
+      attributes.attach_flags = BPF_F_ALLOW_MULTI;
+    }
+    if (call_bpf(BPF_PROG_ATTACH, attributes) == 0) {
+      return {};
+    }
+    const int number = errno;
+    if (const InsteadOf* instead = std::get_if<InsteadOf>(&how); instead != nullptr && number == ENOENT) {
+      if (const Fd link = find_link(cgroup, instead->old.id)) {
+        return update_link(cgroup, link, program, instead->old);
+      }
+    }
+    return fail_errno(number, "attach a device filter to " + cgroup.where);
+  }
+
+  Result<void> detach(const Cgroup& cgroup, const Program& program) override {
+    if (::bpf_prog_detach2(program.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE) < 0) {
+      return fail_errno(errno, "detach program " + std::to_string(program.id.value) + " from " + cgroup.where);
+    }
+    return {};
+  }
+
+ private:
+  static Result<void> update_link(const Cgroup& cgroup, const Fd& link, const Program& program, const Program& old) {
+    LIBBPF_OPTS(bpf_link_update_opts, options, .flags = BPF_F_REPLACE, .old_prog_fd = std::uint32_t(old.fd.get()));
+    if (::bpf_link_update(link.get(), program.fd.get(), &options) == 0) {
+      return {};
+    }
+    // Kernel: EPERM says that the link holds another program by now.
+    return fail_errno(errno == EPERM ? ENOENT : errno, "update the link on " + cgroup.where);
+  }
+
+  // The verifier's last words, asked for only when it has refused.
+  static std::string why_not(const bpf::Code& code) {
+    std::string log(64 * 1024, '\0');
+    LIBBPF_OPTS(bpf_prog_load_opts, options, .log_level = 1, .log_size = std::uint32_t(log.size()),
+                .log_buf = log.data());
+    const Fd fd(
+        ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, nullptr, "Apache-2.0", code.data(), code.size(), &options));
+    const std::string_view text(log.c_str());
+    const std::size_t end = text.find_last_not_of('\n');
+    if (fd || end == std::string_view::npos) {
+      return "";
+    }
+    const std::size_t start = text.rfind('\n', text.rfind('\n', end) - 1);
+    std::string words(text.substr(start == std::string_view::npos ? 0 : start + 1, end - start));
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    return " (verifier: " + words + ")";
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Bpf> open_kernel_bpf() { return std::make_unique<KernelBpf>(); }
+
+bool is_overtaken(const Error& error) {
+  return error.code == std::errc::no_such_file_or_directory || error.code == std::errc(ESTALE);
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,63 @@
+// Bpf: the five things we ask of bpf(2) about device filters. The kernel, or a fake with memory in tests.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/bpf/instruction.h"
+#include "core/container/gate.h"
+#include "kernel/cgroup.h"
+#include "kernel/fd.h"
+
+namespace hf::kernel {
+
+struct AttachedPrograms {
+  std::vector<container::ProgramId> ids;  // in the order they run
+  container::Attachment attachment = container::Attachment::several;
+  std::uint64_t revision = 0;  // counts changes; 0 where the kernel has no such counter (before 6.17)
+};
+
+enum class Reach : std::uint8_t { own, effective };  // the cgroup's own programs, or all that run for its processes
+
+struct Program {
+  Fd fd;  // keeps the program, and with it the id, alive
+  container::ProgramId id;
+  std::string name;
+  std::uint32_t uid = 0;
+  std::optional<std::int64_t> loaded_at;  // seconds since 1970
+  bpf::Code code;                         // empty where the kernel does not give it out
+};
+
+// How a program comes to a cgroup.
+struct Beside {};   // together with those that are there
+struct InsteadOf {  // compare and swap: fails with no_such_file_or_directory if `old` is no longer there
+  const Program& old;
+};
+struct Alone {  // without ALLOW_MULTI: takes the place of the one program attached in the same way, if there is one
+  container::Attachment attachment = container::Attachment::single;
+  std::uint64_t revision = 0;  // of the state it was decided on; 0: not checked
+};
+using How = std::variant<Beside, InsteadOf, Alone>;
+
+class Bpf {
+ public:
+  virtual ~Bpf() = default;
+
+  virtual Result<AttachedPrograms> query(const Cgroup& cgroup, Reach reach) = 0;
+  virtual Result<Program> open(container::ProgramId id) = 0;
+  virtual Result<Program> load(const bpf::Code& code) = 0;
+  virtual Result<void> attach(const Cgroup& cgroup, const Program& program, const How& how) = 0;
+  virtual Result<void> detach(const Cgroup& cgroup, const Program& program) = 0;
+};
+
+std::unique_ptr<Bpf> open_kernel_bpf();
+
+// Did a change fail only because somebody else changed the cgroup meanwhile?
+bool is_overtaken(const Error& error);
+
+}  // namespace hf::kernel

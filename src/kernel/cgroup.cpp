@@ -1,0 +1,164 @@
+#include "kernel/cgroup.h"
+
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/file.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::CgroupPath;
+using container::Hierarchy;
+
+std::string join(const std::string& point, const CgroupPath& path) {
+  return path.is_root() ? point : (point == "/" ? "" : point) + path.text;
+}
+
+Result<Cgroup> hold(Fd directory, Hierarchy hierarchy, CgroupPath path, std::string where) {
+  struct stat status{};
+  if (::fstat(directory.get(), &status) < 0) {
+    return fail_errno(errno, "stat cgroup " + where);
+  }
+  return Cgroup{std::move(directory), {status.st_ino}, hierarchy, std::move(path), std::move(where)};
+}
+
+std::vector<std::string> names_of_children(const Cgroup& cgroup) {
+  // fdopendir takes the descriptor over, and the cgroup keeps its own.
+  const int copy = ::openat(cgroup.directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy < 0 ? nullptr : ::fdopendir(copy), ::closedir);
+  std::vector<std::string> names;
+  if (!directory) {
+    if (copy >= 0) {
+      ::close(copy);
+    }
+    return names;
+  }
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+// The path of a directory below the mount of a hierarchy, or nothing where it lies elsewhere.
+std::optional<std::string> below_mount(const Host& host, Hierarchy hierarchy, const std::string& directory) {
+  const std::optional<container::CgroupMount>& mount = host.mount_of(hierarchy);
+  if (!mount || !directory.starts_with(mount->point)) {
+    return std::nullopt;
+  }
+  const std::string rest = directory.substr(mount->point.size());
+  const bool is_below = rest.empty() || rest.starts_with('/') || mount->point == "/";
+  return is_below ? std::optional(rest.starts_with('/') ? rest : "/" + rest) : std::nullopt;
+}
+
+// One hierarchy may be mounted inside the other's directory: the longer mount point is meant.
+std::optional<Hierarchy> hierarchy_mounted_over(const Host& host, const std::string& directory) {
+  std::optional<Hierarchy> found;
+  for (const Hierarchy hierarchy : {Hierarchy::v1, Hierarchy::v2}) {
+    if (!below_mount(host, hierarchy, directory)) {
+      continue;
+    }
+    if (!found || host.mount_of(hierarchy)->point.size() > host.mount_of(*found)->point.size()) {
+      found = hierarchy;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<Cgroup> open_cgroup(const Host& host, Hierarchy hierarchy, const CgroupPath& path) {
+  const std::optional<container::CgroupMount>& mount = host.mount_of(hierarchy);
+  if (!mount) {
+    return fail(std::errc::no_such_device, std::string("open cgroup ") + path.text + ": cgroup " +
+                                               (hierarchy == Hierarchy::v1 ? "v1 devices" : "v2") + " is not mounted");
+  }
+  const std::string where = join(mount->point, path);
+  Fd directory(::openat(host.root.get(), below_root(where).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) {
+    return fail_errno(errno, "open cgroup " + where);
+  }
+  return hold(std::move(directory), hierarchy, path, where);
+}
+
+Result<Cgroup> open_root(const Host& host, Hierarchy hierarchy) { return open_cgroup(host, hierarchy, CgroupPath()); }
+
+Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid) {
+  const std::string name = "process " + std::to_string(pid.value);
+  const Result<std::string> text = read_text(host.root.get(), "proc/" + std::to_string(pid.value) + "/cgroup");
+  if (!text) {
+    const bool is_gone =
+        text.error().code == std::errc::no_such_file_or_directory || text.error().code == std::errc(ESRCH);
+    return is_gone ? fail(std::errc::no_such_process, "find " + name + ": no such process")
+                   : std::unexpected(text.error());
+  }
+  const container::Membership membership = container::parse_membership(*text);
+  CgroupsOfProcess cgroups;
+  if (host.v1 && membership.v1) {
+    cgroups.v1 = TRY(open_cgroup(host, Hierarchy::v1, TRY(path_below(*host.v1, *membership.v1))));
+  }
+  if (host.v2 && membership.v2) {
+    cgroups.v2 = TRY(open_cgroup(host, Hierarchy::v2, TRY(path_below(*host.v2, *membership.v2))));
+  }
+  if (!cgroups.v1 && !cgroups.v2) {
+    return fail(std::errc::no_such_device,
+                "find the cgroups of " + name + ": /proc names none that decides about devices");
+  }
+  return cgroups;
+}
+
+Result<CgroupsOfProcess> open_cgroups_at(const Host& host, const std::string& directory) {
+  CgroupsOfProcess cgroups;
+  const auto place = [&cgroups](Hierarchy hierarchy) -> std::optional<Cgroup>& {
+    return hierarchy == Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
+  };
+  if (const std::optional<Hierarchy> hierarchy = hierarchy_mounted_over(host, directory)) {
+    const CgroupPath path = TRY(container::parse_cgroup_path(*below_mount(host, *hierarchy, directory)));
+    place(*hierarchy) = TRY(open_cgroup(host, *hierarchy, path));
+    return cgroups;
+  }
+  const CgroupPath path = TRY(container::parse_cgroup_path(directory));
+  for (const Hierarchy hierarchy : {Hierarchy::v1, Hierarchy::v2}) {
+    if (!host.mount_of(hierarchy)) {
+      continue;
+    }
+    Result<Cgroup> opened = open_cgroup(host, hierarchy, path);
+    if (opened) {
+      place(hierarchy) = *std::move(opened);
+    } else if (opened.error().code != std::errc::no_such_file_or_directory) {
+      return std::unexpected(opened.error());
+    }
+  }
+  if (!cgroups.v1 && !cgroups.v2) {
+    return fail(std::errc::no_such_file_or_directory, "open cgroup " + quote(directory) + ": no such cgroup");
+  }
+  return cgroups;
+}
+
+Result<void> walk(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit) {
+  TRY(visit(start));
+  for (const std::string& name : names_of_children(start)) {
+    Fd directory(::openat(start.directory.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (!directory) {
+      continue;
+    }
+    const CgroupPath path = start.path.child(name);
+    Result<Cgroup> child = hold(std::move(directory), start.hierarchy, path, start.where + "/" + name);
+    if (child) {
+      TRY(walk(*child, visit));
+    }
+  }
+  return {};
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,42 @@
+// Cgroup: one cgroup, held by its directory.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/container/cgroup_path.h"
+#include "kernel/fd.h"
+#include "kernel/host.h"
+
+namespace hf::kernel {
+
+// A moment later the same path may name another cgroup: the descriptor stays with this one.
+struct Cgroup {
+  Fd directory;
+  container::CgroupId id;
+  container::Hierarchy hierarchy = container::Hierarchy::v2;
+  container::CgroupPath path;
+  std::string where;  // the directory, for people
+};
+
+Result<Cgroup> open_cgroup(const Host& host, container::Hierarchy hierarchy, const container::CgroupPath& path);
+
+// The cgroups of a process that decide about devices.
+struct CgroupsOfProcess {
+  std::optional<Cgroup> v1;
+  std::optional<Cgroup> v2;
+};
+Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid);
+
+// A cgroup by the directory a person names, or by its path in either hierarchy: then it may be in both.
+Result<CgroupsOfProcess> open_cgroups_at(const Host& host, const std::string& directory);
+
+// Every cgroup of a hierarchy below this one and itself, parents first. Those that vanish meanwhile are passed over. An
+// error of `visit` ends the walk.
+Result<void> walk(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit);
+
+Result<Cgroup> open_root(const Host& host, container::Hierarchy hierarchy);
+
+}  // namespace hf::kernel

@@ -1,0 +1,82 @@
+#include "kernel/device_v1.h"
+
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel/file.h"
+
+namespace hf::kernel {
+namespace {
+
+// A child cgroup that goes away with the question it was made for.
+class ScratchChild {
+ public:
+  static Result<ScratchChild> make(const Cgroup& parent) {
+    std::string name = "holdfast-question-" + std::to_string(::getpid());
+    if (::mkdirat(parent.directory.get(), name.c_str(), 0700) < 0) {
+      return fail_errno(errno, "make a cgroup in " + parent.where);
+    }
+    ScratchChild child(parent.directory.get(), std::move(name));
+    child.directory_ = TRY(open_directory(parent.directory.get(), child.name_));
+    return child;
+  }
+
+  ScratchChild(ScratchChild&&) noexcept = default;
+  ScratchChild& operator=(ScratchChild&&) = delete;
+  ScratchChild(const ScratchChild&) = delete;
+  ScratchChild& operator=(const ScratchChild&) = delete;
+  ~ScratchChild() {
+    if (!name_.empty()) {
+      ::unlinkat(parent_, name_.c_str(), AT_REMOVEDIR);
+    }
+  }
+
+  [[nodiscard]] Result<void> write(const std::string& file, std::string_view text) const {
+    return write_text(directory_.get(), file, text);
+  }
+
+ private:
+  ScratchChild(int parent, std::string name) : parent_(parent), name_(std::move(name)) {}
+
+  int parent_;
+  std::string name_;
+  Fd directory_;
+};
+
+}  // namespace
+
+Result<device::V1List> read_v1_list(const Cgroup& cgroup) {
+  Result<std::string> text = read_text(cgroup.directory.get(), "devices.list");
+  if (!text) {
+    // Kernel: files of a removed cgroup answer ENODEV through a directory still held.
+    const bool gone = text.error().code == std::errc::no_such_device;
+    return fail(gone ? std::errc::no_such_file_or_directory : text.error().code,
+                cgroup.where + ": " + (gone ? "the cgroup is gone" : text.error().message));
+  }
+  Result<device::V1List> list = device::parse_v1_list(*text);
+  return list ? list : fail(list.error().code, cgroup.where + ": " + list.error().message);
+}
+
+Result<void> write_v1(const Cgroup& cgroup, const device::V1Write& write) {
+  Result<void> written = write_text(cgroup.directory.get(), file_of(write.verb), to_string(write));
+  return written ? written : fail(written.error().code, cgroup.where + ": " + written.error().message);
+}
+
+Result<bool> root_refuses_some(const Cgroup& root) {
+  const ScratchChild child = TRY(ScratchChild::make(root));
+  TRY(child.write("devices.deny", "a"));
+  for (const char* everything : {"c *:* rwm", "b *:* rwm"}) {
+    const Result<void> granted = child.write("devices.allow", everything);
+    if (!granted && granted.error().code == std::errc::operation_not_permitted) {
+      return true;
+    }
+    TRY(Result<void>(granted));
+  }
+  return false;
+}
+
+}  // namespace hf::kernel

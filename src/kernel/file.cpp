@@ -1,0 +1,53 @@
+#include "kernel/file.h"
+
+#include <array>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace hf::kernel {
+
+Result<Fd> open_directory(int directory, const std::string& path) {
+  Fd opened(::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) {
+    return fail_errno(errno, "open " + path);
+  }
+  return opened;
+}
+
+Result<std::string> read_text(int directory, const std::string& path) {
+  const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) {
+    return fail_errno(errno, "open " + path);
+  }
+  std::string text;
+  std::array<char, 16384> buffer;
+  while (true) {
+    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0) {
+      return fail_errno(errno, "read " + path);
+    }
+    if (count == 0) {
+      return text;
+    }
+    text.append(buffer.data(), std::size_t(count));
+  }
+}
+
+Result<void> write_text(int directory, const std::string& path, std::string_view text) {
+  const Fd file(::openat(directory, path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file) {
+    return fail_errno(errno, "open " + path);
+  }
+  const ssize_t count = ::write(file.get(), text.data(), text.size());
+  if (count != ssize_t(text.size())) {
+    return fail_errno(count < 0 ? errno : EIO, "write '" + std::string(text) + "' to " + path);
+  }
+  return {};
+}
+
+}  // namespace hf::kernel

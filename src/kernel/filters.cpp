@@ -1,0 +1,56 @@
+#include "kernel/filters.h"
+
+#include "core/bpf/analyse.h"
+#include "core/bpf/producer.h"
+#include "kernel/symbols.h"
+
+namespace hf::kernel {
+namespace {
+
+constexpr std::size_t kMostKept = 4096;  // of each; beyond, start anew
+
+template <class Map>
+void make_room(Map& map) {
+  if (map.size() >= kMostKept) {
+    map.clear();
+  }
+}
+
+}  // namespace
+
+Result<const ReadProgram*> Filters::read(container::ProgramId id) {
+  const auto known = programs_.find(id.value);
+  if (known != programs_.end()) {
+    return known->second.get();
+  }
+  Program program = TRY(bpf_.open(id));
+  bpf::Readable<device::Table> meaning = program.code.empty()
+                                             ? std::unexpected(bpf::Opaque{"the kernel does not give out its code"})
+                                             : analyse(program.code);
+  std::string owner = bpf::producer_of(program.code, program.name);
+  make_room(programs_);
+  auto read = std::make_unique<ReadProgram>(std::move(program), std::move(meaning), std::move(owner));
+  return programs_.emplace(id.value, std::move(read)).first->second.get();
+}
+
+Result<const Program*> Filters::load(const bpf::Code& code) {
+  const auto known = loaded_.find(code);
+  if (known != loaded_.end()) {
+    return known->second.get();
+  }
+  Program program = TRY(bpf_.load(code));
+  make_room(loaded_);
+  return loaded_.emplace(code, std::make_unique<Program>(std::move(program))).first->second.get();
+}
+
+bpf::Readable<device::Table> Filters::analyse(const bpf::Code& code) {
+  const auto known = meanings_.find(code);
+  if (known != meanings_.end()) {
+    return known->second;
+  }
+  bpf::Readable<device::Table> meaning = bpf::analyse(code, read_call_names(host_, code));
+  make_room(meanings_);
+  return meanings_.emplace(code, std::move(meaning)).first->second;
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,49 @@
+// Filters: device programs with their meaning, read once, and programs of ours, loaded once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+
+#include "core/base/result.h"
+#include "core/bpf/instruction.h"
+#include "core/container/gate.h"
+#include "core/device/table.h"
+#include "kernel/bpf_api.h"
+#include "kernel/host.h"
+
+namespace hf::kernel {
+
+struct ReadProgram {
+  Program program;
+  bpf::Readable<device::Table> meaning;
+  std::string owner;
+};
+
+class Filters {
+ public:
+  Filters(const Host& host, Bpf& bpf) : host_(host), bpf_(bpf) {}
+
+  [[nodiscard]] Bpf& bpf() { return bpf_; }
+
+  // A program held open keeps its id, so what was read of it stays true. The reference lasts until the next call.
+  Result<const ReadProgram*> read(container::ProgramId id);
+  Result<const Program*> load(const bpf::Code& code);
+  bpf::Readable<device::Table> analyse(const bpf::Code& code);
+
+ private:
+  struct HashCode {
+    std::size_t operator()(const bpf::Code& code) const { return bpf::hash_of(code); }
+  };
+  struct SameCode {
+    bool operator()(const bpf::Code& a, const bpf::Code& b) const { return bpf::same(a, b); }
+  };
+
+  const Host& host_;
+  Bpf& bpf_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<ReadProgram>> programs_;
+  std::unordered_map<bpf::Code, std::unique_ptr<Program>, HashCode, SameCode> loaded_;
+  std::unordered_map<bpf::Code, bpf::Readable<device::Table>, HashCode, SameCode> meanings_;
+};
+
+}  // namespace hf::kernel

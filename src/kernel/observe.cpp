@@ -1,0 +1,165 @@
+#include "kernel/observe.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <string>
+
+#include <fcntl.h>
+
+#include "kernel/device_v1.h"
+#include "kernel/file.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::CgroupPath;
+using container::Gate;
+using container::Hierarchy;
+using container::Observed;
+using container::ProgramId;
+
+constexpr std::string_view kHidden =
+    "it allows all by default, and the kernel does not list what it refuses all the same";
+
+Gate gate_of(const ReadProgram& read, container::Attachment attachment, std::string where) {
+  const Program& program = read.program;
+  return {
+      Hierarchy::v2,
+      std::move(where),
+      true,
+      read.owner,
+      container::AttachedProgram{program.id, program.name, program.uid, program.loaded_at, attachment, program.code},
+      std::nullopt,
+      read.meaning,
+      {}};
+}
+
+Gate gate_of(const device::V1List& list, const Cgroup& cgroup) {
+  const std::string doubt = hides_exceptions(list) ? std::string(kHidden) : std::string();
+  return {Hierarchy::v1, cgroup.where, !cgroup.path.is_root(), {}, std::nullopt, list, meaning(list), doubt};
+}
+
+// The gates of one cgroup. A program that goes away between the list and the look is no longer on the list then.
+Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
+  constexpr int kMostTries = 1000;
+  for (int tries = 1;; ++tries) {
+    const AttachedPrograms attached = TRY(filters.bpf().query(cgroup, Reach::own));
+    std::vector<Gate> gates;
+    std::optional<Error> vanished;
+    for (const ProgramId id : attached.ids) {
+      const Result<const ReadProgram*> read = filters.read(id);
+      if (!read) {
+        vanished = read.error();
+        break;
+      }
+      gates.push_back(gate_of(**read, attached.attachment, cgroup.where));
+    }
+    if (!vanished) {
+      return gates;
+    }
+    if (vanished->code != std::errc::no_such_file_or_directory || tries == kMostTries) {
+      return std::unexpected(*vanished);
+    }
+  }
+}
+
+Result<Cgroup> open_parent(const Cgroup& cgroup) {
+  Fd directory = TRY(open_directory(cgroup.directory.get(), ".."));
+  const std::size_t slash = cgroup.where.rfind('/');
+  return Cgroup{std::move(directory), {}, cgroup.hierarchy, cgroup.path.parent(), cgroup.where.substr(0, slash)};
+}
+
+// Kernel (compute_effective_progs): going up, a cgroup's programs count if nothing was found below, or if they were
+// attached with ALLOW_MULTI.
+Result<void> add_v2(Filters& filters, const Cgroup& cgroup, Observed& observed) {
+  if (!cgroup.path.is_root()) {
+    observed.v2_where = cgroup.where;
+  }
+  bool found = false;
+  const auto add_level = [&](const Cgroup& level, bool is_own) -> Result<void> {
+    for (Gate& gate : TRY(own_gates(filters, level))) {
+      if (found && gate.program->attachment != container::Attachment::several) {
+        continue;
+      }
+      gate.is_own = is_own && !level.path.is_root();
+      observed.gates.push_back(std::move(gate));
+    }
+    found = found || !observed.gates.empty();
+    return {};
+  };
+  TRY(add_level(cgroup, true));
+  std::optional<Cgroup> above;
+  for (const Cgroup* level = &cgroup; !level->path.is_root(); level = &*above) {
+    above = TRY(open_parent(*level));
+    TRY(add_level(*above, false));
+  }
+  return {};
+}
+
+Result<void> add_v1(const Cgroup& cgroup, Observed& observed) {
+  Gate gate = gate_of(TRY(read_v1_list(cgroup)), cgroup);
+  if (cgroup.path.is_root() && !gate.doubt.empty()) {
+    const Result<bool> refuses_some = root_refuses_some(cgroup);
+    gate.doubt = refuses_some && !*refuses_some ? std::string() : gate.doubt;
+  }
+  observed.gates.push_back(std::move(gate));
+  std::optional<Cgroup> above;
+  for (const Cgroup* level = &cgroup; !level->path.is_root(); level = &*above) {
+    above = TRY(open_parent(*level));
+    observed.v1_above.push_back({above->where, TRY(read_v1_list(*above))});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Observed> observe(Filters& filters, const CgroupsOfProcess& cgroups) {
+  Observed observed;
+  if (cgroups.v2) {
+    TRY(add_v2(filters, *cgroups.v2, observed));
+  }
+  if (cgroups.v1) {
+    TRY(add_v1(*cgroups.v1, observed));
+  }
+  return observed;
+}
+
+Result<Gate> observe_program(Filters& filters, ProgramId id) {
+  const ReadProgram* read = TRY(filters.read(id));
+  return gate_of(*read, container::Attachment::several, {});
+}
+
+Result<std::vector<Gate>> observe_node(const Host& host, Filters& filters) {
+  std::vector<Gate> gates;
+  if (host.v2) {
+    TRY(walk(TRY(open_root(host, Hierarchy::v2)), [&](const Cgroup& cgroup) -> Result<void> {
+      Result<std::vector<Gate>> own = own_gates(filters, cgroup);
+      if (!own && own.error().code == std::errc::no_such_file_or_directory) {
+        return {};  // gone meanwhile
+      }
+      for (Gate& gate : TRY(std::move(own))) {
+        gates.push_back(std::move(gate));
+      }
+      return {};
+    }));
+  }
+  if (host.v1) {
+    TRY(walk(TRY(open_root(host, Hierarchy::v1)), [&](const Cgroup& cgroup) -> Result<void> {
+      const Result<device::V1List> list = read_v1_list(cgroup);
+      if (!list && list.error().code == std::errc::no_such_file_or_directory) {
+        return {};
+      }
+      if (!list) {
+        return std::unexpected(list.error());
+      }
+      if (!hides_exceptions(*list)) {
+        gates.push_back(gate_of(*list, cgroup));
+      }
+      return {};
+    }));
+  }
+  return gates;
+}
+
+}  // namespace hf::kernel

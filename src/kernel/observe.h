@@ -1,0 +1,22 @@
+// Observe: every gate between a cgroup's processes and a device, as the kernel has them now.
+#pragma once
+
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/gate.h"
+#include "kernel/cgroup.h"
+#include "kernel/filters.h"
+#include "kernel/host.h"
+
+namespace hf::kernel {
+
+Result<container::Observed> observe(Filters& filters, const CgroupsOfProcess& cgroups);
+
+// One program by itself, and what it means.
+Result<container::Gate> observe_program(Filters& filters, container::ProgramId id);
+
+// Every cgroup of the node with rules of its own: v2 ones with programs, v1 ones that do not allow all by default.
+Result<std::vector<container::Gate>> observe_node(const Host& host, Filters& filters);
+
+}  // namespace hf::kernel

@@ -1,0 +1,159 @@
+#include "kernel/probe.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace hf::kernel {
+namespace {
+
+using device::Access;
+using device::Request;
+
+constexpr int kPatienceMs = 5000;  // a cgroup frozen by somebody holds the probe too
+
+struct Question {
+  std::uint32_t kind;
+  std::uint32_t major;
+  std::uint32_t minor;
+  std::uint32_t access;
+};
+
+mode_t mode_of(std::uint32_t kind) { return kind == std::uint32_t(device::Kind::block) ? S_IFBLK : S_IFCHR; }
+
+int join(const std::optional<Cgroup>& cgroup) {
+  if (!cgroup) {
+    return 0;
+  }
+  const int file = ::openat(cgroup->directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
+  const bool joined = file >= 0 && ::write(file, "0", 1) == 1;
+  const int number = joined ? 0 : errno;
+  ::close(file);
+  return number;
+}
+
+// In the child: only system calls from here on.
+int answer(const char* folder, const Question& question) {
+  if (::chdir(folder) < 0) {
+    return errno;
+  }
+  const auto wants = [&](Access letter) { return (question.access & std::uint32_t(letter)) != 0; };
+  const int mode = (wants(Access::read) ? R_OK : 0) | (wants(Access::write) ? W_OK : 0);
+  if (mode != 0 && ::access("node", mode) < 0) {
+    return errno;
+  }
+  if (wants(Access::mknod)) {
+    if (::mknod("made", mode_of(question.kind) | 0600, makedev(question.major, question.minor)) < 0) {
+      return errno;
+    }
+    ::unlink("made");
+  }
+  return 0;
+}
+
+[[noreturn]] void serve(int socket, const char* folder, const CgroupsOfProcess& cgroups) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int number = join(cgroups.v1);
+  number = number != 0 ? number : join(cgroups.v2);
+  while (::write(socket, &number, sizeof(number)) == sizeof(number)) {
+    Question question{};
+    if (::read(socket, &question, sizeof(question)) != sizeof(question)) {
+      break;
+    }
+    number = answer(folder, question);
+  }
+  ::_exit(0);
+}
+
+Result<int> receive(int socket) {
+  pollfd waiting{socket, POLLIN, 0};
+  int number = 0;
+  if (::poll(&waiting, 1, kPatienceMs) != 1 || ::read(socket, &number, sizeof(number)) != sizeof(number)) {
+    return fail(std::errc::timed_out, "probe the cgroup: no answer (is it frozen?)");
+  }
+  return number;
+}
+
+}  // namespace
+
+Result<Probe> Probe::start(const CgroupsOfProcess& cgroups) {
+  std::string folder = "/tmp/holdfast-probe-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) {
+    return fail_errno(errno, "make a folder for the probe");
+  }
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0) {
+    const int number = errno;
+    ::rmdir(folder.c_str());
+    return fail_errno(number, "talk to the probe");
+  }
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    serve(theirs.get(), folder.c_str(), cgroups);
+  }
+  if (child < 0) {
+    const int number = errno;
+    ::rmdir(folder.c_str());
+    return fail_errno(number, "start the probe");
+  }
+  Probe probe(child, std::move(ours), std::move(folder));
+  if (const int number = TRY(receive(probe.questions_.get())); number != 0) {
+    return fail_errno(number, "join " + (cgroups.v2 ? cgroups.v2->where : cgroups.v1->where) + " with a probe");
+  }
+  return probe;
+}
+
+Probe::Probe(Probe&& other) noexcept
+    : child_(std::exchange(other.child_, -1)),
+      questions_(std::move(other.questions_)),
+      folder_(std::move(other.folder_)) {}
+
+Probe::~Probe() {
+  if (child_ > 0) {
+    ::kill(child_, SIGKILL);
+    while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    ::unlink((folder_ + "/node").c_str());
+    ::unlink((folder_ + "/made").c_str());
+    ::rmdir(folder_.c_str());
+  }
+}
+
+Result<bool> Probe::ask(const Request& request) {
+  const device::Device& device = request.device;
+  if (device.major > device::kLastMajor || device.minor > device::kLastMinor) {
+    return fail(std::errc::invalid_argument, "probe " + to_string(request) + ": no node can have such numbers");
+  }
+  const std::string node = folder_ + "/node";
+  ::unlink(node.c_str());
+  // Made here, outside the cgroup, which may refuse mknod. Permission bits are for everybody: only the cgroup is asked.
+  if (::mknod(node.c_str(), mode_of(std::uint32_t(device.kind)) | 0666, makedev(device.major, device.minor)) < 0) {
+    return fail_errno(errno, "make a node to probe " + to_string(request));
+  }
+  const Question question{std::uint32_t(device.kind), device.major, device.minor, std::uint32_t(request.access)};
+  if (::write(questions_.get(), &question, sizeof(question)) != sizeof(question)) {
+    return fail_errno(errno, "ask the probe");
+  }
+  const int number = TRY(receive(questions_.get()));
+  if (number != 0 && number != EPERM) {
+    return fail_errno(number, "probe " + to_string(request));
+  }
+  return number == 0;
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,18 @@
+// Commands: each adds its words to the command line; the exit code of a run goes to `status`.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace hf::programs {
+
+// 0: fine. 1: a problem was found. 2: usage, or it could not be told.
+inline constexpr int kFine = 0;
+inline constexpr int kProblem = 1;
+inline constexpr int kCannotTell = 2;
+
+void add_rules(CLI::App& app, int& status);
+void add_grant_and_revoke(CLI::App& app, int& status);
+
+}  // namespace hf::programs

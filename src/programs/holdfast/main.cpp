@@ -1,0 +1,29 @@
+// holdfast: every question and every repair, at a terminal.
+#include <exception>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
+  app.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(28);
+  int status = hf::programs::kFine;
+  hf::programs::add_rules(app, status);
+  hf::programs::add_grant_and_revoke(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "holdfast: " << error.what() << " (see holdfast --help)\n";
+    return hf::programs::kCannotTell;
+  } catch (const std::exception& error) {
+    std::cerr << "holdfast: " << error.what() << "\n";
+    return hf::programs::kCannotTell;
+  }
+  return status;
+}

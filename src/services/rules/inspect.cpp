@@ -1,0 +1,172 @@
+#include "services/rules/inspect.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fcntl.h>
+
+#include "adapters/bytecode/program_file.h"
+#include "core/bpf/analyse.h"
+#include "core/bpf/producer.h"
+#include "kernel/device_node.h"
+#include "kernel/file.h"
+#include "kernel/observe.h"
+#include "kernel/symbols.h"
+
+namespace hf::rules {
+namespace {
+
+using container::Answer;
+using container::Gate;
+using device::Access;
+using device::Table;
+
+// A record that names the kernel it was read back from can be read with that kernel's names, where it is this one.
+bpf::CallNames names_for(Node& node, const bytecode::ProgramFile& file) {
+  const Result<const kernel::Host*> host = node.host();
+  if (!host || file.kernel.empty()) {
+    return {};
+  }
+  const Result<std::string> release = kernel::read_kernel_release(**host);
+  return release && *release == file.kernel ? kernel::read_call_names(**host, file.code) : bpf::CallNames{};
+}
+
+Result<Gate> read_file_gate(Node& node, const std::string& path) {
+  const std::string text = TRY(kernel::read_text(AT_FDCWD, path));
+  Result<bytecode::ProgramFile> file = bytecode::parse_program_file(text);
+  if (!file) {
+    return fail(file.error().code, path + ": " + file.error().message);
+  }
+  Gate gate{container::Hierarchy::v2,
+            {},
+            true,
+            bpf::producer_of(file->code, file->name),
+            std::nullopt,
+            std::nullopt,
+            bpf::analyse(file->code, names_for(node, *file)),
+            {}};
+  gate.program = container::AttachedProgram{
+      std::nullopt, file->name, std::nullopt, std::nullopt, container::Attachment::several, file->code};
+  return gate;
+}
+
+// What the probe says about each device of this node, as the tables of what it allows and what it refuses.
+struct Probed {
+  Table allowed;
+  Table refused;
+};
+
+Result<Probed> ask_for_all(kernel::Probe& probe, const std::vector<device::Device>& devices) {
+  std::vector<device::Box> allowed;
+  std::vector<device::Box> refused;
+  for (const device::Device& device : devices) {
+    for (const Access access : {Access::mknod, Access::read, Access::write, Access::read | Access::write}) {
+      const bool yes = TRY(probe.ask({device, access}));
+      (yes ? allowed : refused)
+          .push_back({device.kind,
+                      {device.major, device.major},
+                      {device.minor, device.minor},
+                      device::AccessSet::exactly(access)});
+    }
+  }
+  return Probed{Table::of_boxes(allowed), Table::of_boxes(refused)};
+}
+
+}  // namespace
+
+Result<const kernel::Host*> Node::host() {
+  if (!host_) {
+    host_ = TRY(kernel::open_host());
+  }
+  return &*host_;
+}
+
+Result<kernel::Filters*> Node::filters() {
+  if (!filters_) {
+    const kernel::Host* machine = TRY(host());
+    bpf_ = kernel::open_kernel_bpf();
+    filters_.emplace(*machine, *bpf_);
+  }
+  return &*filters_;
+}
+
+Result<kernel::CgroupsOfProcess> open_cgroups(const kernel::Host& host, const Target& target) {
+  if (const container::Pid* pid = std::get_if<container::Pid>(&target)) {
+    return kernel::open_cgroups_of(host, *pid);
+  }
+  if (const CgroupDirectory* directory = std::get_if<CgroupDirectory>(&target)) {
+    return kernel::open_cgroups_at(host, directory->path);
+  }
+  return fail(std::errc::invalid_argument, "only pid:N and cgroup:PATH can be changed");
+}
+
+Result<Inspection> Inspection::open(Node& node, const std::string& text) {
+  const Target target = TRY(parse_target(text));
+  if (const FilePath* file = std::get_if<FilePath>(&target)) {
+    Gate gate = TRY(read_file_gate(node, file->path));
+    gate.where = text;
+    return Inspection(text, {{std::move(gate)}, {}, {}});
+  }
+  kernel::Filters* filters = TRY(node.filters());
+  if (const container::ProgramId* id = std::get_if<container::ProgramId>(&target)) {
+    return Inspection(text, {{TRY(kernel::observe_program(*filters, *id))}, {}, {}});
+  }
+  kernel::CgroupsOfProcess cgroups = TRY(open_cgroups(*TRY(node.host()), target));
+  Inspection inspection(text, TRY(kernel::observe(*filters, cgroups)));
+  inspection.cgroups_ = std::move(cgroups);
+  return inspection;
+}
+
+Result<kernel::Probe*> Inspection::probe() {
+  if (!cgroups_) {
+    return fail(std::errc::operation_not_supported, "only processes and cgroups can be probed");
+  }
+  if (!probe_) {
+    probe_.emplace(kernel::Probe::start(*cgroups_));
+  }
+  if (!*probe_) {
+    return std::unexpected(probe_->error());
+  }
+  return &**probe_;
+}
+
+report::TargetRules Inspection::rules() {
+  report::TargetRules rules{name_, observed_.gates, container::effective(observed_), report::Source::read};
+  if (rules.effective.exact || !cgroups_) {
+    return rules;
+  }
+  const Result<kernel::Probe*> asker = probe();
+  const Result<Probed> probed =
+      asker ? ask_for_all(**asker, kernel::read_device_nodes("/dev")) : std::unexpected(asker.error());
+  if (!probed) {
+    rules.effective.why += "; and no probe: " + probed.error().message;
+    return rules;
+  }
+  rules.source = report::Source::probe;
+  const bool unread = std::ranges::any_of(observed_.gates, [](const Gate& gate) { return !gate.meaning; });
+  rules.effective.table = unread ? probed->allowed : rules.effective.table - probed->refused;
+  return rules;
+}
+
+Answer Inspection::ask(const device::Request& request) {
+  const Answer answer = container::judge(observed_, request);
+  if (answer.kind != Answer::Kind::unknown || !cgroups_) {
+    return answer;
+  }
+  const Result<kernel::Probe*> asker = probe();
+  const Result<bool> allowed = asker ? (*asker)->ask(request) : std::unexpected(asker.error());
+  if (!allowed) {
+    return {Answer::Kind::unknown, answer.detail + "; and no probe: " + allowed.error().message};
+  }
+  // Every gate that could be read let it through: what refuses is one that could not.
+  const std::string gate = answer.detail.substr(0, answer.detail.find(": "));
+  return *allowed ? Answer{} : Answer{Answer::Kind::deny, gate + " (source: probe)"};
+}
+
+Result<report::NodeRules> inspect_node(Node& node) {
+  kernel::Filters* filters = TRY(node.filters());
+  const kernel::Host* host = TRY(node.host());
+  return report::NodeRules{kernel::layout_of(*host), TRY(kernel::observe_node(*host, *filters))};
+}
+
+}  // namespace hf::rules

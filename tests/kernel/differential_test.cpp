@@ -1,0 +1,156 @@
+// What open, mknod and access do in real cgroups, against what Table says.
+#include <cstdlib>
+
+#include "core/bpf/analyse.h"
+#include "core/bpf/generate.h"
+#include "core/device/shortest.h"
+#include "core/device/v1_list.h"
+#include "kernel/device_v1.h"
+#include "kernel/device_v2.h"
+#include "kernel/observe.h"
+#include "kernel_test.h"
+#include "support/random.h"
+#include "support/vectors.h"
+
+namespace hf::test {
+namespace {
+
+using container::Hierarchy;
+using device::Access;
+using device::Request;
+using device::Table;
+
+// HOLDFAST_SEED repeats a run; HOLDFAST_ROUNDS makes it longer (250 rounds are 30,000 verdicts a hierarchy).
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+class Differential : public KernelTest {
+ protected:
+  void SetUp() override {
+    KernelTest::SetUp();
+    majors_ = unused_majors(5);
+    RecordProperty("seed", std::to_string(seed_));
+  }
+
+  // Rules and requests of the random generator have small majors; here they are ones without a driver.
+  device::Rule with_real_major(device::Rule rule) const {
+    if (rule.selector.major) {
+      const std::uint32_t major = majors_[rule.selector.major->first];
+      rule.selector.major = device::Span{major, major};
+    }
+    return rule;
+  }
+
+  std::vector<Request> requests(Random& random) const {
+    std::vector<Request> made;
+    for (int i = 0; i < 120; ++i) {
+      Request request = random.request(std::uint32_t(majors_.size()), 5);
+      constexpr Access kAsked[] = {Access::mknod, Access::read, Access::write, Access::read | Access::write};
+      request.access = kAsked[random.below(4)];
+      request.device.major = majors_[request.device.major];
+      made.push_back(request);
+    }
+    return made;
+  }
+
+  void expect_same(const Table& table, const std::vector<Request>& asked, const std::vector<bool>& answers,
+                   std::uint64_t round) {
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      ASSERT_EQ(table.allows(asked[i]), answers[i])
+          << to_string(asked[i]) << " in round " << round << ", HOLDFAST_SEED=" << seed_;
+      ++verdicts_;
+    }
+  }
+
+  std::uint64_t seed_ = from_environment("HOLDFAST_SEED", std::random_device()());
+  std::uint64_t rounds_ = from_environment("HOLDFAST_ROUNDS", 250);
+  std::uint64_t verdicts_ = 0;
+  std::vector<std::uint32_t> majors_;
+  NodeFolder nodes_;
+};
+
+TEST_F(Differential, V1ListsMeanWhatTheKernelDoes) {
+  for (std::uint64_t round = 0; round < rounds_; ++round) {
+    Random random(seed_ + round);
+    const ScratchCgroup cgroup(*host_, Hierarchy::v1);
+    device::V1List list{device::Otherwise::allow, {}};
+    const auto write = [&](const device::V1Write& made) {
+      cgroup.write(file_of(made.verb), to_string(made));
+      list = after(std::move(list), made);
+    };
+    if (!random.one_in(3)) {
+      write({device::Verb::deny, std::nullopt});
+    }
+    for (std::uint32_t count = random.below(12); count > 0; --count) {
+      const device::Verb verb = random.one_in(4) ? device::Verb::deny : device::Verb::allow;
+      write({verb, with_real_major(random.v1_rule(std::uint32_t(majors_.size()), 5))});
+    }
+    const Result<device::V1List> read = kernel::read_v1_list(cgroup.cgroup());
+    ASSERT_TRUE(read) << read.error().message;
+    if (list.otherwise == device::Otherwise::deny) {
+      ASSERT_EQ(*read, list) << "the kernel keeps another list, HOLDFAST_SEED=" << seed_ << " round " << round;
+    }
+    const std::vector<Request> asked = requests(random);
+    expect_same(meaning(list), asked, ask_kernel({&cgroup}, asked, nodes_), round);
+  }
+  EXPECT_GE(verdicts_, 120 * rounds_);
+  std::printf("%llu verdicts of cgroup v1, no difference\n", static_cast<unsigned long long>(verdicts_));
+}
+
+TEST_F(Differential, OurProgramsMeanTheirTables) {
+  for (std::uint64_t round = 0; round < rounds_; ++round) {
+    Random random(seed_ + round);
+    device::RuleSet rules;
+    for (std::uint32_t count = random.below(12); count > 0; --count) {
+      rules.push_back(with_real_major(random.v1_rule(std::uint32_t(majors_.size()), 5)));
+    }
+    const Table wanted = random.one_in(3) ? Table::everything() - Table::of_rules(rules) : Table::of_rules(rules);
+    const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+    const Result<container::ProgramId> id = kernel::attach_program(*filters_, cgroup.cgroup(), *bpf::generate(wanted));
+    ASSERT_TRUE(id) << id.error().message;
+    ASSERT_EQ(*(*filters_->read(*id))->meaning, wanted) << "read back";
+    const std::vector<Request> asked = requests(random);
+    expect_same(wanted, asked, ask_kernel({&cgroup}, asked, nodes_), round);
+  }
+  EXPECT_GE(verdicts_, 120 * rounds_);
+  std::printf("%llu verdicts of cgroup v2, no difference\n", static_cast<unsigned long long>(verdicts_));
+}
+
+TEST_F(Differential, RecordedFiltersDoInTheKernelWhatTheirTablesSay) {
+  const std::vector<Vector> vectors = read_bpf_vectors();
+  if (vectors.empty()) {
+    GTEST_SKIP() << "no recorded filters at " << vectors_folder();
+  }
+  for (const Vector& vector : vectors) {
+    if (!bpf::check_loadable_again(vector.program.code)) {
+      continue;  // blinded, or with a map
+    }
+    const Table meaning = *bpf::analyse(vector.program.code);
+    const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+    const Result<container::ProgramId> id = kernel::attach_program(*filters_, cgroup.cgroup(), vector.program.code);
+    ASSERT_TRUE(id) << vector.name << ": " << id.error().message;
+    std::vector<Request> asked;
+    for (const device::Device& device : landmark_devices(vector.program.code)) {
+      // Kernel: numbers beyond dev_t do not exist, and 0:0 is never asked about (devcgroup_inode_permission).
+      const bool is_nothing = device.major == 0 && device.minor == 0;
+      if (is_nothing || device.major > device::kLastMajor || device.minor > device::kLastMinor) {
+        continue;
+      }
+      for (const Access access : {Access::mknod, Access::read, Access::write, Access::read | Access::write}) {
+        asked.push_back({device, access});
+      }
+    }
+    NodeFolder nodes;
+    const std::vector<bool> answers = ask_kernel({&cgroup}, asked, nodes);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      ASSERT_EQ(meaning.allows(asked[i]), answers[i]) << vector.name << " " << to_string(asked[i]);
+    }
+    verdicts_ += asked.size();
+  }
+  std::printf("%llu verdicts of recorded filters, no difference\n", static_cast<unsigned long long>(verdicts_));
+}
+
+}  // namespace
+}  // namespace hf::test

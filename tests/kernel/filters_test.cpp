@@ -1,0 +1,446 @@
+// Programs on real v2 cgroups: read, replaced, locked, behind links, beyond reading.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+#include <bpf/bpf.h>
+
+#include "core/bpf/generate.h"
+#include "core/container/change.h"
+#include "kernel/apply.h"
+#include "kernel/device_v1.h"
+#include "kernel/device_v2.h"
+#include "kernel/observe.h"
+#include "kernel/probe.h"
+#include "kernel_test.h"
+
+namespace hf::test {
+namespace {
+
+using container::Attachment;
+using container::Change;
+using container::Gate;
+using container::Hierarchy;
+using container::Observed;
+using device::Table;
+using device::Verb;
+
+class FilterTest : public KernelTest {
+ protected:
+  kernel::Program load(const Table& table) { return *bpf_->load(*bpf::generate(table)); }
+
+  Observed observe(const ScratchCgroup& cgroup) {
+    const Result<Observed> observed = kernel::observe(*filters_, cgroup.open());
+    EXPECT_TRUE(observed) << observed.error().message;
+    return *observed;
+  }
+
+  Result<kernel::Applied> grant(const ScratchCgroup& cgroup, std::initializer_list<const char*> lines) {
+    return kernel::apply(*filters_, cgroup.open(), Change{Verb::allow, rules(lines)});
+  }
+
+  bool kernel_allows(const ScratchCgroup& cgroup, const char* question) {
+    return ask_kernel({&cgroup}, {*device::parse_request(question)}, nodes_).front();
+  }
+
+  NodeFolder nodes_;
+};
+
+TEST_F(FilterTest, EveryGateUpToTheRootCountsAndTheOneThatRefusesIsNamed) {
+  const ScratchCgroup parent(*host_, Hierarchy::v2);
+  const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 rw", "c 195:1 rw"})), kernel::Beside{}));
+  const Observed observed = observe(child);
+  ASSERT_EQ(observed.gates.size(), 2U);
+  EXPECT_TRUE(observed.gates[0].is_own);
+  EXPECT_FALSE(observed.gates[1].is_own);
+  EXPECT_EQ(container::effective(observed).table, table({"c 1:3 rw"}));
+  const container::Answer answer = container::judge(observed, *device::parse_request("c:195:1:r"));
+  EXPECT_EQ(answer.kind, container::Answer::Kind::deny);
+  EXPECT_NE(answer.detail.find(parent.directory() + " program:"), std::string::npos) << answer.detail;
+  EXPECT_FALSE(kernel_allows(child, "c:195:1:r"));
+}
+
+TEST_F(FilterTest, ProgramsAreDescribed) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  const kernel::Program program = load(table({"c 1:3 rw"}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), program, kernel::Beside{}));
+  const Gate gate = observe(cgroup).gates.front();
+  EXPECT_EQ(gate.owner, "holdfast");
+  EXPECT_EQ(gate.program->id, program.id);
+  EXPECT_EQ(gate.program->uid, 0U);
+  EXPECT_NEAR(double(*gate.program->loaded_at), double(::time(nullptr)), 5);
+  EXPECT_EQ(gate.program->attachment, Attachment::several);
+}
+
+TEST_F(FilterTest, AnOverridableGateGivesWayAsTheKernelSays) {
+  const ScratchCgroup parent(*host_, Hierarchy::v2);
+  const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 195:0 rw"})), kernel::Alone{Attachment::overridable, 0}));
+  EXPECT_EQ(container::effective(observe(child)).table, table({"c 195:0 rw"}));
+  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 195:1 rw"})), kernel::Alone{Attachment::overridable, 0}));
+  EXPECT_EQ(container::effective(observe(child)).table, table({"c 195:1 rw"}));
+  EXPECT_TRUE(kernel_allows(child, "c:195:1:r"));
+  EXPECT_FALSE(kernel_allows(child, "c:195:0:r"));
+}
+
+TEST_F(FilterTest, GrantWidensEveryOwnProgramAndNothingElse) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  const Result<kernel::Applied> applied = grant(cgroup, {"c 195:0 rw"});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_TRUE(applied->holds);
+  EXPECT_EQ(applied->plan.steps.size(), 1U);
+  EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw", "c 195:0 rw"}));
+  EXPECT_TRUE(kernel_allows(cgroup, "c:195:0:rw"));
+  EXPECT_FALSE(kernel_allows(cgroup, "c:195:1:r"));
+  EXPECT_TRUE(grant(cgroup, {"c 195:0 rw"})->plan.steps.empty()) << "a second time there is nothing to do";
+}
+
+TEST_F(FilterTest, GrantNeverWidensAGateAbove) {
+  const ScratchCgroup parent(*host_, Hierarchy::v2);
+  const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  const Result<kernel::Applied> applied = grant(child, {"c 195:0 rw"});
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(applied.error().code, container::kRefusedAbove);
+  EXPECT_NE(applied.error().message.find(parent.directory()), std::string::npos);
+  EXPECT_EQ(*observe(child).gates[0].meaning, table({"c 1:3 rw"})) << "nothing was changed";
+}
+
+TEST_F(FilterTest, ReplaceIsCompareAndSwap) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  const kernel::Program first = load(table({"c 1:3 rw"}));
+  const kernel::Program second = load(table({"c 1:5 rw"}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), first, kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), second, kernel::InsteadOf{first}));
+  const Result<container::ProgramId> late =
+      kernel::replace_program(*filters_, cgroup.cgroup(), first.id, *bpf::generate(table({"c 1:7 rw"})));
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(kernel::is_overtaken(late.error())) << late.error().message;
+  EXPECT_EQ(*observe(cgroup).gates[0].meaning, table({"c 1:5 rw"}));
+}
+
+TEST_F(FilterTest, GrantReplacesAProgramAttachedAlone) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Alone{}));
+  const Result<kernel::Applied> applied = grant(cgroup, {"c 195:0 rw"});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_EQ(applied->after.gates[0].program->attachment, Attachment::single);
+  EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw", "c 195:0 rw"}));
+}
+
+TEST_F(FilterTest, AProgramAttachedAloneIsReplacedOnlyIfNobodyWasFaster) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Alone{}));
+  const std::uint64_t revision = bpf_->query(cgroup.cgroup(), kernel::Reach::own)->revision;
+  if (revision == 0) {
+    GTEST_SKIP() << "this kernel counts no revisions (6.17 and later do)";
+  }
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:5 rw"})), kernel::Alone{}));
+  const Result<void> late =
+      bpf_->attach(cgroup.cgroup(), load(table({"c 1:7 rw"})), kernel::Alone{Attachment::single, revision});
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(kernel::is_overtaken(late.error())) << late.error().message;
+}
+
+TEST_F(FilterTest, GrantReplacesAProgramHeldByALink) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program program = load(table({"c 1:3 rw"}));
+  const kernel::Fd link(::bpf_link_create(program.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr));
+  ASSERT_TRUE(link) << std::strerror(errno);
+  const Result<kernel::Applied> applied = grant(scratch, {"c 195:0 rw"});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw", "c 195:0 rw"}));
+  EXPECT_TRUE(kernel_allows(scratch, "c:195:0:rw"));
+}
+
+TEST_F(FilterTest, RevokeTakesEveryRequestItTouches) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  const Result<kernel::Applied> applied = kernel::apply(*filters_, cgroup.open(), {Verb::deny, rules({"c 195:* w"})});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_FALSE(kernel_allows(cgroup, "c:195:0:rw"));
+  EXPECT_FALSE(kernel_allows(cgroup, "c:195:0:w"));
+  EXPECT_TRUE(kernel_allows(cgroup, "c:195:0:r"));
+  EXPECT_TRUE(kernel_allows(cgroup, "c:194:0:rw"));
+}
+
+TEST_F(FilterTest, LockKeepsEveryOtherWriterOut) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 1:5 rw"})), kernel::Beside{}));
+  const Result<container::ProgramId> locked = kernel::lock_programs(*filters_, cgroup);
+  ASSERT_TRUE(locked) << locked.error().message;
+  const Observed observed = observe(scratch);
+  ASSERT_EQ(observed.gates.size(), 1U);
+  EXPECT_EQ(*observed.gates[0].meaning, table({"c 1:3 rw"})) << "what both let through";
+  EXPECT_EQ(observed.gates[0].program->attachment, Attachment::single);
+  EXPECT_FALSE(bpf_->attach(cgroup, load(Table()), kernel::Beside{})) << "the kernel refuses everybody else";
+  std::ifstream freeze(scratch.directory() + "/cgroup.freeze");
+  EXPECT_EQ(freeze.get(), '0') << "thawed again";
+
+  const Result<container::ProgramId> unlocked = kernel::unlock_programs(*filters_, cgroup);
+  ASSERT_TRUE(unlocked) << unlocked.error().message;
+  EXPECT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::Beside{}));
+}
+
+TEST_F(FilterTest, LockIsRefusedWhereACgroupBelowHasItsOwnFilter) {
+  const ScratchCgroup parent(*host_, Hierarchy::v2);
+  const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 r"})), kernel::Beside{}));
+  const Result<container::ProgramId> locked = kernel::lock_programs(*filters_, parent.cgroup());
+  ASSERT_FALSE(locked);
+  EXPECT_NE(locked.error().message.find(child.directory()), std::string::npos) << locked.error().message;
+  EXPECT_EQ(observe(parent).gates[0].program->attachment, Attachment::several);
+}
+
+TEST_F(FilterTest, AnOpaqueProgramIsKeptBehindTheNewRules) {
+  // Lets odd minors of every major be read: no list of rules says that.
+  const bpf::Code odd_minors = *bpf::parse_hex("6110080000000000\n5700000001000000\n9500000000000000\n");
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::Beside{}));
+  ASSERT_FALSE(observe(scratch).gates[0].meaning);
+  const Result<kernel::Applied> applied = grant(scratch, {"c 195:0 rw"});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_TRUE(kernel_allows(scratch, "c:195:0:rw"));
+  EXPECT_FALSE(kernel_allows(scratch, "c:195:0:m"));
+  EXPECT_FALSE(kernel_allows(scratch, "c:195:2:r"));
+  EXPECT_TRUE(kernel_allows(scratch, "c:195:3:r"));
+  ASSERT_TRUE(kernel::apply(*filters_, scratch.open(), {Verb::deny, rules({"c 195:3 w"})}));
+  EXPECT_FALSE(kernel_allows(scratch, "c:195:3:rw"));
+  EXPECT_TRUE(kernel_allows(scratch, "c:195:3:r"));
+  EXPECT_TRUE(kernel_allows(scratch, "c:195:0:rw"));
+}
+
+TEST_F(FilterTest, AnOpaqueProgramIsAnsweredForByRunningIt) {
+  const bpf::Code odd_minors = *bpf::parse_hex("6110080000000000\n5700000001000000\n9500000000000000\n");
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::Beside{}));
+  const Observed observed = observe(scratch);
+  EXPECT_EQ(container::judge(observed, *device::parse_request("c:9:3:r")).kind, container::Answer::Kind::allow);
+  EXPECT_EQ(container::judge(observed, *device::parse_request("c:9:4:r")).kind, container::Answer::Kind::deny);
+  EXPECT_FALSE(container::effective(observed).exact);
+}
+
+// Programs that use maps or helpers come back from the kernel rewritten.
+class MapTest : public FilterTest {
+ protected:
+  void SetUp() override {
+    FilterTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    map_ = kernel::Fd(::bpf_map_create(BPF_MAP_TYPE_ARRAY, "hf_test", 4, 8, 4, nullptr));
+    ASSERT_TRUE(map_) << std::strerror(errno);
+  }
+
+  static bpf::Instruction make(int code, int dst, int src, int off, int imm) {
+    bpf::Instruction at{};
+    at.code = std::uint8_t(code);
+    at.dst_reg = std::uint8_t(dst) & 0xfU;
+    at.src_reg = std::uint8_t(src) & 0xfU;
+    at.off = std::int16_t(off);
+    at.imm = imm;
+    return at;
+  }
+
+  // r0 = address of element 0 of the map, or 0; r6 = the request
+  bpf::Code lookup() const {
+    return {make(BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0),
+            make(BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 0),
+            make(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0),
+            make(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -4),
+            make(BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map_.get()),
+            make(0, 0, 0, 0, 0),
+            make(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem)};
+  }
+
+  kernel::Fd map_;
+};
+
+TEST_F(MapTest, AProgramThatOnlyCountsInAMapIsReadExactly) {
+  bpf::Code code = lookup();
+  const bpf::Code rest = {make(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3, 0),   make(BPF_LDX | BPF_MEM | BPF_DW, 1, 0, 0, 0),
+                          make(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, 1), make(BPF_STX | BPF_MEM | BPF_DW, 0, 1, 0, 0),
+                          make(BPF_LDX | BPF_MEM | BPF_W, 1, 6, 4, 0),   make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0),
+                          make(BPF_JMP | BPF_JNE | BPF_K, 1, 0, 1, 195), make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1),
+                          make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)};
+  code.insert(code.end(), rest.begin(), rest.end());
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const Result<kernel::Program> program = bpf_->load(code);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *program, kernel::Beside{}));
+  const Gate gate = observe(scratch).gates[0];
+  ASSERT_TRUE(gate.meaning) << gate.meaning.error().why;
+  EXPECT_EQ(*gate.meaning, table({"a 195:* rwm"}));
+  ASSERT_TRUE(grant(scratch, {"c 1:3 rw"})) << "written anew from its meaning";
+  EXPECT_TRUE(kernel_allows(scratch, "c:1:3:rw"));
+}
+
+TEST_F(MapTest, AProgramThatAsksAMapIsOpaqueAndLeftAlone) {
+  bpf::Code code = lookup();
+  const bpf::Code rest = {make(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2, 0), make(BPF_LDX | BPF_MEM | BPF_DW, 0, 0, 0, 0),
+                          make(BPF_ALU64 | BPF_AND | BPF_K, 0, 0, 0, 1), make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)};
+  code.insert(code.end(), rest.begin(), rest.end());
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const Result<kernel::Program> program = bpf_->load(code);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *program, kernel::Beside{}));
+  const Gate gate = observe(scratch).gates[0];
+  ASSERT_FALSE(gate.meaning);
+  EXPECT_NE(gate.meaning.error().why.find("map"), std::string::npos);
+  const Result<kernel::Applied> applied = grant(scratch, {"c 1:3 rw"});
+  ASSERT_FALSE(applied);
+  EXPECT_NE(applied.error().message.find("nothing was changed"), std::string::npos) << applied.error().message;
+  EXPECT_EQ(observe(scratch).gates[0].program->id, program->id);
+
+  // The probe still tells: element 0 of the map is 0 now, and 1 later.
+  Result<kernel::Probe> probe = kernel::Probe::start(scratch.open());
+  ASSERT_TRUE(probe) << probe.error().message;
+  EXPECT_FALSE(*probe->ask(*device::parse_request("c:1:3:r")));
+  const std::uint32_t key = 0;
+  const std::uint64_t value = 1;
+  ASSERT_EQ(::bpf_map_update_elem(map_.get(), &key, &value, BPF_ANY), 0);
+  EXPECT_TRUE(*probe->ask(*device::parse_request("c:1:3:r")));
+}
+
+TEST_F(MapTest, AHelperThatSetsTheErrorIsNotTakenForHarmless) {
+  const bpf::Code code = {make(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, -1),
+                          make(BPF_JMP | BPF_CALL, 0, 0, 0, 187),  // bpf_set_retval
+                          make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1), make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)};
+  // Kernel: the helper is there only for programs loaded for this attach type by name.
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+  const kernel::Fd program(
+      ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "setter", "GPL", code.data(), code.size(), &options));
+  if (!program) {
+    GTEST_SKIP() << "this kernel has no bpf_set_retval for device programs (5.18 and later do)";
+  }
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  ASSERT_EQ(::bpf_prog_attach(program.get(), scratch.cgroup().directory.get(), BPF_CGROUP_DEVICE, BPF_F_ALLOW_MULTI),
+            0);
+  EXPECT_FALSE(kernel_allows(scratch, "c:1:3:r")) << "though it returns 1";
+  const Gate gate = observe(scratch).gates[0];
+  ASSERT_FALSE(gate.meaning);
+  EXPECT_NE(gate.meaning.error().why.find("bpf_set_retval"), std::string::npos) << gate.meaning.error().why;
+}
+
+TEST_F(FilterTest, AHelperWhoseAnswerIsNotUsedDoesNoHarm) {
+  // r6 = ctx; call bpf_get_current_pid_tgid; r0 = (major == 195)
+  const bpf::Code code = *bpf::parse_hex(
+      "bf16000000000000\n850000000e000000\n6161040000000000\nb700000000000000\n55010100c3000000\nb700000001000000\n9500"
+      "000000000000\n");
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(code), kernel::Beside{}));
+  const Gate gate = observe(scratch).gates[0];
+  ASSERT_TRUE(gate.meaning) << gate.meaning.error().why;
+  EXPECT_EQ(*gate.meaning, table({"a 195:* rwm"}));
+}
+
+// Blinding for the duration of a test.
+class Hardened {
+ public:
+  Hardened() { (file_ >> before_, write("2")); }
+  Hardened(const Hardened&) = delete;
+  Hardened& operator=(const Hardened&) = delete;
+  ~Hardened() { write(before_); }
+  [[nodiscard]] bool works() const { return works_; }
+
+ private:
+  void write(const std::string& value) {
+    std::ofstream file("/proc/sys/net/core/bpf_jit_harden");
+    works_ = bool(file << value << std::flush);
+  }
+
+  std::ifstream file_{"/proc/sys/net/core/bpf_jit_harden"};
+  std::string before_ = "0";
+  bool works_ = false;
+};
+
+TEST_F(FilterTest, BlindedProgramsAreReadExactlyAndWrittenAnew) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const Table meaning = table({"c 1:3 rw", "c 195:0-7 rw", "b *:* m"});
+  {
+    const Hardened hardened;
+    if (!hardened.works()) {
+      GTEST_SKIP() << "net.core.bpf_jit_harden cannot be set here";
+    }
+    ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(meaning), kernel::Beside{}));
+    const Gate gate = observe(scratch).gates[0];
+    ASSERT_TRUE(gate.meaning) << gate.meaning.error().why;
+    EXPECT_EQ(*gate.meaning, meaning);
+    if (bpf::same(gate.program->code, *bpf::generate(meaning))) {
+      GTEST_SKIP() << "this kernel did not blind the program (no JIT)";
+    }
+    EXPECT_FALSE(bpf::check_loadable_again(gate.program->code));
+    ASSERT_TRUE(grant(scratch, {"c 195:255 rw"}));
+  }
+  EXPECT_TRUE(kernel_allows(scratch, "c:195:255:rw"));
+  EXPECT_TRUE(kernel_allows(scratch, "c:195:7:rw"));
+  EXPECT_FALSE(kernel_allows(scratch, "c:195:8:r"));
+}
+
+TEST_F(FilterTest, TheProbeAnswersLikeTheKernel) {
+  const ScratchCgroup v1(*host_, Hierarchy::v1);
+  v1.write("devices.deny", "c 195:0 w");  // hidden: the list still says "a *:* rwm"
+  const Observed observed = observe(v1);
+  EXPECT_FALSE(container::effective(observed).exact);
+  EXPECT_EQ(container::judge(observed, *device::parse_request("c:195:0:rw")).kind, container::Answer::Kind::unknown);
+  Result<kernel::Probe> probe = kernel::Probe::start(v1.open());
+  ASSERT_TRUE(probe) << probe.error().message;
+  EXPECT_FALSE(*probe->ask(*device::parse_request("c:195:0:rw")));
+  EXPECT_TRUE(*probe->ask(*device::parse_request("c:195:0:r")));
+  EXPECT_TRUE(*probe->ask(*device::parse_request("c:195:0:rm")));
+  EXPECT_TRUE(*probe->ask(*device::parse_request("b:195:0:rw")));
+}
+
+TEST_F(FilterTest, ARootThatHidesDeniesIsFoundOut) {
+  const kernel::Cgroup root = *kernel::open_root(*host_, Hierarchy::v1);
+  EXPECT_FALSE(*kernel::root_refuses_some(root));
+  const std::uint32_t major = unused_majors(9).back();
+  const device::Rule rule = *device::parse_rule("c " + std::to_string(major) + ":77 rwm");
+  ASSERT_TRUE(kernel::write_v1(root, {Verb::deny, rule}));
+  EXPECT_TRUE(*kernel::root_refuses_some(root));
+  ASSERT_TRUE(kernel::write_v1(root, {Verb::allow, rule}));
+  EXPECT_FALSE(*kernel::root_refuses_some(root));
+}
+
+TEST_F(FilterTest, AVanishedCgroupIsAnErrorNotAnAnswer) {
+  kernel::CgroupsOfProcess v1;
+  kernel::CgroupsOfProcess v2;
+  {
+    const ScratchCgroup first(*host_, Hierarchy::v1);
+    const ScratchCgroup second(*host_, Hierarchy::v2);
+    v1 = first.open();
+    v2 = second.open();
+  }
+  EXPECT_FALSE(kernel::observe(*filters_, v1));
+  EXPECT_FALSE(kernel::apply(*filters_, v1, {Verb::allow, rules({"c 1:3 rw"})}));
+  EXPECT_FALSE(kernel::apply(*filters_, v2, {Verb::deny, rules({"c 1:3 rw"})}));
+}
+
+TEST_F(FilterTest, NodeOverviewListsWhatRestricts) {
+  const ScratchCgroup free_v1(*host_, Hierarchy::v1);
+  const ScratchCgroup v1(*host_, Hierarchy::v1);
+  const ScratchCgroup v2(*host_, Hierarchy::v2);
+  v1.write("devices.deny", "a");
+  ASSERT_TRUE(bpf_->attach(v2.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  const Result<std::vector<Gate>> gates = kernel::observe_node(*host_, *filters_);
+  ASSERT_TRUE(gates) << gates.error().message;
+  const auto lists = [&](const ScratchCgroup& cgroup) {
+    return std::ranges::count(*gates, cgroup.directory(), &Gate::where);
+  };
+  EXPECT_EQ(lists(v1), 1);
+  EXPECT_EQ(lists(v2), 1);
+  EXPECT_EQ(lists(free_v1), 0);
+}
+
+}  // namespace
+}  // namespace hf::test
