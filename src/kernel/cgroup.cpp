@@ -93,6 +93,12 @@ Result<Cgroup> open_cgroup(const Host& host, Hierarchy hierarchy, const CgroupPa
 
 Result<Cgroup> open_root(const Host& host, Hierarchy hierarchy) { return open_cgroup(host, hierarchy, CgroupPath()); }
 
+Result<Cgroup> open_parent(const Cgroup& cgroup) {
+  Fd directory = TRY(open_directory(cgroup.directory.get(), ".."));
+  return hold(std::move(directory), cgroup.hierarchy, cgroup.path.parent(),
+              cgroup.where.substr(0, cgroup.where.rfind('/')));
+}
+
 Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid) {
   const std::string name = "process " + std::to_string(pid.value);
   const Result<std::string> text = read_text(host.root.get(), "proc/" + std::to_string(pid.value) + "/cgroup");

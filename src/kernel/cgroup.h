@@ -37,6 +37,9 @@ Result<CgroupsOfProcess> open_cgroups_at(const Host& host, const std::string& di
 // error of `visit` ends the walk.
 Result<void> walk(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit);
 
+// The one above, through the directory held: not of the root.
+Result<Cgroup> open_parent(const Cgroup& cgroup);
+
 Result<Cgroup> open_root(const Host& host, container::Hierarchy hierarchy);
 
 }  // namespace hf::kernel

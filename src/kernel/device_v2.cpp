@@ -67,7 +67,7 @@ struct Own {
 Result<Own> read_own(Filters& filters, const Cgroup& cgroup) {
   Own own{TRY(filters.bpf().query(cgroup, Reach::own)), device::Table::everything()};
   for (const ProgramId id : own.attached.ids) {
-    const ReadProgram* program = TRY(filters.read(id));
+    const ReadProgramPtr program = TRY(filters.read(id));
     if (!program->meaning) {
       return fail(std::errc::operation_not_supported, "merge the programs of " + cgroup.where + ": program " +
                                                           std::to_string(id.value) +
@@ -82,21 +82,21 @@ Result<Own> read_own(Filters& filters, const Cgroup& cgroup) {
 Result<void> exchange_frozen(Filters& filters, const Cgroup& cgroup, const Own& own, const Program& merged,
                              const How& how) {
   const Frozen frozen = TRY(Frozen::freeze(cgroup));
-  std::vector<const Program*> taken;
+  std::vector<ReadProgramPtr> taken;
   const auto put_back = [&] {
-    for (const Program* program : taken) {
+    for (const ReadProgramPtr& read : taken) {
       const How same =
           own.attached.attachment == Attachment::several ? How(Beside{}) : How(Alone{own.attached.attachment, 0});
-      (void)filters.bpf().attach(cgroup, *program, same);
+      (void)filters.bpf().attach(cgroup, read->program, same);
     }
   };
   for (const ProgramId id : own.attached.ids) {
-    const Program& program = TRY(filters.read(id))->program;
-    if (Result<void> detached = filters.bpf().detach(cgroup, program); !detached) {
+    const ReadProgramPtr read = TRY(filters.read(id));
+    if (Result<void> detached = filters.bpf().detach(cgroup, read->program); !detached) {
       put_back();
       return detached;
     }
-    taken.push_back(&program);
+    taken.push_back(read);
   }
   Result<void> attached = filters.bpf().attach(cgroup, merged, how);
   if (!attached) {
@@ -110,7 +110,7 @@ Result<ProgramId> exchange_all(Filters& filters, const Cgroup& cgroup, Attachmen
   if (!own.attached.ids.empty() && own.attached.attachment == wanted && own.attached.ids.size() == 1) {
     return own.attached.ids.front();
   }
-  const Program* merged = TRY(filters.load(TRY(bpf::generate(own.meaning))));
+  const ProgramPtr merged = TRY(filters.load(TRY(bpf::generate(own.meaning))));
   const How how = wanted == Attachment::several ? How(Beside{}) : How(Alone{wanted, 0});
   TRY(exchange_frozen(filters, cgroup, own, *merged, how));
   return merged->id;
@@ -119,8 +119,8 @@ Result<ProgramId> exchange_all(Filters& filters, const Cgroup& cgroup, Attachmen
 }  // namespace
 
 Result<ProgramId> replace_program(Filters& filters, const Cgroup& cgroup, ProgramId old, const bpf::Code& code) {
-  const Program* replacement = TRY(filters.load(code));
-  const ReadProgram* current = TRY(filters.read(old));
+  const ProgramPtr replacement = TRY(filters.load(code));
+  const ReadProgramPtr current = TRY(filters.read(old));
   const AttachedPrograms attached = TRY(filters.bpf().query(cgroup, Reach::own));
   if (std::ranges::find(attached.ids, old) == attached.ids.end()) {
     return fail(std::errc::no_such_file_or_directory,
@@ -133,7 +133,7 @@ Result<ProgramId> replace_program(Filters& filters, const Cgroup& cgroup, Progra
 }
 
 Result<ProgramId> attach_program(Filters& filters, const Cgroup& cgroup, const bpf::Code& code) {
-  const Program* program = TRY(filters.load(code));
+  const ProgramPtr program = TRY(filters.load(code));
   TRY(filters.bpf().attach(cgroup, *program, Beside{}));
   return program->id;
 }

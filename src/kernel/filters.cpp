@@ -18,10 +18,10 @@ void make_room(Map& map) {
 
 }  // namespace
 
-Result<const ReadProgram*> Filters::read(container::ProgramId id) {
+Result<ReadProgramPtr> Filters::read(container::ProgramId id) {
   const auto known = programs_.find(id.value);
   if (known != programs_.end()) {
-    return known->second.get();
+    return known->second;
   }
   Program program = TRY(bpf_.open(id));
   bpf::Readable<device::Table> meaning = program.code.empty()
@@ -29,18 +29,20 @@ Result<const ReadProgram*> Filters::read(container::ProgramId id) {
                                              : analyse(program.code);
   std::string owner = bpf::producer_of(program.code, program.name);
   make_room(programs_);
-  auto read = std::make_unique<ReadProgram>(std::move(program), std::move(meaning), std::move(owner));
-  return programs_.emplace(id.value, std::move(read)).first->second.get();
+  auto read = std::make_shared<const ReadProgram>(std::move(program), std::move(meaning), std::move(owner));
+  programs_.emplace(id.value, read);
+  return read;
 }
 
-Result<const Program*> Filters::load(const bpf::Code& code) {
+Result<ProgramPtr> Filters::load(const bpf::Code& code) {
   const auto known = loaded_.find(code);
   if (known != loaded_.end()) {
-    return known->second.get();
+    return known->second;
   }
-  Program program = TRY(bpf_.load(code));
+  auto program = std::make_shared<const Program>(TRY(bpf_.load(code)));
   make_room(loaded_);
-  return loaded_.emplace(code, std::make_unique<Program>(std::move(program))).first->second.get();
+  loaded_.emplace(code, program);
+  return program;
 }
 
 bpf::Readable<device::Table> Filters::analyse(const bpf::Code& code) {

@@ -20,15 +20,19 @@ struct ReadProgram {
   std::string owner;
 };
 
+// Owned by Filters, which may forget them at any time, and by whoever uses them meanwhile.
+using ReadProgramPtr = std::shared_ptr<const ReadProgram>;
+using ProgramPtr = std::shared_ptr<const Program>;
+
 class Filters {
  public:
   Filters(const Host& host, Bpf& bpf) : host_(host), bpf_(bpf) {}
 
   [[nodiscard]] Bpf& bpf() { return bpf_; }
 
-  // A program held open keeps its id, so what was read of it stays true. The reference lasts until the next call.
-  Result<const ReadProgram*> read(container::ProgramId id);
-  Result<const Program*> load(const bpf::Code& code);
+  // A program held open keeps its id, so what was read of it stays true.
+  Result<ReadProgramPtr> read(container::ProgramId id);
+  Result<ProgramPtr> load(const bpf::Code& code);
   bpf::Readable<device::Table> analyse(const bpf::Code& code);
 
  private:
@@ -41,8 +45,8 @@ class Filters {
 
   const Host& host_;
   Bpf& bpf_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<ReadProgram>> programs_;
-  std::unordered_map<bpf::Code, std::unique_ptr<Program>, HashCode, SameCode> loaded_;
+  std::unordered_map<std::uint32_t, ReadProgramPtr> programs_;
+  std::unordered_map<bpf::Code, ProgramPtr, HashCode, SameCode> loaded_;
   std::unordered_map<bpf::Code, bpf::Readable<device::Table>, HashCode, SameCode> meanings_;
 };
 

@@ -13,7 +13,6 @@
 namespace hf::kernel {
 namespace {
 
-using container::CgroupPath;
 using container::Gate;
 using container::Hierarchy;
 using container::Observed;
@@ -48,7 +47,7 @@ Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
     std::vector<Gate> gates;
     std::optional<Error> vanished;
     for (const ProgramId id : attached.ids) {
-      const Result<const ReadProgram*> read = filters.read(id);
+      const Result<ReadProgramPtr> read = filters.read(id);
       if (!read) {
         vanished = read.error();
         break;
@@ -62,12 +61,6 @@ Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
       return std::unexpected(*vanished);
     }
   }
-}
-
-Result<Cgroup> open_parent(const Cgroup& cgroup) {
-  Fd directory = TRY(open_directory(cgroup.directory.get(), ".."));
-  const std::size_t slash = cgroup.where.rfind('/');
-  return Cgroup{std::move(directory), {}, cgroup.hierarchy, cgroup.path.parent(), cgroup.where.substr(0, slash)};
 }
 
 // Kernel (compute_effective_progs): going up, a cgroup's programs count if nothing was found below, or if they were
@@ -126,7 +119,7 @@ Result<Observed> observe(Filters& filters, const CgroupsOfProcess& cgroups) {
 }
 
 Result<Gate> observe_program(Filters& filters, ProgramId id) {
-  const ReadProgram* read = TRY(filters.read(id));
+  const ReadProgramPtr read = TRY(filters.read(id));
   return gate_of(*read, container::Attachment::several, {});
 }
 

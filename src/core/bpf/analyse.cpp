@@ -29,7 +29,6 @@
 namespace hf::bpf {
 namespace {
 
-using device::Span;
 using Tag = Value::Tag;
 
 constexpr std::size_t kMostWork = 3'000'000;  // instructions and rectangles touched; a real filter needs thousands
@@ -425,7 +424,7 @@ class Analysis {
   }
 
   Readable<device::Table> conclude() {
-    const device::Table allowed = device::Table::of_boxes(allowed_);
+    device::Table allowed = device::Table::of_boxes(allowed_);
     // Where a comparison could go either way both ways were followed; that is fine as long as they end the same.
     if (unclear_ && !(allowed & device::Table::of_boxes(denied_)).allows_nothing()) {
       return std::unexpected(Opaque{depends_on(*unclear_)});

@@ -164,7 +164,7 @@ class Run {
     return next(path);
   }
 
-  Step move(Path& path, const Instruction& at, const Cell& src) {
+  static Step move(Path& path, const Instruction& at, const Cell& src) {
     Cell& dst = path.registers[at.dst_reg];
     if (src.tag == Cell::Tag::unset) {
       return opaque("uses a register before setting it");
@@ -179,7 +179,7 @@ class Run {
     return next(path);
   }
 
-  Step move_address(Path& path, const Instruction& at, const Cell& src) {
+  static Step move_address(Path& path, const Instruction& at, const Cell& src) {
     Cell& dst = path.registers[at.dst_reg];
     const bool adds = operation_of(at) == BPF_ADD;
     const bool subtracts = operation_of(at) == BPF_SUB;
@@ -380,7 +380,7 @@ class Run {
     return number(value);
   }
 
-  Step store(Path& path, const Instruction& at) {
+  static Step store(Path& path, const Instruction& at) {
     if (BPF_MODE(at.code) != BPF_MEM) {
       return opaque("has an atomic instruction");
     }

@@ -130,10 +130,10 @@ void Region::merge(Region other) {
   }
   cut_like(other);
   other.cut_like(*this);
-  const std::size_t middle = rectangles_.size();
-  rectangles_.insert(rectangles_.end(), other.rectangles_.begin(), other.rectangles_.end());
-  std::inplace_merge(rectangles_.begin(), rectangles_.begin() + std::ptrdiff_t(middle), rectangles_.end(),
-                     sorts_before);
+  std::vector<Rectangle> both;
+  both.reserve(rectangles_.size() + other.rectangles_.size());
+  std::ranges::merge(rectangles_, other.rectangles_, std::back_inserter(both), sorts_before);
+  rectangles_ = std::move(both);
 
   // Neighbours in one band that overlap or touch become one.
   std::size_t kept = 0;

@@ -127,7 +127,7 @@ class Symbols {
   [[nodiscard]] Bounds bounds_of_sum(const Value& sum, const Scope& scope) const;
   [[nodiscard]] unsigned low_zeros(const Value& function) const;
   [[nodiscard]] Cut cut_where_reaches(const Value& function, std::uint64_t threshold, const Scope& scope) const;
-  Value sum_part(const Value& sum, bool first) const;
+  [[nodiscard]] Value sum_part(const Value& sum, bool first) const;
 
   Computed compute64(unsigned operation, const Value& a, const Value& b, const Scope& scope);
   Computed with_number(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope);

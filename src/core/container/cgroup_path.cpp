@@ -52,6 +52,7 @@ Result<CgroupPath> parse_cgroup_path(std::string_view text) {
 
 std::vector<CgroupMount> parse_cgroup_mounts(std::string_view mountinfo) {
   std::vector<CgroupMount> mounts;
+  std::vector<CgroupMount> partial;
   for (const std::string_view line : split(mountinfo, '\n')) {
     const std::vector<std::string_view> words = split_words(line);
     const auto dash = std::ranges::find(words, "-");
@@ -61,10 +62,11 @@ std::vector<CgroupMount> parse_cgroup_mounts(std::string_view mountinfo) {
     const bool is_v2 = dash[1] == "cgroup2";
     const bool is_v1_devices = dash[1] == "cgroup" && has_word(dash[3], "devices");
     if (is_v2 || is_v1_devices) {
-      mounts.push_back({is_v2 ? Hierarchy::v2 : Hierarchy::v1, unescape(words[4]), unescape(words[3])});
+      CgroupMount mount{is_v2 ? Hierarchy::v2 : Hierarchy::v1, unescape(words[4]), unescape(words[3])};
+      (mount.root == "/" ? mounts : partial).push_back(std::move(mount));
     }
   }
-  std::ranges::stable_sort(mounts, {}, [](const CgroupMount& mount) { return mount.root != "/"; });
+  mounts.insert(mounts.end(), partial.begin(), partial.end());
   return mounts;
 }
 

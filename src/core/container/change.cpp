@@ -177,7 +177,7 @@ std::string to_string(const Step& step) {
   if (const AttachProgram* attach = std::get_if<AttachProgram>(&step)) {
     return "attach a program to " + attach->where + " that refuses " + list_of(attach->less);
   }
-  const ReplaceProgram& replace = std::get<ReplaceProgram>(step);
+  const auto& replace = std::get<ReplaceProgram>(step);
   std::string text = "replace program:" + std::to_string(replace.old.value) +
                      (replace.owner.empty() ? "" : " (" + replace.owner + ")") + " of " + replace.where + ":";
   text += replace.more.empty() ? "" : " it will also allow " + list_of(replace.more);

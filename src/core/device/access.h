@@ -23,6 +23,15 @@ std::string to_string(Access access);                // in the kernel's order: r
 // The set of the seven combinations of r, w and m that a filter lets through. A filter that knows "r" and "w" of a
 // device as two rules refuses O_RDWR, so combinations, not bits, are the meaning.
 class AccessSet {
+  template <class Predicate>
+  static constexpr AccessSet matching(Predicate matches) {
+    unsigned bits = 0;
+    for (unsigned request = 1; request <= unsigned(Access::all); ++request) {
+      bits |= matches(Access(request)) ? 1U << request : 0U;
+    }
+    return of_bits(bits);
+  }
+
  public:
   constexpr AccessSet() = default;
 
@@ -49,15 +58,6 @@ class AccessSet {
 
  private:
   constexpr explicit AccessSet(std::uint8_t bits) : bits_(bits) {}
-
-  template <class Predicate>
-  static constexpr AccessSet matching(Predicate matches) {
-    unsigned bits = 0;
-    for (unsigned request = 1; request <= unsigned(Access::all); ++request) {
-      bits |= matches(Access(request)) ? 1U << request : 0U;
-    }
-    return of_bits(bits);
-  }
 
   std::uint8_t bits_ = 0;
 };

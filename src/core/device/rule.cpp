@@ -13,10 +13,10 @@ bool contains_span(const std::optional<Span>& whole, const std::optional<Span>& 
 
 bool overlap_spans(const std::optional<Span>& a, const std::optional<Span>& b) { return !a || !b || overlap(*a, *b); }
 
-// "*" is an absent span; nullopt of the outer optional is a parse error.
-std::optional<std::optional<Span>> parse_span(std::string_view text, std::uint32_t limit) {
+// "*" is an absent span.
+Result<std::optional<Span>> parse_span(std::string_view text, std::uint32_t limit) {
   if (text == "*") {
-    return std::optional<Span>{};
+    return std::nullopt;
   }
   const std::size_t dash = text.find('-');
   const bool is_open = dash != std::string_view::npos && text.substr(dash + 1) == "*";
@@ -25,33 +25,30 @@ std::optional<std::optional<Span>> parse_span(std::string_view text, std::uint32
                                             : is_open                      ? std::optional(kLastNumber)
                                                       : parse_number<std::uint32_t>(text.substr(dash + 1));
   if (!first || !last || *first > *last || *first > limit || (*last > limit && !is_open)) {
-    return std::nullopt;
+    return fail(std::errc::invalid_argument, "number");
   }
-  return std::optional<Span>{Span{*first, *last}};
+  return Span{*first, *last};
 }
 
 std::string to_string(const std::optional<Span>& span) {
   if (!span) {
     return "*";
   }
-  const std::string first = std::to_string(span->first);
+  std::string first = std::to_string(span->first);
   if (span->is_point()) {
     return first;
   }
   return first + "-" + (span->last == kLastNumber ? "*" : std::to_string(span->last));
 }
 
-std::optional<std::optional<Kind>> parse_kind(std::string_view text) {
+Result<std::optional<Kind>> parse_kind(std::string_view text) {
   if (text == "a") {
-    return std::optional<Kind>{};
+    return std::nullopt;
   }
-  if (text == "b") {
-    return std::optional<Kind>{Kind::block};
+  if (text == "b" || text == "c") {
+    return text == "b" ? Kind::block : Kind::character;
   }
-  if (text == "c") {
-    return std::optional<Kind>{Kind::character};
-  }
-  return std::nullopt;
+  return fail(std::errc::invalid_argument, "kind");
 }
 
 }  // namespace
@@ -85,7 +82,7 @@ Result<Rule> parse_rule(std::string_view text) {
   if (words.size() < 3 || words.size() > 4 || (words.size() == 4 && words[3] != "exactly")) {
     return malformed("want TYPE MAJOR:MINOR ACCESS such as 'c 195:* rw'");
   }
-  const auto kind = parse_kind(words[0]);
+  const Result<std::optional<Kind>> kind = parse_kind(words[0]);
   if (!kind) {
     return malformed("the type is a, b or c");
   }
@@ -93,11 +90,11 @@ Result<Rule> parse_rule(std::string_view text) {
   if (colon == std::string_view::npos) {
     return malformed("want MAJOR:MINOR, each a number, a range or *");
   }
-  const auto major = parse_span(words[1].substr(0, colon), kLastMajor);
+  const Result<std::optional<Span>> major = parse_span(words[1].substr(0, colon), kLastMajor);
   if (!major) {
     return malformed("the major is a number up to " + std::to_string(kLastMajor) + ", a range or *");
   }
-  const auto minor = parse_span(words[1].substr(colon + 1), kLastMinor);
+  const Result<std::optional<Span>> minor = parse_span(words[1].substr(colon + 1), kLastMinor);
   if (!minor) {
     return malformed("the minor is a number up to " + std::to_string(kLastMinor) + ", a range or *");
   }

@@ -259,7 +259,7 @@ class Cover {
       }
     }
     std::vector<std::size_t> picked;
-    std::fill(times_met_.begin(), times_met_.end(), 0);
+    std::ranges::fill(times_met_, 0);
     improve(picked, best);
     return tightened(best);
   }
@@ -282,7 +282,7 @@ class Cover {
 
   // Each choice cut down to what only it gives, where that is less than "any": "c 195:0" rather than "c 0-195:0".
   std::vector<Candidate> tightened(const std::vector<std::size_t>& chosen) {
-    std::fill(times_met_.begin(), times_met_.end(), 0);
+    std::ranges::fill(times_met_, 0);
     for (const std::size_t c : chosen) {
       std::ranges::for_each(meets_[c], [this](std::size_t need) { ++times_met_[need]; });
     }

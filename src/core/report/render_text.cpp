@@ -171,6 +171,7 @@ std::string render_text(const ChangeReport& change) {
   const bool grants = change.change.verb == device::Verb::allow;
   const std::string what = list_of(change.change.rules) + (grants ? " to " : " from ") + change.target;
   std::vector<std::string> steps;
+  steps.reserve(change.plan.steps.size());
   for (const container::Step& step : change.plan.steps) {
     steps.push_back(to_string(step));
   }

@@ -149,7 +149,7 @@ report::TargetRules Inspection::rules() {
 }
 
 Answer Inspection::ask(const device::Request& request) {
-  const Answer answer = container::judge(observed_, request);
+  Answer answer = container::judge(observed_, request);
   if (answer.kind != Answer::Kind::unknown || !cgroups_) {
     return answer;
   }

@@ -1,0 +1,30 @@
+// devices.list: whatever is read is written and read again the same, and its shortest rules mean it.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "check.h"
+#include "core/device/shortest.h"
+#include "core/device/v1_list.h"
+#include "core/device/v1_plan.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace hf::device;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const hf::Result<V1List> list = parse_v1_list(text);
+  if (!list) {
+    check(!list.error().message.empty(), "an error has words");
+    return 0;
+  }
+  check(*parse_v1_list(to_string(*list)) == *list, "there and back");
+  if (list->exceptions.size() > 64) {
+    return 0;
+  }
+  const Table table = meaning(*list);
+  check(askable(Table::of_rules(shortest_rules(table))) == askable(table), "the shortest rules mean the list");
+  const V1List nothing;
+  const hf::Result<V1Plan> plan = plan_v1(nothing, *list);
+  check(plan.has_value(), "every list can be reached");
+  check(askable(meaning(after(nothing, *plan))) == askable(table), "the plan reaches it");
+  return 0;
+}

@@ -1,0 +1,105 @@
+#include "kernel/apply.h"
+
+#include <gtest/gtest.h>
+
+#include "core/bpf/generate.h"
+#include "kernel/device_v2.h"
+#include "kernel/observe.h"
+#include "support/fake_bpf.h"
+#include "support/fake_host.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::Attachment;
+using device::Table;
+using device::Verb;
+
+device::RuleSet rules(std::initializer_list<const char*> lines) {
+  device::RuleSet set;
+  for (const char* line : lines) {
+    set.push_back(*device::parse_rule(line));
+  }
+  return set;
+}
+
+class ApplyTest : public testing::Test {
+ protected:
+  Program load(std::initializer_list<const char*> lines) {
+    return *bpf_.load(*bpf::generate(Table::of_rules(rules(lines))));
+  }
+  bool allows(const char* question) { return bpf_.allows(*target_.v2, *device::parse_request(question)); }
+
+  test::FakeHost machine_{
+      test::Files{{"proc/self/mountinfo", "41 31 0:38 / /cg rw - cgroup2 cgroup2 rw\n"}, {"cg/pod/c/", ""}}};
+  Host host_ = machine_.open();
+  test::FakeBpf bpf_;
+  Filters filters_{host_, bpf_};
+  CgroupsOfProcess target_ = *open_cgroups_at(host_, "/pod/c");
+  CgroupsOfProcess pod_ = *open_cgroups_at(host_, "/pod");
+};
+
+TEST_F(ApplyTest, StartsAgainWhenSomebodyElseWasFaster) {
+  const Program first = load({"c 1:3 rw"});
+  const Program second = load({"c 1:5 rw"});
+  ASSERT_TRUE(bpf_.attach(*target_.v2, first, Beside{}));
+  bpf_.before_attach = [&] { ASSERT_TRUE(bpf_.attach(*target_.v2, second, InsteadOf{first})); };
+  const Result<Applied> applied = apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_EQ(applied->attempts, 2);
+  EXPECT_TRUE(allows("c:195:0:rw"));
+  EXPECT_TRUE(allows("c:1:5:rw")) << "the other's rules are kept";
+  EXPECT_FALSE(allows("c:1:3:rw")) << "and nothing of the old ones";
+}
+
+TEST_F(ApplyTest, LoadsTheSameCodeOnce) {
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+  ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+  ASSERT_TRUE(apply(filters_, target_, {Verb::deny, rules({"c 195:0 rw"})}));
+  const int loads = bpf_.loads;
+  ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+  EXPECT_EQ(bpf_.loads, loads);
+}
+
+TEST_F(ApplyTest, RevokeAttachesAProgramWhereThereIsNone) {
+  ASSERT_TRUE(apply(filters_, target_, {Verb::deny, rules({"c 195:* rwm"})}));
+  EXPECT_FALSE(allows("c:195:0:r"));
+  EXPECT_TRUE(allows("c:194:0:r"));
+}
+
+TEST_F(ApplyTest, TheRootIsNeverChanged) {
+  const CgroupsOfProcess root = *open_cgroups_at(host_, "/cg");
+  const Result<Applied> applied = apply(filters_, root, {Verb::deny, rules({"c 195:* rwm"})});
+  ASSERT_FALSE(applied);
+  EXPECT_NE(applied.error().message.find("root cgroup"), std::string::npos);
+}
+
+TEST_F(ApplyTest, AGateAboveIsNamedAndNothingChanges) {
+  ASSERT_TRUE(bpf_.attach(*pod_.v2, load({"c 1:3 rw"}), Beside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+  const int loads = bpf_.loads;
+  const Result<Applied> applied = apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})});
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(applied.error().code, container::kRefusedAbove);
+  EXPECT_NE(applied.error().message.find("/cg/pod"), std::string::npos) << applied.error().message;
+  EXPECT_EQ(bpf_.loads, loads);
+}
+
+TEST_F(ApplyTest, AProgramNobodyCanReadIsLeftAlone) {
+  const bpf::Code asks_a_map =
+      *bpf::parse_hex("18110000db000000\n0000000000000000\n8500000070110500\n5700000001000000\n9500000000000000\n");
+  ASSERT_TRUE(bpf_.attach(*target_.v2, *bpf_.load(asks_a_map), Beside{}));
+  const Result<Applied> applied = apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})});
+  ASSERT_FALSE(applied);
+  EXPECT_NE(applied.error().message.find("nothing was changed"), std::string::npos) << applied.error().message;
+}
+
+TEST_F(ApplyTest, ReplacesAnExclusiveProgramInPlace) {
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Alone{}));
+  ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+  EXPECT_EQ(bpf_.query(*target_.v2, Reach::own)->attachment, Attachment::single);
+  EXPECT_TRUE(allows("c:195:0:rw"));
+}
+
+}  // namespace
+}  // namespace hf::kernel

@@ -1,0 +1,35 @@
+// FakeBpf: bpf(2) with a memory: keeps programs and attachments by cgroup as the kernel does, and judges by
+// `interpret`.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "core/device/device.h"
+#include "kernel/bpf_api.h"
+
+namespace hf::test {
+
+class FakeBpf final : public kernel::Bpf {
+ public:
+  Result<kernel::AttachedPrograms> query(const kernel::Cgroup& cgroup, kernel::Reach reach) override;
+  Result<kernel::Program> open(container::ProgramId id) override;
+  Result<kernel::Program> load(const bpf::Code& code) override;
+  Result<void> attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) override;
+  Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program) override;
+
+  // What a process of the cgroup would be told.
+  bool allows(const kernel::Cgroup& cgroup, const device::Request& request);
+
+  // Called once, before the next attach: a writer that is faster.
+  std::function<void()> before_attach;
+  int loads = 0;
+
+ private:
+  std::map<std::uint32_t, bpf::Code> programs_;
+  std::map<std::uint64_t, kernel::AttachedPrograms> attached_;
+  std::uint32_t next_id_ = 1;
+};
+
+}  // namespace hf::test

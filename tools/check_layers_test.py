@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""The layer check finds breaches: a made-up tree with one of each kind."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CHECK = pathlib.Path(__file__).parent / "check_layers.py"
+CASES = [
+    ("core/device/a.h", '#include "core/bpf/b.h"', True),
+    ("core/device/a.h", '#include "core/base/result.h"', False),
+    ("core/device/a.cpp", "#include <unistd.h>", True),
+    ("core/bpf/a.h", "#include <linux/bpf.h>", False),
+    ("core/device/a.h", "#include <linux/bpf.h>", True),
+    ("kernel/a.cpp", '#include "adapters/oci/b.h"', True),
+    ("adapters/oci/a.cpp", '#include "adapters/cdi/b.h"', True),
+    ("adapters/oci/a.h", "#include <nlohmann/json.hpp>", True),
+    ("adapters/oci/a.cpp", "#include <nlohmann/json.hpp>", False),
+    ("services/guard/a.cpp", '#include "services/doctor/b.h"', True),
+    ("services/guard/a.cpp", '#include "kernel/fd.h"', False),
+    ("programs/holdfast/a.h", "#include <CLI/CLI.hpp>", True),
+    ("attic/a.h", "#include <vector>", True),
+]
+
+failed = 0
+for path, line, is_breach in CASES:
+    with tempfile.TemporaryDirectory() as root:
+        file = pathlib.Path(root) / "src" / path
+        file.parent.mkdir(parents=True)
+        file.write_text(line + "\n")
+        status = subprocess.run([sys.executable, CHECK, root], capture_output=True, check=False).returncode
+        if (status == 1) != is_breach:
+            print(f"{path} with {line}: expected {'a breach' if is_breach else 'none'}, exit {status}")
+            failed += 1
+print(f"{len(CASES) - failed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
