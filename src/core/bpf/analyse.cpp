@@ -16,10 +16,6 @@
 #include "core/bpf/region.h"
 #include "core/bpf/symbolic.h"
 
-#ifndef BPF_MEMSX
-#define BPF_MEMSX 0x80
-#endif
-
 // The code is run for all requests at once. A path carries the set of access values and the region of devices that take
 // it; a comparison splits them. Paths that meet at an instruction with the same registers (those that are still read)
 // go on as one, which is what keeps a list of 200 rules from becoming 200 × 200 steps: the instruction with the lowest
@@ -32,7 +28,7 @@ namespace {
 using Tag = Value::Tag;
 
 constexpr std::size_t kMostWork = 3'000'000;  // instructions and rectangles touched; a real filter needs thousands
-constexpr std::size_t kMostCuts = 2048;       // of functions of a device number; comparisons with a plain one need none
+constexpr std::size_t kMostCuts = 1024;       // of functions of a device number; comparisons with a plain one need none
 constexpr std::size_t kMostFrames = 8;
 constexpr std::int64_t kStackBytes = 512;
 constexpr unsigned kRegisters = 12;
@@ -115,6 +111,15 @@ class Analysis {
     return Next::stop;
   }
 
+  // What it costs to keep or to copy a path.
+  static std::size_t weight_of(const Path& path) {
+    std::size_t weight = 16 + path.region.size();
+    for (const Frame& frame : path.frames) {
+      weight += 4 + 4 * frame.slots.size();
+    }
+    return weight;
+  }
+
   bool spend(std::size_t work) {
     work_ += work;
     return work_ <= kMostWork;
@@ -131,8 +136,9 @@ class Analysis {
     }
     next_ = std::min(next_, path.at);
     for (Path& other : waiting_[path.at]) {
+      spend(1);
       if (other.goes_on_like(path)) {
-        work_ += path.region.size() + other.region.size() / 16;
+        spend(path.region.size() + other.region.size() / 16);
         other.region.merge(std::move(path.region));
         return;
       }
@@ -187,7 +193,7 @@ class Analysis {
     if (++cuts_ > kMostCuts) {
       return give_up("tells devices apart too finely to be read as rules");
     }
-    spend(16 + path.region.size());
+    spend(weight_of(path));
     Path above = path;
     above.region = path.region.extract(cut.field, {cut.at, device::kLastNumber});
     wait_here(std::move(above));
@@ -196,7 +202,7 @@ class Analysis {
   }
 
   Next split(Path& path, const CutAccess& cut) {
-    spend(16 + path.region.size());
+    spend(weight_of(path));
     const PerAccess table = symbols_.table(cut.table);
     AccessMask left = path.accesses;
     while (left != 0) {
@@ -317,7 +323,7 @@ class Analysis {
     }
     if (const Unclear* unclear = std::get_if<Unclear>(&compared)) {
       unclear_ = unclear_ ? unclear_ : std::optional(unclear->reason);
-      spend(16 + path.region.size());
+      spend(weight_of(path));
       Path other = path;
       other.at = target;
       wait(std::move(other));
@@ -332,7 +338,7 @@ class Analysis {
       path.at = taken == 0 ? path.at + 1 : target;
       return Next::go_on;
     }
-    spend(16 + path.region.size());
+    spend(weight_of(path));
     Path other = path;
     other.at = target;
     other.accesses = taken;
@@ -365,6 +371,10 @@ class Analysis {
       std::ranges::copy(frame.saved, path.registers.begin() + 6);
       path.registers[10] = {Tag::stack, std::uint32_t(path.frames.size() - 1), 0};
       path.at = frame.return_to;
+      std::fill_n(path.registers.begin() + 1, 5, Value());
+      if (path.registers[0].tag == Tag::stack) {
+        return give_up("returns an address of its stack");
+      }
       return Next::go_on;
     }
     const Value result = symbols_.simplify(path.registers[0], path.scope());
@@ -423,7 +433,27 @@ class Analysis {
     return Next::stop;
   }
 
+  // How many segments the table of these boxes could have: those with many majors and others with many minors multiply.
+  static bool is_too_large(const std::vector<device::Box>& boxes) {
+    constexpr std::size_t kMostSegments = 1'000'000;
+    std::vector<std::uint32_t> cuts;
+    for (const device::Box& box : boxes) {
+      cuts.push_back(box.major.first);
+    }
+    std::ranges::sort(cuts);
+    cuts.erase(std::ranges::unique(cuts).begin(), cuts.end());
+    std::size_t segments = 0;
+    for (const device::Box& box : boxes) {
+      const auto first = std::ranges::lower_bound(cuts, box.major.first);
+      segments += std::size_t(std::ranges::upper_bound(cuts, box.major.last) - first);
+    }
+    return segments > kMostSegments;
+  }
+
   Readable<device::Table> conclude() {
+    if (is_too_large(allowed_) || (unclear_ && is_too_large(denied_))) {
+      return std::unexpected(Opaque{"tells devices apart too finely to be read as rules"});
+    }
     device::Table allowed = device::Table::of_boxes(allowed_);
     // Where a comparison could go either way both ways were followed; that is fine as long as they end the same.
     if (unclear_ && !(allowed & device::Table::of_boxes(denied_)).allows_nothing()) {
@@ -463,13 +493,17 @@ class Analysis {
     }
     for (unsigned number = 1; number <= 5; ++number) {
       if (path.registers[number].tag == Tag::stack) {  // a helper may write wherever an argument points
-        for (Frame& frame : path.frames) {
-          frame.slots.clear();
-        }
+        forget_stacks(path);
       }
       path.registers[number] = Value();
     }
     return set(path, 0, outside());
+  }
+
+  static void forget_stacks(Path& path) {
+    for (Frame& frame : path.frames) {
+      frame.slots.clear();
+    }
   }
 
   Next load_wide(Path& path, const Instruction& at) {
@@ -480,17 +514,20 @@ class Analysis {
       const std::uint64_t high = std::uint32_t(code_[path.at + 1].imm);
       return set(path, at.dst_reg, Symbols::number(high << 32U | std::uint32_t(at.imm)), 2);
     }
+    if (at.src_reg == BPF_PSEUDO_FUNC) {
+      return give_up("hands one of its functions to a helper");
+    }
     uses_map_ = true;
     return set(path, at.dst_reg, Value{Tag::map, 0, outside().bits}, 2);
   }
 
   Next load(Path& path, const Instruction& at) {
-    const bool extends = BPF_MODE(at.code) == BPF_MEMSX;
+    const bool extends = BPF_MODE(at.code) == kSignExtending;
     if (BPF_MODE(at.code) != BPF_MEM && !extends) {
       return give_up("has an unknown load");
     }
     const Value base = path.registers[at.src_reg];
-    const std::int64_t offset = std::int64_t(base.bits) + at.off;
+    const auto offset = std::int64_t(base.bits + std::uint64_t(std::int64_t(at.off)));
     const unsigned bytes = bytes_of_access(at);
     Computed loaded = outside();
     switch (base.tag) {
@@ -503,7 +540,7 @@ class Analysis {
         break;
       }
       case Tag::stack:
-        if (offset < -kStackBytes || offset + bytes > 0) {
+        if (base.frame >= path.frames.size() || offset < -kStackBytes || offset > -std::int64_t(bytes)) {
           return give_up("reads beside its stack");
         }
         loaded = read_stack(path, base.frame, offset, bytes);
@@ -530,7 +567,8 @@ class Analysis {
 
   // Kernel: the three words of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
   std::optional<Value> read_context(std::int64_t offset, unsigned bytes) {
-    if (offset < 0 || offset % bytes != 0 || offset + bytes > 12 || bytes > 4 || (offset >= 4 && bytes != 4)) {
+    if (bytes > 4 || offset < 0 || offset > 12 - std::int64_t(bytes) || offset % bytes != 0 ||
+        (offset >= 4 && bytes != 4)) {
       return std::nullopt;
     }
     if (offset >= 4) {
@@ -589,13 +627,14 @@ class Analysis {
       return give_up("uses a register before setting it");
     }
     if (base.is_unknown()) {
-      return advance(path);  // into a map: nothing of the program's own
+      forget_stacks(path);  // mostly into a map, but it may point to the program's own memory
+      return advance(path);
     }
     if (base.tag != Tag::stack) {
       return give_up("writes through something that is no address of its own");
     }
-    const std::int64_t offset = std::int64_t(base.bits) + at.off;
-    if (offset < -kStackBytes || offset + bytes > 0) {
+    const auto offset = std::int64_t(base.bits + std::uint64_t(std::int64_t(at.off)));
+    if (base.frame >= path.frames.size() || offset < -kStackBytes || offset > -std::int64_t(bytes)) {
       return give_up("writes beside its stack");
     }
     if (bytes < 8) {
@@ -609,6 +648,7 @@ class Analysis {
       }
       value = std::get<Value>(stored);
     }
+    spend(path.frames[base.frame].slots.size());
     write_stack(path.frames[base.frame].slots, {offset, bytes, value});
     return advance(path);
   }

@@ -1,12 +1,6 @@
 #include "core/bpf/evaluate.h"
 
 #include <bit>
-#include <limits>
-
-// Names that Debian 12's headers do not have yet.
-#ifndef BPF_MEMSX
-#define BPF_MEMSX 0x80
-#endif
 
 namespace hf::bpf {
 namespace {
@@ -58,7 +52,7 @@ std::optional<std::uint64_t> compute(const Instruction& at, std::uint64_t dst, s
     return swap_bytes(at, dst);
   }
   const unsigned bits = width_of(at) == Width::w32 ? 32 : 64;
-  const bool is_signed = at.off == 1;
+  const bool is_signed = at.off == 1 && (operation_of(at) == BPF_DIV || operation_of(at) == BPF_MOD);
   std::uint64_t a = truncate(dst, bits);
   std::uint64_t b = truncate(src, bits);
   if (is_signed || operation_of(at) == BPF_ARSH) {

@@ -227,6 +227,9 @@ Result<void> check_loadable_again(const Code& code) {
 Result<Code> patch(const Code& original, const Override& override) {
   TRY(check_shape(original));
   TRY(check_loadable_again(original));
+  if ((override.allow | override.deny) == Table::everything()) {
+    return generate(override.allow - override.deny);  // the original would never be reached, and verifiers refuse that
+  }
   Assembler assembler;
   const Label start = assembler.label();
   Writer::load_request(assembler);

@@ -42,6 +42,10 @@ std::string to_hex(const Code& code);
 // What every valid program has: an end, jumps that stay inside, no half of a two-part load. Names the instruction.
 Result<void> check_shape(const Code& code);
 
+// What Debian 12's headers do not name yet: the mode of loads that extend the sign, and functions of the program as
+// values.
+inline constexpr unsigned kSignExtending = 0x80;  // BPF_MEMSX
+
 // Parts of an instruction, named.
 constexpr unsigned class_of(const Instruction& at) { return BPF_CLASS(at.code); }
 constexpr unsigned operation_of(const Instruction& at) { return BPF_OP(at.code); }

@@ -12,16 +12,12 @@
 #include "core/bpf/call.h"
 #include "core/bpf/evaluate.h"
 
-#ifndef BPF_MEMSX
-#define BPF_MEMSX 0x80
-#endif
-
 namespace hf::bpf {
 namespace {
 
 // Kernel: what the verifier lets through ends within a million instructions on every path.
-constexpr std::size_t kMostSteps = 2'000'000;
-constexpr std::size_t kMostPaths = 4096;
+constexpr std::size_t kMostSteps = 4'000'000;
+constexpr std::size_t kMostPaths = 65'536;
 constexpr std::size_t kMostFrames = 8;
 constexpr std::int64_t kStackBytes = 512;
 constexpr unsigned kRegisters = 12;  // the eleven there are, and r11, which only constant blinding uses
@@ -249,6 +245,10 @@ class Run {
       path.at = frame.return_to;
       path.frames.pop_back();
       path.registers[10] = {Cell::Tag::stack, 0, path.frames.size() - 1};
+      std::fill_n(path.registers.begin() + 1, 5, Cell());
+      if (result.tag == Cell::Tag::stack) {
+        return opaque("returns an address of its stack");
+      }
       return std::nullopt;
     }
     if (result.tag == Cell::Tag::unknown) {
@@ -302,9 +302,13 @@ class Run {
   // A helper may write wherever an argument points.
   static void forget_memory_behind(Path& path, const Cell& argument) {
     if (argument.tag == Cell::Tag::stack) {
-      for (Frame& frame : path.frames) {
-        frame.stack = Stack();
-      }
+      forget_stacks(path);
+    }
+  }
+
+  static void forget_stacks(Path& path) {
+    for (Frame& frame : path.frames) {
+      frame.stack = Stack();
     }
   }
 
@@ -317,18 +321,21 @@ class Run {
       path.registers[at.dst_reg] = number(high << 32U | std::uint32_t(at.imm));
       return next(path, 2);
     }
+    if (at.src_reg == BPF_PSEUDO_FUNC) {
+      return opaque("hands one of its functions to a helper");
+    }
     uses_map_ = true;
     path.registers[at.dst_reg] = unknown_address();
     return next(path, 2);
   }
 
   Step load(Path& path, const Instruction& at) {
-    const bool extends = BPF_MODE(at.code) == BPF_MEMSX;
+    const bool extends = BPF_MODE(at.code) == kSignExtending;
     if (BPF_MODE(at.code) != BPF_MEM && !extends) {
       return opaque("has an unknown load");
     }
     const Cell base = path.registers[at.src_reg];
-    const std::int64_t offset = std::int64_t(base.bits) + at.off;
+    const auto offset = std::int64_t(base.bits + std::uint64_t(std::int64_t(at.off)));
     const unsigned bytes = bytes_of_access(at);
     Cell loaded = unknown();
     switch (base.tag) {
@@ -341,7 +348,7 @@ class Run {
         break;
       }
       case Cell::Tag::stack:
-        if (offset < -kStackBytes || offset + bytes > 0) {
+        if (base.frame >= path.frames.size() || offset < -kStackBytes || offset > -std::int64_t(bytes)) {
           return opaque("reads beside its stack");
         }
         loaded = read_stack(path.frames[base.frame].stack, offset, bytes);
@@ -358,7 +365,8 @@ class Run {
 
   // Kernel: the three words of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
   [[nodiscard]] std::optional<std::uint64_t> read_context(std::int64_t offset, unsigned bytes) const {
-    if (offset < 0 || offset % bytes != 0 || offset + bytes > 12 || bytes > 4 || (offset >= 4 && bytes != 4)) {
+    if (bytes > 4 || offset < 0 || offset > 12 - std::int64_t(bytes) || offset % bytes != 0 ||
+        (offset >= 4 && bytes != 4)) {
       return std::nullopt;
     }
     const std::uint32_t word = context_[std::size_t(offset / 4)];
@@ -390,14 +398,15 @@ class Run {
       return opaque("uses a register before setting it");
     }
     if (base.tag == Cell::Tag::unknown) {
-      return next(path);  // into a map: nothing of the program's own
+      forget_stacks(path);  // mostly into a map, but it may point to the program's own memory
+      return next(path);
     }
     if (base.tag != Cell::Tag::stack) {
       return opaque("writes through something that is no address of its own");
     }
-    const std::int64_t offset = std::int64_t(base.bits) + at.off;
+    const auto offset = std::int64_t(base.bits + std::uint64_t(std::int64_t(at.off)));
     const unsigned bytes = bytes_of_access(at);
-    if (offset < -kStackBytes || offset + bytes > 0) {
+    if (base.frame >= path.frames.size() || offset < -kStackBytes || offset > -std::int64_t(bytes)) {
       return opaque("writes beside its stack");
     }
     write_stack(path.frames[base.frame].stack, offset, bytes, value);

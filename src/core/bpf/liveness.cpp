@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 namespace hf::bpf {
 namespace {
@@ -48,7 +47,7 @@ Effect effect_of(const Instruction& at) {
     case BPF_ALU64: return effect_of_arithmetic(at);
     case BPF_JMP:
     case BPF_JMP32: return effect_of_jump(at);
-    case BPF_LD: return {0, bit(at.dst_reg)};
+    case BPF_LD: return is_wide_load(at) ? Effect{0, bit(at.dst_reg)} : Effect{};  // its second half does nothing
     case BPF_LDX: return {bit(at.src_reg), bit(at.dst_reg)};
     case BPF_ST: return {bit(at.dst_reg), 0};
     default: return {RegisterMask(bit(at.dst_reg) | bit(at.src_reg)), 0};
@@ -73,17 +72,23 @@ std::vector<RegisterMask> live_registers(const Code& code) {
   if (std::ranges::any_of(code, is_own_call)) {
     return std::vector<RegisterMask>(code.size(), kAll);
   }
+  // Backwards, until nothing changes: once for code without backward jumps, and once more to see that. Code that takes
+  // long gets no benefit from it.
+  constexpr int kMostPasses = 16;
   std::vector<RegisterMask> live(code.size());
-  for (bool changed = true; changed;) {
-    changed = false;
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    bool changed = false;
     for (std::size_t index = code.size(); index-- > 0;) {
       const Effect effect = effect_of(code[index]);
       const auto before = RegisterMask((after(code, live, index) & ~effect.writes) | effect.reads);
-      changed |= before != live[index] && std::exchange(live[index], before) != before;
+      changed = changed || before != live[index];
+      live[index] = before;
     }
-    // Without backward jumps one pass is enough; the second finds nothing to change.
+    if (!changed) {
+      return live;
+    }
   }
-  return live;
+  return std::vector<RegisterMask>(code.size(), kAll);
 }
 
 }  // namespace hf::bpf

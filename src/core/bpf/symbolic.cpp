@@ -18,7 +18,7 @@ constexpr Wide kTwoTo64 = Wide(1) << 64;
 constexpr std::uint64_t kLast64 = ~std::uint64_t(0);
 constexpr std::uint64_t kSignBit = std::uint64_t(1) << 63;
 constexpr std::size_t kLongestFunction = 12;
-constexpr std::size_t kMostKept = 4096;  // different functions or tables; real filters have a handful
+constexpr std::size_t kMostKept = 1024;  // different functions or tables; real filters have a handful
 
 Wide apply(const Operation& operation, Wide value) {
   switch (operation.kind) {
@@ -89,14 +89,17 @@ Value Symbols::per_access(const PerAccess& table) {
 Value Symbols::unknown(const std::string& reason) { return {Tag::unknown, 0, intern(reasons_, reason)}; }
 
 Value Symbols::function(Function function) {
-  if (function.operations.size() > kLongestFunction || functions_.size() >= kMostKept) {
+  if (function.operations.size() > kLongestFunction) {
     return unknown("computes too much with a device number");
+  }
+  if (functions_.size() >= kMostKept) {
+    return unknown("tells devices apart too finely to be read as rules");
   }
   return {Tag::function, 0, intern(functions_, std::move(function))};
 }
 
 Value Symbols::sum(const Value& a, const Value& b) {
-  if (a.tag != Tag::function || b.tag != Tag::function) {
+  if (a.tag != Tag::function || b.tag != Tag::function || sums_.size() >= kMostKept) {
     return unknown("computes too much with major and minor together");
   }
   return {Tag::sum, 0, intern(sums_, Sum{a.bits, b.bits})};
@@ -147,10 +150,10 @@ Symbols::Bounds Symbols::bounds(const Value& value, const Scope& scope) const {
   return {std::uint64_t(std::min(low, high)), std::uint64_t(std::max(low, high)), low <= high};
 }
 
-Symbols::Bounds Symbols::bounds_of_sum(const Value& value, const Scope& scope) const {
+Symbols::WideBounds Symbols::bounds_of_sum(const Value& value, const Scope& scope) const {
   const Bounds a = bounds(sum_part(value, true), scope);
   const Bounds b = bounds(sum_part(value, false), scope);
-  return {a.least + b.least, a.most + b.most, true};
+  return {Wide(a.least) + b.least, Wide(a.most) + b.most};
 }
 
 // How many low bits of the function are always zero.
@@ -349,12 +352,12 @@ Computed Symbols::two_functions(unsigned operation, const Value& a, const Value&
 Computed Symbols::sum_with_number(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
   const Value first = sum_part(a, true);
   const Value second = sum_part(a, false);
-  const std::uint64_t most = bounds_of_sum(a, scope).most;
+  const Wide most = bounds_of_sum(a, scope).most;
   const auto is_multiple = [&](const Value& part, unsigned bits) { return low_zeros(part) >= bits; };
-  if (operation == BPF_ADD && most <= kLast64 - b) {
+  if (operation == BPF_ADD && most + b < kTwoTo64) {
     return sum(with(first, Operation::Kind::add, Wide(b)), second);
   }
-  if (operation == BPF_LSH && (most >> (63U - (b & 63U))) <= 1) {
+  if (operation == BPF_LSH && most << (b & 63U) < kTwoTo64 && most < kTwoTo64) {
     return sum(with(first, Operation::Kind::shift_left, Wide(b & 63U)),
                with(second, Operation::Kind::shift_left, Wide(b & 63U)));
   }
@@ -372,7 +375,7 @@ Computed Symbols::sum_with_number(unsigned operation, const Value& a, std::uint6
   }
   if (operation == BPF_AND && is_low_mask(b)) {
     const auto bits = unsigned(std::popcount(b));
-    if (most <= b) {
+    if (most <= Wide(b)) {
       return a;
     }
     if (bits < 64 && is_multiple(first, bits)) {
@@ -672,9 +675,9 @@ Compared Symbols::compare_function(unsigned operation, const Value& a, std::uint
 }
 
 std::variant<bool, Cut> Symbols::sum_at_least(const Value& a, std::uint64_t b, const Scope& scope) const {
-  const Bounds whole = bounds_of_sum(a, scope);
-  if (whole.least >= b || whole.most < b) {
-    return whole.least >= b;
+  const WideBounds whole = bounds_of_sum(a, scope);
+  if (whole.least >= Wide(b) || whole.most < Wide(b)) {
+    return whole.least >= Wide(b);
   }
   // Cut off what is certain for the first part alone; when nothing is, halve it. A part of one number is no part any
   // more.

@@ -39,16 +39,6 @@ V1List list_after(std::span<const OciRule> rules, Otherwise at_first) {
   return list;
 }
 
-Table as_runc_filters(const V1List& list) {
-  std::vector<Box> boxes;
-  for (const auto& [selector, access] : list.exceptions) {
-    boxes.push_back(
-        {*selector.kind, selector.major.value_or(Span{}), selector.minor.value_or(Span{}), AccessSet::within(access)});
-  }
-  const Table named = Table::of_boxes(boxes);
-  return list.otherwise == Otherwise::deny ? named : Table::everything() - named;
-}
-
 }  // namespace
 
 Table meaning(std::span<const OciRule> rules, OciReading reading) {
@@ -56,7 +46,7 @@ Table meaning(std::span<const OciRule> rules, OciReading reading) {
     case OciReading::later_wins: return later_wins(rules);
     // A new v1 cgroup has its parent's list; runtimes work below one that allows all.
     case OciReading::kernel: return meaning(list_after(rules, Otherwise::allow));
-    case OciReading::runc: return as_runc_filters(list_after(rules, Otherwise::deny));
+    case OciReading::runc: return meaning(list_after(rules, Otherwise::deny), DenyMatch::within);
   }
   std::unreachable();
 }

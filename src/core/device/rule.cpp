@@ -24,7 +24,7 @@ Result<std::optional<Span>> parse_span(std::string_view text, std::uint32_t limi
   const std::optional<std::uint32_t> last = dash == std::string_view::npos ? first
                                             : is_open                      ? std::optional(kLastNumber)
                                                       : parse_number<std::uint32_t>(text.substr(dash + 1));
-  if (!first || !last || *first > *last || *first > limit || (*last > limit && !is_open)) {
+  if (!first || !last || *first > *last || *first > limit) {
     return fail(std::errc::invalid_argument, "number");
   }
   return Span{*first, *last};

@@ -302,6 +302,10 @@ class Cover {
         needed->minor = {std::min(needed->minor.first, need.minor.first),
                          std::max(needed->minor.last, need.minor.last)};
       }
+      if (!needed) {  // others give all of it
+        std::ranges::for_each(meets_[c], [this](std::size_t need) { --times_met_[need]; });
+        continue;
+      }
       box.first_band = any_major ? box.first_band : needed->first_band;
       box.last_band = any_major ? box.last_band : needed->last_band;
       box.minor = any_minor ? box.minor : needed->minor;

@@ -83,10 +83,11 @@ V1List after(V1List list, const V1Write& write) {
   return list;
 }
 
-Table meaning(const V1List& list) {
+Table meaning(const V1List& list, DenyMatch deny) {
+  const bool parts = list.otherwise == Otherwise::deny || deny == DenyMatch::within;
   std::vector<Box> boxes;
   for (const auto& [selector, access] : list.exceptions) {
-    const AccessSet set = list.otherwise == Otherwise::deny ? AccessSet::within(access) : AccessSet::touching(access);
+    const AccessSet set = parts ? AccessSet::within(access) : AccessSet::touching(access);
     boxes.push_back({*selector.kind, selector.major.value_or(Span{}), selector.minor.value_or(Span{}), set});
   }
   const Table named = Table::of_boxes(boxes);

@@ -37,7 +37,11 @@ Result<V1List> parse_v1_list(std::string_view text);
 std::string to_string(const V1List& list);
 
 V1List after(V1List list, const V1Write& write);  // as the kernel does, where the parent agrees
-Table meaning(const V1List& list);
+
+// Which requests an exception of a list that allows by default refuses: every one it touches, as cgroup v1 does, or
+// only those made of its letters alone, as runc's v2 filter does.
+enum class DenyMatch : std::uint8_t { touching, within };
+Table meaning(const V1List& list, DenyMatch deny = DenyMatch::touching);
 bool hides_exceptions(const V1List& list);  // true where devices.list cannot tell all
 
 // Kernel: a child may have a rule only if one rule of its parent covers it, alone (verify_new_ex).

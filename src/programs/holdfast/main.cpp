@@ -9,13 +9,15 @@
 int main(int argc, char** argv) {
   CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
   app.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
-  app.require_subcommand(1);
   app.get_formatter()->column_width(28);
   int status = hf::programs::kFine;
   hf::programs::add_rules(app, status);
   hf::programs::add_grant_and_revoke(app, status);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) {
+      throw CLI::RequiredError("a command: rules, grant or revoke");
+    }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""The command line on real cgroups: every command, both cgroup versions, and what bad words get."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from support import V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, scratch_cgroup
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    path.write_text(text)
+
+
+class Words(Case):
+    def test_bad_words_get_one_clear_line_and_exit_2(self):
+        for words, names in [
+            ((), "rules, grant or revoke"),
+            (("nonsense",), "nonsense"),
+            (("rules", "--bogus"), "--bogus"),
+            (("rules", "pid:0"), "pid:0"),
+            (("rules", "pid:x"), "pid:x"),
+            (("rules", "pid:99999999"), "99999999"),
+            (("rules", "pid:4294967297"), "pid:4294967297"),
+            (("rules", "frog:1"), "frog:1"),
+            (("rules", "cgroup:relative"), "cgroup:relative"),
+            (("rules", "cgroup:/no/such/cgroup"), "/no/such/cgroup"),
+            (("rules", "cgroup:/a/../b"), "/a/../b"),
+            (("rules", "program:4000000000"), "4000000000"),
+            (("rules", "file:/no/such/file"), "/no/such/file"),
+            (("rules", "file:/proc/self/status"), "line 1"),
+            (("rules", "pid:1", "-o", "toml"), "toml"),
+            (("rules", "pid:1", "--ask", "c:195"), "c:195"),
+            (("rules", "pid:1", "pid:1", "--ask", "c:1:3:r"), "one target"),
+            (("rules", "diff", "pid:1"), "B"),
+            (("grant", "pid:1"), "RULE"),
+            (("grant", "pid:1", "c 195:0"), "c 195:0"),
+            (("grant", "cgroup:/", "c 195:0 rwx"), "c 195:0 rwx"),
+            (("grant", "program:1", "c 195:0 rw"), "program:1"),
+            (("grant", "file:/dev/null", "c 195:0 rw"), "file:/dev/null"),
+            (("revoke", "cgroup:" + str(V2), "c 195:0 rw"), "root cgroup"),
+        ]:
+            with self.subTest(words=words):
+                self.refused(2, names, *words)
+
+    def test_help_and_version_are_there(self):
+        self.assertIn("rules", self.ok("--help"))
+        self.assertIn("--ask", self.ok("rules", "--help"))
+        self.assertIn("--dry-run", self.ok("grant", "--help"))
+        self.assertRegex(self.ok("--version"), r"^holdfast \d+\.\d+\.\d+")
+
+    def test_without_privileges_it_says_so(self):
+        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"]
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "holdfast"
+            os.chmod(folder, 0o755)
+            copy.write_bytes(pathlib.Path(holdfast("--version").args[0]).read_bytes())
+            copy.chmod(0o755)
+            done = subprocess.run([*words, copy, "rules"], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("run it as root", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+class Files(Case):
+    DENY_ALL = "b700000000000000\n9500000000000000\n"
+
+    def test_hex_and_broken_files(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".hex") as file:
+            file.write(self.DENY_ALL)
+            file.flush()
+            target = f"file:{file.name}"
+            self.assertEqual(holdfast_json("rules", target)["effective"], {"exact": True, "why": None, "rules": []})
+            done = holdfast("rules", target, "--ask", "c:1:3:r")
+            self.assertEqual((done.returncode, done.stdout), (1, f"deny {target}\n"))
+        for broken, names in [("b7\n", "line 1"), ("b700000000000000\n", "truncated"), ("", "no instructions"), ('{"insns":3}', "insns")]:
+            with tempfile.NamedTemporaryFile("w") as file, self.subTest(broken=broken):
+                file.write(broken)
+                file.flush()
+                self.refused(2, names, "rules", f"file:{file.name}")
+
+    def test_a_program_that_cannot_be_read_is_exit_2_and_not_exact(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("6110080000000000\n5700000001000000\n9500000000000000\n")  # odd minors
+            file.flush()
+            done = holdfast("rules", f"file:{file.name}", "-o", "json")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn('"exact": false', done.stdout)
+            asked = holdfast("rules", f"file:{file.name}", "--ask", "c:1:3:r", "--ask", "c:1:4:r")
+            self.assertEqual(asked.stdout.splitlines()[0], "allow")
+            self.assertTrue(asked.stdout.splitlines()[1].startswith("deny "))
+
+
+class Cgroups(Case):
+    def check_change(self, cgroup: pathlib.Path):
+        target = f"cgroup:{cgroup}"
+        with node(195, 0) as gpu:
+            self.assertEqual(errno_of_open(cgroup, gpu), "EPERM")
+            plan = self.ok("grant", target, "c 195:0 rw", "--dry-run")
+            self.assertIn("nothing was changed", plan)
+            self.assertEqual(errno_of_open(cgroup, gpu), "EPERM")
+            self.assertIn("granted c 195:0 rw", self.ok("grant", target, "c 195:0 rw"))
+            self.assertEqual(errno_of_open(cgroup, gpu), "ENXIO")
+            self.assertIn("already", self.ok("grant", target, "c", "195:0", "rw"))
+            self.ok("rules", target, "--ask", "c:195:0:rw")
+            self.ok("revoke", target, "c 195:0 w")
+            self.assertEqual(errno_of_open(cgroup, gpu), "EPERM")
+            self.assertEqual(errno_of_open(cgroup, gpu, os.O_RDONLY), "ENXIO")
+        report = holdfast_json("rules", target)
+        self.assertTrue(report["effective"]["exact"])
+        self.assertIn({"type": "c", "major": 195, "minor": 0, "access": "r"}, report["effective"]["rules"])
+
+    def test_grant_and_revoke_on_v1(self):
+        with scratch_cgroup(V1) as cgroup:
+            write(cgroup / "devices.deny", "a")
+            write(cgroup / "devices.allow", "c 1:3 rwm")
+            self.check_change(cgroup)
+            self.assertEqual((cgroup / "devices.list").read_text(), "c 1:3 rwm\nc 195:0 r\n")
+
+    def test_grant_and_revoke_on_v2(self):
+        with scratch_cgroup(V2) as cgroup:
+            self.ok("revoke", f"cgroup:{cgroup}", "c 195:* rwm")
+            self.check_change(cgroup)
+
+    def test_a_gate_above_is_named_and_exit_1(self):
+        for hierarchy in (V1, V2):
+            with self.subTest(hierarchy=hierarchy), scratch_cgroup(hierarchy) as parent:
+                if hierarchy == V1:
+                    write(parent / "devices.deny", "a")
+                else:
+                    self.ok("revoke", f"cgroup:{parent}", "c 195:* rwm")
+                with scratch_cgroup(hierarchy, parent) as child:
+                    self.refused(1, str(parent), "grant", f"cgroup:{child}", "c 195:0 rw")
+
+    def test_questions_from_standard_input_get_one_line_each(self):
+        with scratch_cgroup(V2) as cgroup:
+            self.ok("revoke", f"cgroup:{cgroup}", "c 195:* w")
+            done = holdfast("rules", f"cgroup:{cgroup}", "--ask", "-", stdin="c:195:0:r\nc:195:0:rw\nfrog\nb:8:0:m\n")
+            lines = done.stdout.splitlines()
+            self.assertEqual([line.split()[0] for line in lines], ["allow", "deny", "unknown", "allow"])
+            self.assertIn(str(cgroup), lines[1])
+            self.assertEqual(done.returncode, 2)
+
+    def test_hidden_denies_of_v1_are_answered_by_the_probe(self):
+        with scratch_cgroup(V1) as cgroup:
+            write(cgroup / "devices.deny", "c 195:0 w")
+            done = holdfast("rules", f"cgroup:{cgroup}", "--ask", "c:195:0:rw", "--ask", "c:195:0:r")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stdout.splitlines(), [f"deny v1:{cgroup} (source: probe)", "allow"])
+            report = holdfast_json("rules", f"cgroup:{cgroup}")
+            self.assertEqual((report["source"], report["effective"]["exact"]), ("probe", False))
+
+    def test_diff_shows_both_directions(self):
+        with scratch_cgroup(V1) as left, scratch_cgroup(V1) as right:
+            for cgroup, rule in ((left, "c 195:0 rw"), (right, "c 195:1 rw")):
+                write(cgroup / "devices.deny", "a")
+                write(cgroup / "devices.allow", rule)
+            done = holdfast("rules", "diff", f"cgroup:{left}", f"cgroup:{right}", "-o", "json")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('"only_left"', done.stdout)
+            text = holdfast("rules", "diff", f"cgroup:{left}", f"cgroup:{right}").stdout
+            self.assertIn("- c 195:0 rw", text)
+            self.assertIn("+ c 195:1 rw", text)
+            self.ok("rules", "diff", f"cgroup:{left}", f"cgroup:{left}")
+
+    def test_the_node_and_a_process(self):
+        with scratch_cgroup(V1) as v1, scratch_cgroup(V2) as v2:
+            write(v1 / "devices.deny", "a")
+            self.ok("revoke", f"cgroup:{v2}", "c 195:* rwm")
+            places = [gate["cgroup"] for gate in holdfast_json("rules")["gates"]]
+            self.assertIn(str(v1), places)
+            self.assertIn(str(v2), places)
+            with subprocess.Popen(["sleep", "60"]) as process:
+                try:
+                    write(v1 / "cgroup.procs", str(process.pid))
+                    write(v2 / "cgroup.procs", str(process.pid))
+                    report = holdfast_json("rules", f"pid:{process.pid}")
+                    self.assertEqual({gate["hierarchy"] for gate in report["gates"]}, {"v1", "v2"})
+                    self.assertEqual(report["effective"], {"exact": True, "why": None, "rules": []})
+                    program = next(gate["program"]["id"] for gate in report["gates"] if gate["program"])
+                    self.assertIn("b *:* rwm", self.ok("rules", f"program:{program}"))
+                finally:
+                    process.kill()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Real containers of runc and crun, on cgroup v1 and v2: seen, understood, repaired while they run."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import V1, V2, Case, holdfast, holdfast_json, remove_cgroup, which
+
+
+def bundle_in(folder: pathlib.Path, name: str) -> pathlib.Path:
+    rootfs = folder / "rootfs"
+    for directory in ("bin", "dev", "proc", "sys", "tmp"):
+        (rootfs / directory).mkdir(parents=True)
+    shutil.copy(which("busybox"), rootfs / "bin/busybox")
+    config = {
+        "ociVersion": "1.0.2",
+        "process": {
+            "cwd": "/",
+            "args": ["/bin/busybox", "sleep", "300"],
+            "env": ["PATH=/bin"],
+            "user": {"uid": 0, "gid": 0},
+            "capabilities": {set: ["CAP_MKNOD"] for set in ("bounding", "effective", "permitted")},
+        },
+        "root": {"path": "rootfs"},
+        "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+        "linux": {
+            "cgroupsPath": f"/{name}",
+            "namespaces": [{"type": kind} for kind in ("mount", "pid", "ipc", "uts")],
+            "resources": {"devices": [{"allow": False, "access": "rwm"}]},
+        },
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    subprocess.run(["mknod", rootfs / "gpu", "c", "195", "0"], check=True)
+    return folder
+
+
+class Container:
+    """A running container; `prefix` puts the runtime into a mount namespace with the cgroup version it is to see."""
+
+    def __init__(self, runtime: str, prefix: str, folder: pathlib.Path, name: str):
+        self.runtime, self.prefix, self.folder, self.name = runtime, prefix, folder, name
+        self.call("run", "-d", "--bundle", str(folder), name)
+        self.pid = json.loads(self.call("state", name))["pid"]
+
+    def call(self, *words: str) -> str:
+        command = " ".join([self.runtime, "--root", str(self.folder / "state"), *words])
+        # Into files: a container that goes on in the background would hold a pipe open.
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            shell = f"{self.prefix}; exec {command} </dev/null"
+            done = subprocess.run(["unshare", "-m", "sh", "-ec", shell], stdout=out, stderr=err, timeout=60, check=False)
+            out.seek(0)
+            err.seek(0)
+            if done.returncode != 0:
+                raise RuntimeError(f"{command}: {err.read().strip()}")
+            return out.read()
+
+    def opens_gpu(self) -> str:
+        """From the container's seat: ENXIO says that the cgroup lets it through, EPERM that it does not."""
+        program = (
+            "import errno,os,sys\n"
+            "for path in sys.argv[3:]: open(path+'/cgroup.procs','w').write('0')\n"
+            "root=os.open('/proc/%s/root'%sys.argv[1],os.O_RDONLY)\n"
+            "try: os.open('gpu',os.O_RDWR,dir_fd=root); print('ok')\n"
+            "except OSError as error: print(errno.errorcode[error.errno])\n"
+        )
+        cgroups = [str(mount / self.name) for mount in (V1, V2) if (mount / self.name).exists()]
+        words = ["python3", "-c", program, str(self.pid), "-", *cgroups]
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
+
+V2_ONLY = "mount -t cgroup2 none /sys/fs/cgroup"
+V1_ONLY = "umount /sys/fs/cgroup/unified"
+
+
+@contextlib.contextmanager
+def running(runtime: str, prefix: str):
+    name = f"hf-e2e-{runtime}-{os.getpid()}-{time.monotonic_ns()}"
+    with tempfile.TemporaryDirectory(prefix="hf-e2e-") as folder:
+        container = None
+        try:
+            container = Container(which(runtime), prefix, bundle_in(pathlib.Path(folder), name), name)
+            yield container
+        finally:
+            with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
+                if container:
+                    container.call("delete", "-f", name)
+            for mount in pathlib.Path("/sys/fs/cgroup").iterdir():
+                remove_cgroup(mount / name)
+
+
+class Containers(Case):
+    def setUp(self):
+        super().setUp()
+        for program in ("runc", "crun", "busybox"):
+            if not which(program):
+                self.skipTest(f"needs {program}")
+
+    def start(self, runtime: str, prefix: str):
+        try:
+            return self.enterContext(running(runtime, prefix))
+        except RuntimeError as error:
+            self.skipTest(f"{runtime} cannot start here: {error}")
+
+    def check(self, runtime: str, prefix: str, version: str):
+        container = self.start(runtime, prefix)
+        target = f"pid:{container.pid}"
+        report = holdfast_json("rules", target)
+        own = [gate for gate in report["gates"] if gate["own"] and gate["hierarchy"] == version]
+        self.assertEqual(len(own), 1, report)
+        if version == "v2":
+            self.assertEqual(own[0]["owner"], runtime)
+        self.assertTrue(report["effective"]["exact"])
+        self.assertIn({"type": "c", "major": 1, "minor": 3, "access": "rwm"}, report["effective"]["rules"])
+        self.assertEqual(container.opens_gpu(), "EPERM")
+        denied = holdfast("rules", target, "--ask", "c:195:0:rw")
+        self.assertEqual(denied.returncode, 1)
+        self.assertIn(container.name, denied.stdout)
+
+        self.ok("grant", target, "c 195:0 rw")
+        self.assertEqual(container.opens_gpu(), "ENXIO")
+        self.ok("rules", target, "--ask", "c:195:0:rw", "--ask", "c:1:3:rwm", "--ask", "c:5:0:rw")
+        return container, target
+
+    def test_runc_v1(self):
+        self.check("runc", V1_ONLY, "v1")
+
+    def test_runc_v2(self):
+        self.check("runc", V2_ONLY, "v2")
+
+    def test_crun_v1(self):
+        self.check("crun", V1_ONLY, "v1")
+
+    def test_crun_v2(self):
+        self.check("crun", V2_ONLY, "v2")
+
+    def test_an_update_that_names_devices_takes_the_grant_and_we_give_it_back(self):
+        container, target = self.check("crun", V1_ONLY, "v1")
+        resources = container.folder / "resources.json"
+        resources.write_text(json.dumps({"devices": [{"allow": False, "access": "rwm"}]}))
+        container.call("update", "-r", str(resources), container.name)
+        self.assertEqual(container.opens_gpu(), "EPERM")
+        lost = holdfast("rules", target, "--ask", "c:195:0:rw")
+        self.assertEqual(lost.returncode, 1)
+        self.ok("grant", target, "c 195:0 rw")
+        self.assertEqual(container.opens_gpu(), "ENXIO")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
