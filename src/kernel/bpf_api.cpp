@@ -83,12 +83,7 @@ std::optional<std::int64_t> seconds_since_1970(std::uint64_t nanoseconds_since_b
 }
 
 bool all_zero(const bpf::Code& code) {
-  for (const bpf::Instruction& at : code) {
-    if (at.code != 0 || at.imm != 0) {
-      return false;
-    }
-  }
-  return true;
+  return std::ranges::all_of(code, [](const bpf::Instruction& at) { return at.code == 0 && at.imm == 0; });
 }
 
 Result<Program> describe(Fd fd, ProgramId id) {
@@ -166,8 +161,8 @@ class KernelBpf final : public Bpf {
   }
 
   Result<Program> load(const bpf::Code& code) override {
-    Fd fd(::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, std::string(bpf::kOurName).c_str(), "Apache-2.0", code.data(),
-                          code.size(), nullptr));
+    const std::string name(bpf::kOurName);
+    Fd fd(::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, name.c_str(), "Apache-2.0", code.data(), code.size(), nullptr));
     if (!fd) {
       const int number = errno;
       return fail_errno(number, "load a device filter" + why_not(code));
@@ -219,7 +214,7 @@ class KernelBpf final : public Bpf {
 
   // The verifier's last words, asked for only when it has refused.
   static std::string why_not(const bpf::Code& code) {
-    std::string log(64 * 1024, '\0');
+    std::string log(std::size_t(64) * 1024, '\0');
     LIBBPF_OPTS(bpf_prog_load_opts, options, .log_level = 1, .log_size = std::uint32_t(log.size()),
                 .log_buf = log.data());
     const Fd fd(
@@ -231,7 +226,7 @@ class KernelBpf final : public Bpf {
     }
     const std::size_t start = text.rfind('\n', text.rfind('\n', end) - 1);
     std::string words(text.substr(start == std::string_view::npos ? 0 : start + 1, end - start));
-    std::replace(words.begin(), words.end(), '\n', ' ');
+    std::ranges::replace(words, '\n', ' ');
     return " (verifier: " + words + ")";
   }
 };

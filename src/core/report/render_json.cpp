@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/shortest.h"
+#include "core/report/rule_memo.h"
 #include "core/report/rules_report.h"
 
 namespace hf::report {
@@ -59,7 +60,7 @@ Json to_json(const container::AttachedProgram& program) {
           {"attachment", name_of(program.attachment)}};
 }
 
-Json to_json(const Gate& gate) {
+Json to_json(const Gate& gate, RuleMemo& memo) {
   const std::string why = gate.meaning ? gate.doubt : gate.meaning.error().why;
   return {{"hierarchy", gate.hierarchy == container::Hierarchy::v1 ? "v1" : "v2"},
           {"cgroup", gate.where.starts_with('/') ? Json(gate.where) : Json(nullptr)},
@@ -68,13 +69,14 @@ Json to_json(const Gate& gate) {
           {"program", gate.program ? to_json(*gate.program) : Json(nullptr)},
           {"exact", why.empty()},
           {"why", text_or_null(why)},
-          {"rules", gate.meaning ? to_json(device::shortest_rules(*gate.meaning)) : Json(nullptr)}};
+          {"rules", gate.meaning ? to_json(memo.rules_of(*gate.meaning)) : Json(nullptr)}};
 }
 
 Json to_json(const std::vector<Gate>& gates) {
   Json list = Json::array();
+  RuleMemo memo;
   for (const Gate& gate : gates) {
-    list.push_back(to_json(gate));
+    list.push_back(to_json(gate, memo));
   }
   return list;
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/device/shortest.h"
+#include "core/report/rule_memo.h"
 #include "core/report/rules_report.h"
 
 namespace hf::report {
@@ -96,12 +97,12 @@ std::string render_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string summary_of(const Gate& gate) {
+std::string summary_of(const Gate& gate, RuleMemo& memo) {
   constexpr std::size_t kShown = 4;
   if (!gate.meaning) {
     return "cannot be read: " + gate.meaning.error().why;
   }
-  device::RuleSet rules = device::shortest_rules(*gate.meaning);
+  device::RuleSet rules = memo.rules_of(*gate.meaning);
   if (rules.empty()) {
     return "no device";
   }
@@ -133,12 +134,13 @@ std::string render_text(const NodeRules& node) {
     return "no cgroup of this node (" + node.layout + ") restricts devices\n";
   }
   std::vector<std::vector<std::string>> rows = {{"CGROUP", "VERSION", "PROGRAM", "OWNER", "SINCE", "RULES"}};
+  RuleMemo memo;
   for (const Gate& gate : node.gates) {
     const bool is_v1 = gate.hierarchy == container::Hierarchy::v1;
     rows.push_back({gate.where, is_v1 ? "v1" : "v2", gate.program ? std::to_string(gate.program->id->value) : "-",
                     gate.owner.empty() ? "-" : gate.owner,
                     gate.program && gate.program->loaded_at ? render_time(*gate.program->loaded_at) : "-",
-                    summary_of(gate)});
+                    summary_of(gate, memo)});
   }
   return count_of(node.gates.size(), "gate") + " on this node (" + node.layout + ")\n" + render_table(rows);
 }
