@@ -94,6 +94,17 @@ TEST_F(ApplyTest, AProgramNobodyCanReadIsLeftAlone) {
   EXPECT_NE(applied.error().message.find("nothing was changed"), std::string::npos) << applied.error().message;
 }
 
+TEST_F(ApplyTest, AProgramTheKernelHidesIsAGateNobodyCanReadNotAnError) {
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+  bpf_.forbids_opening = true;
+  const Result<container::Observed> observed = observe(filters_, target_);
+  ASSERT_TRUE(observed) << observed.error().message;
+  ASSERT_EQ(observed->gates.size(), 1U);
+  EXPECT_FALSE(observed->gates[0].meaning);
+  EXPECT_EQ(container::judge(*observed, *device::parse_request("c:1:3:r")).kind, container::Answer::Kind::unknown);
+  EXPECT_FALSE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+}
+
 TEST_F(ApplyTest, ReplacesAnExclusiveProgramInPlace) {
   ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Alone{}));
   ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));

@@ -1,7 +1,7 @@
 #include "kernel/observe.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -39,6 +39,29 @@ Gate gate_of(const device::V1List& list, const Cgroup& cgroup) {
   return {Hierarchy::v1, cgroup.where, !cgroup.path.is_root(), {}, std::nullopt, list, meaning(list), doubt};
 }
 
+// The kernel lists the program but does not let us look at it (an LSM may say so): a gate that only a probe can ask.
+Gate gate_out_of_reach(ProgramId id, container::Attachment attachment, const std::string& where, const Error& error) {
+  return {Hierarchy::v2,
+          where,
+          true,
+          {},
+          container::AttachedProgram{id, {}, std::nullopt, std::nullopt, attachment, {}},
+          std::nullopt,
+          std::unexpected(bpf::Opaque{error.message}),
+          {}};
+}
+
+Result<Gate> read_gate(Filters& filters, ProgramId id, container::Attachment attachment, const std::string& where) {
+  const Result<ReadProgramPtr> read = filters.read(id);
+  if (read) {
+    return gate_of(**read, attachment, where);
+  }
+  const bool forbidden =
+      read.error().code == std::errc::operation_not_permitted || read.error().code == std::errc::permission_denied;
+  return forbidden ? Result<Gate>(gate_out_of_reach(id, attachment, where, read.error()))
+                   : std::unexpected(read.error());
+}
+
 // The gates of one cgroup. A program that goes away between the list and the look is no longer on the list then.
 Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
   constexpr int kMostTries = 1000;
@@ -47,12 +70,12 @@ Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
     std::vector<Gate> gates;
     std::optional<Error> vanished;
     for (const ProgramId id : attached.ids) {
-      const Result<ReadProgramPtr> read = filters.read(id);
-      if (!read) {
-        vanished = read.error();
+      Result<Gate> gate = read_gate(filters, id, attached.attachment, cgroup.where);
+      if (!gate) {
+        vanished = gate.error();
         break;
       }
-      gates.push_back(gate_of(**read, attached.attachment, cgroup.where));
+      gates.push_back(*std::move(gate));
     }
     if (!vanished) {
       return gates;
@@ -63,9 +86,29 @@ Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
   }
 }
 
+// Where only a part of the hierarchy can be seen (inside a container), programs above it still decide: the kernel lists
+// them among those that are effective here.
+Result<void> add_gates_out_of_sight(Filters& filters, const Cgroup& cgroup, Observed& observed) {
+  for (const ProgramId id : TRY(filters.bpf().query(cgroup, Reach::effective)).ids) {
+    const auto is_known = [id](const Gate& gate) { return gate.program && gate.program->id == id; };
+    if (std::ranges::any_of(observed.gates, is_known)) {
+      continue;
+    }
+    Result<Gate> gate = read_gate(filters, id, container::Attachment::several, "above what is mounted here");
+    if (gate) {
+      gate->is_own = false;
+      observed.gates.push_back(*std::move(gate));
+    } else if (gate.error().code != std::errc::no_such_file_or_directory) {
+      return std::unexpected(gate.error());
+    }
+  }
+  return {};
+}
+
 // Kernel (compute_effective_progs): going up, a cgroup's programs count if nothing was found below, or if they were
 // attached with ALLOW_MULTI.
 Result<void> add_v2(Filters& filters, const Cgroup& cgroup, Observed& observed) {
+  constexpr std::uint64_t kRootInode = 1;  // Kernel: of every hierarchy's root
   if (!cgroup.path.is_root()) {
     observed.v2_where = cgroup.where;
   }
@@ -82,12 +125,14 @@ Result<void> add_v2(Filters& filters, const Cgroup& cgroup, Observed& observed) 
     return {};
   };
   TRY(add_level(cgroup, true));
+  container::CgroupId top = cgroup.id;
   std::optional<Cgroup> above;
   for (const Cgroup* level = &cgroup; !level->path.is_root(); level = &*above) {
     above = TRY(open_parent(*level));
+    top = above->id;
     TRY(add_level(*above, false));
   }
-  return {};
+  return top.value == kRootInode ? Result<void>() : add_gates_out_of_sight(filters, cgroup, observed);
 }
 
 Result<void> add_v1(const Cgroup& cgroup, Observed& observed) {

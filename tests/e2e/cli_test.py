@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, scratch_cgroup
+from support import HOLDFAST, V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, scratch_cgroup
 
 
 def write(path: pathlib.Path, text: str) -> None:
@@ -164,6 +164,19 @@ class Cgroups(Case):
             self.assertIn("- c 195:0 rw", text)
             self.assertIn("+ c 195:1 rw", text)
             self.ok("rules", "diff", f"cgroup:{left}", f"cgroup:{left}")
+
+    def test_programs_above_what_is_mounted_still_count(self):
+        with scratch_cgroup(V2) as parent, scratch_cgroup(V2, parent) as inner, scratch_cgroup(V2, inner) as leaf:
+            self.ok("revoke", f"cgroup:{parent}", "c 195:* rwm")
+            # As in a container: its own cgroup is the root of what it sees.
+            script = (
+                f"echo 0 > {inner}/cgroup.procs; exec unshare -mC sh -ec '"
+                "umount /sys/fs/cgroup/unified; mount -t cgroup2 none /sys/fs/cgroup/unified; "
+                f"{HOLDFAST} rules cgroup:/sys/fs/cgroup/unified/{leaf.name} --ask c:195:0:r'"
+            )
+            done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("deny above what is mounted here program:", done.stdout)
 
     def test_the_node_and_a_process(self):
         with scratch_cgroup(V1) as v1, scratch_cgroup(V2) as v2:

@@ -344,31 +344,60 @@ TEST_F(FilterTest, AHelperWhoseAnswerIsNotUsedDoesNoHarm) {
   EXPECT_EQ(*gate.meaning, table({"a 195:* rwm"}));
 }
 
-// Blinding for the duration of a test.
-class Hardened {
+// A kernel setting for the duration of a test.
+class Setting {
  public:
-  Hardened() { (file_ >> before_, write("2")); }
-  Hardened(const Hardened&) = delete;
-  Hardened& operator=(const Hardened&) = delete;
-  ~Hardened() { write(before_); }
+  Setting(std::string path, const std::string& value) : path_(std::move(path)) {
+    std::ifstream(path_) >> before_;
+    works_ = write(value);
+  }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+  ~Setting() { (void)write(before_); }
   [[nodiscard]] bool works() const { return works_; }
 
  private:
-  void write(const std::string& value) {
-    std::ofstream file("/proc/sys/net/core/bpf_jit_harden");
-    works_ = bool(file << value << std::flush);
+  [[nodiscard]] bool write(const std::string& value) const {
+    std::ofstream file(path_);
+    return bool(file << value << std::flush);
   }
 
-  std::ifstream file_{"/proc/sys/net/core/bpf_jit_harden"};
-  std::string before_ = "0";
+  std::string path_;
+  std::string before_;
   bool works_ = false;
 };
+
+constexpr const char* kHarden = "/proc/sys/net/core/bpf_jit_harden";
+constexpr const char* kHideAddresses = "/proc/sys/kernel/kptr_restrict";
+
+TEST_F(FilterTest, ProgramsTheKernelDoesNotGiveOutAreAskedByTheProbe) {
+  const Setting harden(kHarden, "2");
+  const Setting hide(kHideAddresses, "2");
+  if (!harden.works() || !hide.works()) {
+    GTEST_SKIP() << "bpf_jit_harden or kptr_restrict cannot be set here";
+  }
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0-7 rw"})), kernel::Beside{}));
+  const Observed observed = observe(scratch);
+  if (observed.gates[0].meaning) {
+    GTEST_SKIP() << "this kernel gives the code out all the same";
+  }
+  EXPECT_FALSE(container::effective(observed).exact);
+  EXPECT_EQ(container::judge(observed, *device::parse_request("c:195:0:r")).kind, container::Answer::Kind::unknown);
+  Result<kernel::Probe> probe = kernel::Probe::start(scratch.open());
+  ASSERT_TRUE(probe) << probe.error().message;
+  EXPECT_TRUE(*probe->ask(*device::parse_request("c:195:7:rw")));
+  EXPECT_FALSE(*probe->ask(*device::parse_request("c:195:8:rw")));
+  const Result<kernel::Applied> applied = grant(scratch, {"c 195:8 rw"});
+  ASSERT_FALSE(applied);
+  EXPECT_NE(applied.error().message.find("nothing was changed"), std::string::npos) << applied.error().message;
+}
 
 TEST_F(FilterTest, BlindedProgramsAreReadExactlyAndWrittenAnew) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const Table meaning = table({"c 1:3 rw", "c 195:0-7 rw", "b *:* m"});
   {
-    const Hardened hardened;
+    const Setting hardened(kHarden, "2");
     if (!hardened.works()) {
       GTEST_SKIP() << "net.core.bpf_jit_harden cannot be set here";
     }

@@ -16,6 +16,9 @@ Result<kernel::AttachedPrograms> FakeBpf::query(const kernel::Cgroup& cgroup, ke
 }
 
 Result<kernel::Program> FakeBpf::open(ProgramId id) {
+  if (forbids_opening) {
+    return fail(std::errc::permission_denied, "open program " + std::to_string(id.value));
+  }
   const auto program = programs_.find(id.value);
   if (program == programs_.end()) {
     return fail(std::errc::no_such_file_or_directory, "open program " + std::to_string(id.value));

@@ -24,6 +24,7 @@ class FakeBpf final : public kernel::Bpf {
 
   // Called once, before the next attach: a writer that is faster.
   std::function<void()> before_attach;
+  bool forbids_opening = false;  // as an LSM may
   int loads = 0;
 
  private:
