@@ -117,7 +117,7 @@ double nanoseconds_per_check(kernel::Bpf& bpf, const kernel::Cgroup& cgroup, con
   if (status != 0 || ::bpf_obj_get_info_by_fd(program.fd.get(), &info, &size) < 0 || info.run_cnt == 0) {
     die("the kernel keeps no statistics of programs");
   }
-  need(bpf.detach(cgroup, program));
+  need(bpf.detach(cgroup, program, 0));
   return double(info.run_time_ns) / double(info.run_cnt);
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <variant>
+#include <vector>
 
 #include "kernel/device_v1.h"
 #include "kernel/device_v2.h"
@@ -31,11 +32,35 @@ struct CarryOut {
   }
 };
 
+// The letters a plan allows were missing before, and those it denies were there: the opposite write restores the list.
+Error undo(const CgroupsOfProcess& cgroups, const std::vector<device::V1Write>& written, Error error) {
+  for (auto write = written.rbegin(); write != written.rend(); ++write) {
+    const device::Verb opposite = write->verb == device::Verb::allow ? device::Verb::deny : device::Verb::allow;
+    if (!write_v1(*cgroups.v1, {opposite, write->rule})) {
+      error.message += "; '" + to_string(*write) + "' could not be undone";
+    }
+  }
+  return error;
+}
+
 }  // namespace
 
 Result<void> carry_out(Filters& filters, const CgroupsOfProcess& cgroups, const container::Plan& plan) {
+  // What can fail without anything having been changed comes first.
   for (const container::Step& step : plan.steps) {
-    TRY(std::visit(CarryOut{filters, cgroups}, step));
+    if (const ReplaceProgram* replace = std::get_if<ReplaceProgram>(&step)) {
+      TRY(filters.load(replace->code, {}));
+    }
+  }
+  std::vector<device::V1Write> written;
+  for (const container::Step& step : plan.steps) {
+    const Result<void> done = std::visit(CarryOut{filters, cgroups}, step);
+    if (!done) {
+      return std::unexpected(undo(cgroups, written, done.error()));
+    }
+    if (const WriteV1* write = std::get_if<WriteV1>(&step)) {
+      written.push_back(write->write);
+    }
   }
   return {};
 }

@@ -1,11 +1,12 @@
 #include "kernel/bpf_api.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <ctime>
+#include <iterator>
+#include <vector>
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -48,7 +49,8 @@ struct AttachAttributes {
 };
 
 // Kernel: 64 programs per cgroup at most (BPF_CGROUP_MAX_PROGS); an effective list adds up those of all levels.
-constexpr std::size_t kMostPrograms = 1024;
+constexpr std::size_t kUsualPrograms = 64;
+constexpr std::size_t kMostPrograms = std::size_t(64) * 1024;
 
 template <class Attributes>
 int call_bpf(int command, Attributes& attributes) {
@@ -132,24 +134,27 @@ Fd find_link(const Cgroup& cgroup, ProgramId program) {
 class KernelBpf final : public Bpf {
  public:
   Result<AttachedPrograms> query(const Cgroup& cgroup, Reach reach) override {
-    std::array<std::uint32_t, kMostPrograms> ids{};
-    QueryAttributes attributes;
-    attributes.target_fd = std::uint32_t(cgroup.directory.get());
-    attributes.query_flags = reach == Reach::effective ? BPF_F_QUERY_EFFECTIVE : 0;
-    attributes.program_ids = std::uint64_t(reinterpret_cast<std::uintptr_t>(ids.data()));
-    attributes.program_count = ids.size();
-    if (call_bpf(BPF_PROG_QUERY, attributes) < 0) {
+    std::vector<std::uint32_t> ids(kUsualPrograms);
+    while (true) {
+      QueryAttributes attributes;
+      attributes.target_fd = std::uint32_t(cgroup.directory.get());
+      attributes.query_flags = reach == Reach::effective ? BPF_F_QUERY_EFFECTIVE : 0;
+      attributes.program_ids = std::uint64_t(reinterpret_cast<std::uintptr_t>(ids.data()));
+      attributes.program_count = std::uint32_t(ids.size());
+      if (call_bpf(BPF_PROG_QUERY, attributes) == 0) {
+        ids.resize(attributes.program_count);
+        AttachedPrograms attached{{}, attachment_of(attributes.attach_flags), attributes.revision};
+        std::ranges::transform(ids, std::back_inserter(attached.ids), [](std::uint32_t id) { return ProgramId{id}; });
+        return attached;
+      }
+      if (errno == ENOSPC && ids.size() < kMostPrograms) {
+        ids.resize(ids.size() * 4);
+        continue;
+      }
       const bool unsupported = errno == ENOSYS || errno == EINVAL;
       return fail_errno(errno, (unsupported ? "this kernel has no device programs (CONFIG_CGROUP_BPF): " : "") +
                                    ("ask for the device programs of " + cgroup.where));
     }
-    AttachedPrograms attached;
-    for (std::uint32_t i = 0; i < attributes.program_count; ++i) {
-      attached.ids.push_back({ids[i]});
-    }
-    attached.attachment = attachment_of(attributes.attach_flags);
-    attached.revision = attributes.revision;
-    return attached;
   }
 
   Result<Program> open(ProgramId id) override {
@@ -195,8 +200,12 @@ class KernelBpf final : public Bpf {
     return fail_errno(number, "attach a device filter to " + cgroup.where);
   }
 
-  Result<void> detach(const Cgroup& cgroup, const Program& program) override {
-    if (::bpf_prog_detach2(program.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE) < 0) {
+  Result<void> detach(const Cgroup& cgroup, const Program& program, std::uint64_t revision) override {
+    AttachAttributes attributes;
+    attributes.target_fd = std::uint32_t(cgroup.directory.get());
+    attributes.program_fd = std::uint32_t(program.fd.get());
+    attributes.expected_revision = revision;
+    if (call_bpf(BPF_PROG_DETACH, attributes) < 0) {
       return fail_errno(errno, "detach program " + std::to_string(program.id.value) + " from " + cgroup.where);
     }
     return {};

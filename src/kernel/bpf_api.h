@@ -52,7 +52,8 @@ class Bpf {
   virtual Result<Program> open(container::ProgramId id) = 0;
   virtual Result<Program> load(const bpf::Code& code) = 0;
   virtual Result<void> attach(const Cgroup& cgroup, const Program& program, const How& how) = 0;
-  virtual Result<void> detach(const Cgroup& cgroup, const Program& program) = 0;
+  // Kernel: a program attached alone is detached whichever is named; the revision, where there is one, makes that safe.
+  virtual Result<void> detach(const Cgroup& cgroup, const Program& program, std::uint64_t revision) = 0;
 };
 
 std::unique_ptr<Bpf> open_kernel_bpf();

@@ -30,24 +30,62 @@ Result<Cgroup> hold(Fd directory, Hierarchy hierarchy, CgroupPath path, std::str
   return Cgroup{std::move(directory), {status.st_ino}, hierarchy, std::move(path), std::move(where)};
 }
 
-std::vector<std::string> names_of_children(const Cgroup& cgroup) {
+Result<std::vector<std::string>> names_of_children(const Cgroup& cgroup) {
   // fdopendir takes the descriptor over, and the cgroup keeps its own.
   const int copy = ::openat(cgroup.directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy < 0 ? nullptr : ::fdopendir(copy), ::closedir);
-  std::vector<std::string> names;
-  if (!directory) {
-    if (copy >= 0) {
-      ::close(copy);
-    }
-    return names;
+  if (copy < 0) {
+    return fail_errno(errno, "open " + cgroup.where);
   }
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(copy), ::closedir);
+  if (!directory) {
+    const int number = errno;
+    ::close(copy);
+    return fail_errno(number, "list " + cgroup.where);
+  }
+  std::vector<std::string> names;
+  errno = 0;
   while (const dirent* entry = ::readdir(directory.get())) {
     const std::string_view name = entry->d_name;
     if (entry->d_type == DT_DIR && name != "." && name != "..") {
       names.emplace_back(name);
     }
   }
+  if (errno != 0) {
+    return fail_errno(errno, "list " + cgroup.where);
+  }
   return names;
+}
+
+bool is_gone(std::errc code) {
+  return code == std::errc::no_such_file_or_directory || code == std::errc::no_such_device;
+}
+
+Result<void> walk_below(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit, int depth) {
+  // Each level costs a descriptor; nobody nests cgroups this deep but to hide something.
+  constexpr int kDeepest = 256;
+  if (depth > kDeepest) {
+    return fail(std::errc::value_too_large, "walk cgroups: more than 256 levels below " + quote(start.path.text));
+  }
+  TRY(visit(start));
+  const Result<std::vector<std::string>> names = names_of_children(start);
+  if (!names) {
+    return is_gone(names.error().code) ? Result<void>() : std::unexpected(names.error());
+  }
+  for (const std::string& name : *names) {
+    Fd directory(::openat(start.directory.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (!directory) {
+      if (is_gone(std::errc(errno))) {
+        continue;
+      }
+      return fail_errno(errno, "open cgroup " + start.where + "/" + name);
+    }
+    const Result<Cgroup> child =
+        hold(std::move(directory), start.hierarchy, start.path.child(name), start.where + "/" + name);
+    if (child) {
+      TRY(walk_below(*child, visit, depth + 1));
+    }
+  }
+  return {};
 }
 
 // The path of a directory below the mount of a hierarchy, or nothing where it lies elsewhere.
@@ -103,12 +141,17 @@ Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid) {
   const std::string name = "process " + std::to_string(pid.value);
   const Result<std::string> text = read_text(host.root.get(), "proc/" + std::to_string(pid.value) + "/cgroup");
   if (!text) {
-    const bool is_gone =
+    const bool has_ended =
         text.error().code == std::errc::no_such_file_or_directory || text.error().code == std::errc(ESRCH);
-    return is_gone ? fail(std::errc::no_such_process, "find " + name + ": no such process")
-                   : std::unexpected(text.error());
+    return has_ended ? fail(std::errc::no_such_process, "find " + name + ": no such process")
+                     : std::unexpected(text.error());
   }
   const container::Membership membership = container::parse_membership(*text);
+  for (const std::optional<std::string>& path : {membership.v1, membership.v2}) {
+    if (path && path->ends_with(" (deleted)")) {  // Kernel: a zombie's cgroup may be gone before it is
+      return fail(std::errc::no_such_file_or_directory, "find the cgroups of " + name + ": they were removed");
+    }
+  }
   CgroupsOfProcess cgroups;
   if (host.v1 && membership.v1) {
     cgroups.v1 = TRY(open_cgroup(host, Hierarchy::v1, TRY(path_below(*host.v1, *membership.v1))));
@@ -152,19 +195,7 @@ Result<CgroupsOfProcess> open_cgroups_at(const Host& host, const std::string& di
 }
 
 Result<void> walk(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit) {
-  TRY(visit(start));
-  for (const std::string& name : names_of_children(start)) {
-    Fd directory(::openat(start.directory.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    if (!directory) {
-      continue;
-    }
-    const CgroupPath path = start.path.child(name);
-    Result<Cgroup> child = hold(std::move(directory), start.hierarchy, path, start.where + "/" + name);
-    if (child) {
-      TRY(walk(*child, visit));
-    }
-  }
-  return {};
+  return walk_below(start, visit, 0);
 }
 
 }  // namespace hf::kernel

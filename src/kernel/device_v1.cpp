@@ -7,16 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/container/change.h"
 #include "kernel/file.h"
 
 namespace hf::kernel {
 namespace {
 
+constexpr std::string_view kScratchName = "holdfast-question-";
+
 // A child cgroup that goes away with the question it was made for.
 class ScratchChild {
  public:
   static Result<ScratchChild> make(const Cgroup& parent) {
-    std::string name = "holdfast-question-" + std::to_string(::getpid());
+    std::string name = std::string(kScratchName) + std::to_string(::getpid());
     if (::mkdirat(parent.directory.get(), name.c_str(), 0700) < 0) {
       return fail_errno(errno, "make a cgroup in " + parent.where);
     }
@@ -63,8 +66,16 @@ Result<device::V1List> read_v1_list(const Cgroup& cgroup) {
 
 Result<void> write_v1(const Cgroup& cgroup, const device::V1Write& write) {
   Result<void> written = write_text(cgroup.directory.get(), file_of(write.verb), to_string(write));
+  const bool refused =
+      !written && written.error().code == std::errc::operation_not_permitted && write.verb == device::Verb::allow;
+  if (refused) {
+    return fail(container::kRefusedAbove, "refused above: a cgroup over " + cgroup.where + " does not allow " +
+                                              to_string(write) + "; a gate above the target is never widened");
+  }
   return written ? written : fail(written.error().code, cgroup.where + ": " + written.error().message);
 }
+
+bool is_scratch(const Cgroup& cgroup) { return cgroup.path.text.starts_with("/" + std::string(kScratchName)); }
 
 Result<bool> root_refuses_some(const Cgroup& root) {
   const ScratchChild child = TRY(ScratchChild::make(root));

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/bpf/generate.h"
@@ -15,7 +17,8 @@ namespace {
 using container::Attachment;
 using container::ProgramId;
 
-// Frozen until it goes away. cgroup.freeze is there on every v2 cgroup but the root since 5.2.
+// Frozen until it goes away, unless it is told to stay. cgroup.freeze is there on every v2 cgroup but the root
+// since 5.2.
 class Frozen {
  public:
   static Result<Frozen> freeze(const Cgroup& cgroup) {
@@ -43,10 +46,28 @@ class Frozen {
     }
   }
 
+  void stay() { cgroup_ = nullptr; }
+
  private:
   explicit Frozen(const Cgroup* cgroup) : cgroup_(cgroup) {}
 
   const Cgroup* cgroup_;
+};
+
+// No signal ends us between taking programs off and putting one on.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+  ~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
 };
 
 Result<void> check_nothing_below(Filters& filters, const Cgroup& cgroup) {
@@ -61,67 +82,89 @@ Result<void> check_nothing_below(Filters& filters, const Cgroup& cgroup) {
 
 struct Own {
   AttachedPrograms attached;
+  std::vector<ReadProgramPtr> programs;
   device::Table meaning;
 };
 
 Result<Own> read_own(Filters& filters, const Cgroup& cgroup) {
-  Own own{TRY(filters.bpf().query(cgroup, Reach::own)), device::Table::everything()};
+  Own own{TRY(filters.bpf().query(cgroup, Reach::own)), {}, device::Table::everything()};
+  if (own.attached.ids.empty()) {
+    return fail(std::errc::operation_not_supported, "lock " + cgroup.where + ": it has no program of its own");
+  }
   for (const ProgramId id : own.attached.ids) {
-    const ReadProgramPtr program = TRY(filters.read(id));
-    if (!program->meaning) {
+    own.programs.push_back(TRY(filters.read(id)));
+    const ReadProgram& program = *own.programs.back();
+    if (!program.meaning) {
       return fail(std::errc::operation_not_supported, "merge the programs of " + cgroup.where + ": program " +
                                                           std::to_string(id.value) +
-                                                          " cannot be read: " + program->meaning.error().why);
+                                                          " cannot be read: " + program.meaning.error().why);
     }
-    own.meaning = own.meaning & *program->meaning;
+    own.meaning = own.meaning & *program.meaning;
   }
   return own;
 }
 
-// Takes all programs off a frozen cgroup and attaches one in their place; puts them back if that fails.
+How in_the_way(Attachment attachment) {
+  return attachment == Attachment::several ? How(Beside{}) : How(Alone{attachment, 0});
+}
+
+// The first programs, as many as were taken, attached again as they were.
+Result<void> put_back(Filters& filters, const Cgroup& cgroup, const Own& own, std::size_t taken) {
+  for (std::size_t i = 0; i < taken; ++i) {
+    TRY(filters.bpf().attach(cgroup, own.programs[i]->program, in_the_way(own.attached.attachment)));
+  }
+  return {};
+}
+
+// In a frozen cgroup: takes its programs off and attaches one in their place. If that fails they are put back; if even
+// that fails, the cgroup stays frozen rather than running without a filter.
 Result<void> exchange_frozen(Filters& filters, const Cgroup& cgroup, const Own& own, const Program& merged,
-                             const How& how) {
-  const Frozen frozen = TRY(Frozen::freeze(cgroup));
-  std::vector<ReadProgramPtr> taken;
-  const auto put_back = [&] {
-    for (const ReadProgramPtr& read : taken) {
-      const How same =
-          own.attached.attachment == Attachment::several ? How(Beside{}) : How(Alone{own.attached.attachment, 0});
-      (void)filters.bpf().attach(cgroup, read->program, same);
-    }
-  };
-  for (const ProgramId id : own.attached.ids) {
-    const ReadProgramPtr read = TRY(filters.read(id));
-    if (Result<void> detached = filters.bpf().detach(cgroup, read->program); !detached) {
-      put_back();
-      return detached;
-    }
-    taken.push_back(read);
+                             Attachment wanted) {
+  Frozen frozen = TRY(Frozen::freeze(cgroup));
+  const AttachedPrograms now = TRY(filters.bpf().query(cgroup, Reach::own));
+  if (now.ids != own.attached.ids || now.attachment != own.attached.attachment) {
+    return fail(std::errc(ESTALE), "exchange the programs of " + cgroup.where + ": somebody else has changed them");
   }
-  Result<void> attached = filters.bpf().attach(cgroup, merged, how);
-  if (!attached) {
-    put_back();
+  std::size_t taken = 0;
+  Result<void> done;
+  const bool alone = now.attachment != Attachment::several;
+  for (; done && taken < own.programs.size(); taken += done ? 1 : 0) {
+    done = filters.bpf().detach(cgroup, own.programs[taken]->program, alone ? now.revision : 0);
   }
-  return attached;
+  if (done) {
+    done = filters.bpf().attach(cgroup, merged, in_the_way(wanted));
+  }
+  if (done && wanted == Attachment::single) {
+    done = check_nothing_below(filters, cgroup);
+    if (!done && !filters.bpf().detach(cgroup, merged, 0)) {
+      frozen.stay();
+      return done;
+    }
+  }
+  if (!done && !put_back(filters, cgroup, own, taken)) {
+    frozen.stay();
+    return fail(done.error().code, done.error().message + "; its programs could not be put back, so it stays frozen");
+  }
+  return done;
 }
 
 Result<ProgramId> exchange_all(Filters& filters, const Cgroup& cgroup, Attachment wanted) {
   const Own own = TRY(read_own(filters, cgroup));
-  if (!own.attached.ids.empty() && own.attached.attachment == wanted && own.attached.ids.size() == 1) {
+  if (own.attached.attachment == wanted && own.attached.ids.size() == 1) {
     return own.attached.ids.front();
   }
-  const ProgramPtr merged = TRY(filters.load(TRY(bpf::generate(own.meaning))));
-  const How how = wanted == Attachment::several ? How(Beside{}) : How(Alone{wanted, 0});
-  TRY(exchange_frozen(filters, cgroup, own, *merged, how));
+  const ProgramPtr merged = TRY(filters.load(TRY(bpf::generate(own.meaning)), own.attached.ids));
+  const SignalsHeld held;
+  TRY(exchange_frozen(filters, cgroup, own, *merged, wanted));
   return merged->id;
 }
 
 }  // namespace
 
 Result<ProgramId> replace_program(Filters& filters, const Cgroup& cgroup, ProgramId old, const bpf::Code& code) {
-  const ProgramPtr replacement = TRY(filters.load(code));
   const ReadProgramPtr current = TRY(filters.read(old));
   const AttachedPrograms attached = TRY(filters.bpf().query(cgroup, Reach::own));
+  const ProgramPtr replacement = TRY(filters.load(code, attached.ids));
   if (std::ranges::find(attached.ids, old) == attached.ids.end()) {
     return fail(std::errc::no_such_file_or_directory,
                 "replace program " + std::to_string(old.value) + " of " + cgroup.where + ": it is no longer attached");
@@ -133,7 +176,8 @@ Result<ProgramId> replace_program(Filters& filters, const Cgroup& cgroup, Progra
 }
 
 Result<ProgramId> attach_program(Filters& filters, const Cgroup& cgroup, const bpf::Code& code) {
-  const ProgramPtr program = TRY(filters.load(code));
+  const AttachedPrograms attached = TRY(filters.bpf().query(cgroup, Reach::own));
+  const ProgramPtr program = TRY(filters.load(code, attached.ids));
   TRY(filters.bpf().attach(cgroup, *program, Beside{}));
   return program->id;
 }

@@ -4,23 +4,13 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace hf::kernel {
+namespace {
 
-Result<Fd> open_directory(int directory, const std::string& path) {
-  Fd opened(::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened) {
-    return fail_errno(errno, "open " + path);
-  }
-  return opened;
-}
-
-Result<std::string> read_text(int directory, const std::string& path) {
-  const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) {
-    return fail_errno(errno, "open " + path);
-  }
+Result<std::string> read_all(const Fd& file, const std::string& path) {
   std::string text;
   std::array<char, 16384> buffer;
   while (true) {
@@ -36,6 +26,40 @@ Result<std::string> read_text(int directory, const std::string& path) {
     }
     text.append(buffer.data(), std::size_t(count));
   }
+}
+
+}  // namespace
+
+Result<Fd> open_directory(int directory, const std::string& path) {
+  Fd opened(::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) {
+    return fail_errno(errno, "open " + path);
+  }
+  return opened;
+}
+
+Result<std::string> read_text(int directory, const std::string& path) {
+  const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) {
+    return fail_errno(errno, "open " + path);
+  }
+  return read_all(file, path);
+}
+
+Result<std::string> read_regular_file(const std::string& path) {
+  constexpr off_t kLargest = off_t(64) * 1024 * 1024;
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) {
+    return fail_errno(errno, "open " + path);
+  }
+  struct stat status{};
+  if (::fstat(file.get(), &status) < 0) {
+    return fail_errno(errno, "stat " + path);
+  }
+  if (!S_ISREG(status.st_mode) || status.st_size > kLargest) {
+    return fail(std::errc::invalid_argument, "read " + path + ": want an ordinary file of at most 64 MiB");
+  }
+  return read_all(file, path);
 }
 
 Result<void> write_text(int directory, const std::string& path, std::string_view text) {

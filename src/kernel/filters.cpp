@@ -1,5 +1,7 @@
 #include "kernel/filters.h"
 
+#include <algorithm>
+
 #include "core/bpf/analyse.h"
 #include "core/bpf/producer.h"
 #include "kernel/symbols.h"
@@ -34,14 +36,14 @@ Result<ReadProgramPtr> Filters::read(container::ProgramId id) {
   return read;
 }
 
-Result<ProgramPtr> Filters::load(const bpf::Code& code) {
+Result<ProgramPtr> Filters::load(const bpf::Code& code, std::span<const container::ProgramId> attached) {
   const auto known = loaded_.find(code);
-  if (known != loaded_.end()) {
+  if (known != loaded_.end() && std::ranges::find(attached, known->second->id) == attached.end()) {
     return known->second;
   }
   auto program = std::make_shared<const Program>(TRY(bpf_.load(code)));
   make_room(loaded_);
-  loaded_.emplace(code, program);
+  loaded_.insert_or_assign(code, program);
   return program;
 }
 
@@ -50,7 +52,7 @@ bpf::Readable<device::Table> Filters::analyse(const bpf::Code& code) {
   if (known != meanings_.end()) {
     return known->second;
   }
-  bpf::Readable<device::Table> meaning = bpf::analyse(code, read_call_names(host_, code));
+  bpf::Readable<device::Table> meaning = bpf::analyse(code, symbols_.names_for(host_, code));
   make_room(meanings_);
   return meanings_.emplace(code, std::move(meaning)).first->second;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <unordered_map>
 
 #include "core/base/result.h"
@@ -11,6 +12,7 @@
 #include "core/device/table.h"
 #include "kernel/bpf_api.h"
 #include "kernel/host.h"
+#include "kernel/symbols.h"
 
 namespace hf::kernel {
 
@@ -32,7 +34,8 @@ class Filters {
 
   // A program held open keeps its id, so what was read of it stays true.
   Result<ReadProgramPtr> read(container::ProgramId id);
-  Result<ProgramPtr> load(const bpf::Code& code);
+  // Kernel: a program cannot be attached to a cgroup twice, so it must be none of those that are there.
+  Result<ProgramPtr> load(const bpf::Code& code, std::span<const container::ProgramId> attached);
   bpf::Readable<device::Table> analyse(const bpf::Code& code);
 
  private:
@@ -45,6 +48,7 @@ class Filters {
 
   const Host& host_;
   Bpf& bpf_;
+  KernelSymbols symbols_;
   std::unordered_map<std::uint32_t, ReadProgramPtr> programs_;
   std::unordered_map<bpf::Code, ProgramPtr, HashCode, SameCode> loaded_;
   std::unordered_map<bpf::Code, bpf::Readable<device::Table>, HashCode, SameCode> meanings_;

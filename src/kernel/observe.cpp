@@ -89,12 +89,15 @@ Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
 // Where only a part of the hierarchy can be seen (inside a container), programs above it still decide: the kernel lists
 // them among those that are effective here.
 Result<void> add_gates_out_of_sight(Filters& filters, const Cgroup& cgroup, Observed& observed) {
-  for (const ProgramId id : TRY(filters.bpf().query(cgroup, Reach::effective)).ids) {
+  const AttachedPrograms effective = TRY(filters.bpf().query(cgroup, Reach::effective));
+  const AttachedPrograms own = TRY(filters.bpf().query(cgroup, Reach::own));  // somebody may have changed it meanwhile
+  for (const ProgramId id : effective.ids) {
     const auto is_known = [id](const Gate& gate) { return gate.program && gate.program->id == id; };
-    if (std::ranges::any_of(observed.gates, is_known)) {
+    if (std::ranges::any_of(observed.gates, is_known) || std::ranges::find(own.ids, id) != own.ids.end()) {
       continue;
     }
-    Result<Gate> gate = read_gate(filters, id, container::Attachment::several, "above what is mounted here");
+    // How it is attached cannot be seen from here; a new program below might switch it off.
+    Result<Gate> gate = read_gate(filters, id, container::Attachment::overridable, "above what is mounted here");
     if (gate) {
       gate->is_own = false;
       observed.gates.push_back(*std::move(gate));
@@ -168,8 +171,8 @@ Result<Gate> observe_program(Filters& filters, ProgramId id) {
   return gate_of(*read, container::Attachment::several, {});
 }
 
-Result<std::vector<Gate>> observe_node(const Host& host, Filters& filters) {
-  std::vector<Gate> gates;
+Result<ObservedNode> observe_node(const Host& host, Filters& filters) {
+  ObservedNode node;
   if (host.v2) {
     TRY(walk(TRY(open_root(host, Hierarchy::v2)), [&](const Cgroup& cgroup) -> Result<void> {
       Result<std::vector<Gate>> own = own_gates(filters, cgroup);
@@ -177,7 +180,7 @@ Result<std::vector<Gate>> observe_node(const Host& host, Filters& filters) {
         return {};  // gone meanwhile
       }
       for (Gate& gate : TRY(std::move(own))) {
-        gates.push_back(std::move(gate));
+        node.gates.push_back(std::move(gate));
       }
       return {};
     }));
@@ -191,13 +194,18 @@ Result<std::vector<Gate>> observe_node(const Host& host, Filters& filters) {
       if (!list) {
         return std::unexpected(list.error());
       }
+      if (is_scratch(cgroup)) {
+        return {};  // another holdfast asking the root
+      }
       if (!hides_exceptions(*list)) {
-        gates.push_back(gate_of(*list, cgroup));
+        node.gates.push_back(gate_of(*list, cgroup));
+      } else if (!cgroup.path.is_root()) {
+        ++node.hiding;
       }
       return {};
     }));
   }
-  return gates;
+  return node;
 }
 
 }  // namespace hf::kernel

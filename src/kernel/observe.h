@@ -17,6 +17,10 @@ Result<container::Observed> observe(Filters& filters, const CgroupsOfProcess& cg
 Result<container::Gate> observe_program(Filters& filters, container::ProgramId id);
 
 // Every cgroup of the node with rules of its own: v2 ones with programs, v1 ones that do not allow all by default.
-Result<std::vector<container::Gate>> observe_node(const Host& host, Filters& filters);
+struct ObservedNode {
+  std::vector<container::Gate> gates;
+  std::size_t hiding = 0;  // v1 cgroups below the root that allow all by default: they may hide denies
+};
+Result<ObservedNode> observe_node(const Host& host, Filters& filters);
 
 }  // namespace hf::kernel

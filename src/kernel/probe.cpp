@@ -34,13 +34,12 @@ struct Question {
 
 mode_t mode_of(std::uint32_t kind) { return kind == std::uint32_t(device::Kind::block) ? S_IFBLK : S_IFCHR; }
 
-int join(const std::optional<Cgroup>& cgroup) {
-  if (!cgroup) {
-    return 0;
+int join(const Cgroup& cgroup) {
+  const int file = ::openat(cgroup.directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
+  if (file < 0) {
+    return errno;
   }
-  const int file = ::openat(cgroup->directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
-  const bool joined = file >= 0 && ::write(file, "0", 1) == 1;
-  const int number = joined ? 0 : errno;
+  const int number = ::write(file, "0", 1) == 1 ? 0 : errno;
   ::close(file);
   return number;
 }
@@ -64,13 +63,21 @@ int answer(const char* folder, const Question& question) {
   return 0;
 }
 
-[[noreturn]] void serve(int socket, const char* folder, const CgroupsOfProcess& cgroups) {
+[[noreturn]] void serve(int socket, const char* folder, pid_t parent, const std::vector<const Cgroup*>& cgroups) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  int number = join(cgroups.v1);
-  number = number != 0 ? number : join(cgroups.v2);
-  while (::write(socket, &number, sizeof(number)) == sizeof(number)) {
+  int number = ::getppid() == parent ? 0 : ESRCH;
+  for (const Cgroup* cgroup : cgroups) {
+    number = number != 0 ? number : join(*cgroup);
+  }
+  // Nothing of the parent's stays open: neither its end of the socket nor anything a cgroup might want to see closed.
+  constexpr int kOurs = 3;
+  if (socket != kOurs) {
+    ::dup2(socket, kOurs);
+  }
+  ::close_range(kOurs + 1, ~0U, 0);
+  while (::write(kOurs, &number, sizeof(number)) == sizeof(number)) {
     Question question{};
-    if (::read(socket, &question, sizeof(question)) != sizeof(question)) {
+    if (::read(kOurs, &question, sizeof(question)) != sizeof(question)) {
       break;
     }
     number = answer(folder, question);
@@ -81,7 +88,10 @@ int answer(const char* folder, const Question& question) {
 Result<int> receive(int socket) {
   pollfd waiting{socket, POLLIN, 0};
   int number = 0;
-  if (::poll(&waiting, 1, kPatienceMs) != 1 || ::read(socket, &number, sizeof(number)) != sizeof(number)) {
+  int ready = 0;
+  while ((ready = ::poll(&waiting, 1, kPatienceMs)) < 0 && errno == EINTR) {
+  }
+  if (ready != 1 || ::read(socket, &number, sizeof(number)) != sizeof(number)) {
     return fail(std::errc::timed_out, "probe the cgroup: no answer (is it frozen?)");
   }
   return number;
@@ -89,7 +99,7 @@ Result<int> receive(int socket) {
 
 }  // namespace
 
-Result<Probe> Probe::start(const CgroupsOfProcess& cgroups) {
+Result<Probe> Probe::start(const std::vector<const Cgroup*>& cgroups) {
   std::string folder = "/tmp/holdfast-probe-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
     return fail_errno(errno, "make a folder for the probe");
@@ -102,9 +112,10 @@ Result<Probe> Probe::start(const CgroupsOfProcess& cgroups) {
   }
   Fd ours(ends[0]);
   const Fd theirs(ends[1]);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    serve(theirs.get(), folder.c_str(), cgroups);
+    serve(theirs.get(), folder.c_str(), parent, cgroups);
   }
   if (child < 0) {
     const int number = errno;
@@ -113,7 +124,7 @@ Result<Probe> Probe::start(const CgroupsOfProcess& cgroups) {
   }
   Probe probe(child, std::move(ours), std::move(folder));
   if (const int number = TRY(receive(probe.questions_.get())); number != 0) {
-    return fail_errno(number, "join " + (cgroups.v2 ? cgroups.v2->where : cgroups.v1->where) + " with a probe");
+    return fail_errno(number, "join " + cgroups.front()->where + " with a probe");
   }
   return probe;
 }
@@ -139,8 +150,10 @@ Result<bool> Probe::ask(const Request& request) {
   if (device.major > device::kLastMajor || device.minor > device::kLastMinor) {
     return fail(std::errc::invalid_argument, "probe " + to_string(request) + ": no node can have such numbers");
   }
+  if (!questions_) {
+    return fail(std::errc::timed_out, "probe the cgroup: it gave no answer before (is it frozen?)");
+  }
   const std::string node = folder_ + "/node";
-  ::unlink(node.c_str());
   // Made here, outside the cgroup, which may refuse mknod. Permission bits are for everybody: only the cgroup is asked.
   if (::mknod(node.c_str(), mode_of(std::uint32_t(device.kind)) | 0666, makedev(device.major, device.minor)) < 0) {
     return fail_errno(errno, "make a node to probe " + to_string(request));
@@ -149,7 +162,13 @@ Result<bool> Probe::ask(const Request& request) {
   if (::write(questions_.get(), &question, sizeof(question)) != sizeof(question)) {
     return fail_errno(errno, "ask the probe");
   }
-  const int number = TRY(receive(questions_.get()));
+  const Result<int> answer = receive(questions_.get());
+  ::unlink(node.c_str());
+  if (!answer) {
+    questions_ = Fd();  // a late answer must never be taken for one to the next question
+    return std::unexpected(answer.error());
+  }
+  const int number = *answer;
   if (number != 0 && number != EPERM) {
     return fail_errno(number, "probe " + to_string(request));
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -17,7 +18,7 @@ namespace hf::kernel {
 class Probe {
  public:
   // Fails where the cgroups cannot be joined: a v2 cgroup that hands controllers to its children takes no processes.
-  static Result<Probe> start(const CgroupsOfProcess& cgroups);
+  static Result<Probe> start(const std::vector<const Cgroup*>& cgroups);
 
   Probe(Probe&& other) noexcept;
   Probe& operator=(Probe&&) = delete;

@@ -36,16 +36,10 @@ std::optional<Symbol> parse_symbol(std::string_view line) {
   return address && *address != 0 ? std::optional(Symbol{*address, words[2]}) : std::nullopt;
 }
 
-}  // namespace
-
-bpf::CallNames read_call_names(const Host& host, const bpf::Code& code) {
+// Kernel: the number in a call is the function's distance from __bpf_call_base.
+bpf::CallNames read_distances(const Host& host) {
   bpf::CallNames names;
-  const std::set<std::int32_t> distances = distances_called(code);
-  if (distances.empty()) {
-    return names;
-  }
   const Result<std::string> text = read_text(host.root.get(), "proc/kallsyms");
-  // Kernel: the number in a call is the function's distance from __bpf_call_base.
   const std::size_t base_line = text ? text->find(" __bpf_call_base\n") : std::string::npos;
   if (base_line == std::string::npos) {
     return names;
@@ -58,8 +52,24 @@ bpf::CallNames read_call_names(const Host& host, const bpf::Code& code) {
   for (const std::string_view line : split(*text, '\n')) {
     const std::optional<Symbol> symbol = parse_symbol(line);
     const std::int64_t distance = symbol ? std::int64_t(symbol->address - base->address) : 0;
-    if (symbol && distance == std::int32_t(distance) && distances.contains(std::int32_t(distance))) {
+    // Helpers are functions named bpf_…; of several names at one address any will do.
+    if (symbol && symbol->name.starts_with("bpf_") && distance == std::int32_t(distance)) {
       names.emplace(std::int32_t(distance), symbol->name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+bpf::CallNames KernelSymbols::names_for(const Host& host, const bpf::Code& code) {
+  bpf::CallNames names;
+  for (const std::int32_t distance : distances_called(code)) {
+    if (!all_) {
+      all_ = read_distances(host);
+    }
+    if (const auto known = all_->find(distance); known != all_->end()) {
+      names.insert(*known);
     }
   }
   return names;

@@ -1,12 +1,21 @@
 // Symbols: the names of the kernel functions that a program read back from the kernel calls.
 #pragma once
 
+#include <optional>
+
 #include "core/bpf/instruction.h"
 #include "kernel/host.h"
 
 namespace hf::kernel {
 
-// From /proc/kallsyms; empty for programs without such calls, and where the kernel hides addresses.
-bpf::CallNames read_call_names(const Host& host, const bpf::Code& code);
+// From /proc/kallsyms, read when first needed and once.
+class KernelSymbols {
+ public:
+  // Empty for programs without such calls, and where the kernel hides addresses.
+  bpf::CallNames names_for(const Host& host, const bpf::Code& code);
+
+ private:
+  std::optional<bpf::CallNames> all_;
+};
 
 }  // namespace hf::kernel

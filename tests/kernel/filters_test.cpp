@@ -303,7 +303,8 @@ TEST_F(MapTest, AProgramThatAsksAMapIsOpaqueAndLeftAlone) {
   EXPECT_EQ(observe(scratch).gates[0].program->id, program->id);
 
   // The probe still tells: element 0 of the map is 0 now, and 1 later.
-  Result<kernel::Probe> probe = kernel::Probe::start(scratch.open());
+  const kernel::Cgroup joined = scratch.cgroup();
+  Result<kernel::Probe> probe = kernel::Probe::start({&joined});
   ASSERT_TRUE(probe) << probe.error().message;
   EXPECT_FALSE(*probe->ask(*device::parse_request("c:1:3:r")));
   const std::uint32_t key = 0;
@@ -384,7 +385,8 @@ TEST_F(FilterTest, ProgramsTheKernelDoesNotGiveOutAreAskedByTheProbe) {
   }
   EXPECT_FALSE(container::effective(observed).exact);
   EXPECT_EQ(container::judge(observed, *device::parse_request("c:195:0:r")).kind, container::Answer::Kind::unknown);
-  Result<kernel::Probe> probe = kernel::Probe::start(scratch.open());
+  const kernel::Cgroup joined = scratch.cgroup();
+  Result<kernel::Probe> probe = kernel::Probe::start({&joined});
   ASSERT_TRUE(probe) << probe.error().message;
   EXPECT_TRUE(*probe->ask(*device::parse_request("c:195:7:rw")));
   EXPECT_FALSE(*probe->ask(*device::parse_request("c:195:8:rw")));
@@ -422,7 +424,8 @@ TEST_F(FilterTest, TheProbeAnswersLikeTheKernel) {
   const Observed observed = observe(v1);
   EXPECT_FALSE(container::effective(observed).exact);
   EXPECT_EQ(container::judge(observed, *device::parse_request("c:195:0:rw")).kind, container::Answer::Kind::unknown);
-  Result<kernel::Probe> probe = kernel::Probe::start(v1.open());
+  const kernel::Cgroup joined = v1.cgroup();
+  Result<kernel::Probe> probe = kernel::Probe::start({&joined});
   ASSERT_TRUE(probe) << probe.error().message;
   EXPECT_FALSE(*probe->ask(*device::parse_request("c:195:0:rw")));
   EXPECT_TRUE(*probe->ask(*device::parse_request("c:195:0:r")));
@@ -461,10 +464,10 @@ TEST_F(FilterTest, NodeOverviewListsWhatRestricts) {
   const ScratchCgroup v2(*host_, Hierarchy::v2);
   v1.write("devices.deny", "a");
   ASSERT_TRUE(bpf_->attach(v2.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
-  const Result<std::vector<Gate>> gates = kernel::observe_node(*host_, *filters_);
+  const Result<kernel::ObservedNode> gates = kernel::observe_node(*host_, *filters_);
   ASSERT_TRUE(gates) << gates.error().message;
   const auto lists = [&](const ScratchCgroup& cgroup) {
-    return std::ranges::count(*gates, cgroup.directory(), &Gate::where);
+    return std::ranges::count(gates->gates, cgroup.directory(), &Gate::where);
   };
   EXPECT_EQ(lists(v1), 1);
   EXPECT_EQ(lists(v2), 1);

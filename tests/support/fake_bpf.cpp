@@ -63,7 +63,7 @@ Result<void> FakeBpf::attach(const kernel::Cgroup& cgroup, const kernel::Program
   return {};
 }
 
-Result<void> FakeBpf::detach(const kernel::Cgroup& cgroup, const kernel::Program& program) {
+Result<void> FakeBpf::detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t) {
   kernel::AttachedPrograms& here = attached_[cgroup.id.value];
   if (std::erase(here.ids, program.id) == 0) {
     return fail(std::errc::no_such_file_or_directory, "detach");

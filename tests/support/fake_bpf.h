@@ -17,7 +17,7 @@ class FakeBpf final : public kernel::Bpf {
   Result<kernel::Program> open(container::ProgramId id) override;
   Result<kernel::Program> load(const bpf::Code& code) override;
   Result<void> attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) override;
-  Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program) override;
+  Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override;
 
   // What a process of the cgroup would be told.
   bool allows(const kernel::Cgroup& cgroup, const device::Request& request);

@@ -27,7 +27,7 @@ namespace {
 
 using Tag = Value::Tag;
 
-constexpr std::size_t kMostWork = 3'000'000;  // instructions and rectangles touched; a real filter needs thousands
+constexpr std::size_t kMostWork = 8'000'000;  // instructions and rectangles touched; a real filter needs thousands
 constexpr std::size_t kMostCuts = 1024;       // of functions of a device number; comparisons with a plain one need none
 constexpr std::size_t kMostFrames = 8;
 constexpr std::int64_t kStackBytes = 512;

@@ -196,10 +196,13 @@ std::unexpected<Error> not_again(std::size_t index, const std::string& why) {
 Result<Code> generate(const Table& table) {
   Code code = TRY(write_filter(table));
   const Readable<Table> read = analyse(code);
-  if (!read || *read != table) {
+  if (!read) {
+    return fail(std::errc::value_too_large,
+                "prove a device filter: too many rules for one program: it " + read.error().why);
+  }
+  if (*read != table) {
     return fail(std::errc::state_not_recoverable,
-                "prove a device filter: the code does not mean the rules (this is a bug" +
-                    (read ? std::string() : ": " + read.error().why) + ")");
+                "prove a device filter: the code does not mean the rules (this is a bug)");
   }
   return code;
 }

@@ -133,7 +133,7 @@ class Run {
     return std::nullopt;
   }
 
-  Step arithmetic(Path& path, const Instruction& at) {
+  static Step arithmetic(Path& path, const Instruction& at) {
     Cell& dst = path.registers[at.dst_reg];
     const bool unary = operation_of(at) == BPF_NEG || operation_of(at) == BPF_END;
     const bool by_register = BPF_SRC(at.code) == BPF_X && !unary;

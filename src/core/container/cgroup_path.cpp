@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "core/base/text.h"
 
@@ -23,6 +24,16 @@ std::string unescape(std::string_view text) {
 bool has_word(std::string_view list, std::string_view word) {
   const std::vector<std::string_view> words = split(list, ',');
   return std::ranges::find(words, word) != words.end();
+}
+
+// Is something mounted later over this mount point, or over a folder it lies in?
+bool is_covered(std::string_view point, std::span<const std::string_view> later_lines) {
+  return std::ranges::any_of(later_lines, [point](std::string_view line) {
+    const std::vector<std::string_view> words = split_words(line);
+    const std::string_view over = words.size() > 5 ? words[4] : std::string_view();
+    return !over.empty() && point.starts_with(over) &&
+           (point.size() == over.size() || over == "/" || point[over.size()] == '/');
+  });
 }
 
 }  // namespace
@@ -53,15 +64,16 @@ Result<CgroupPath> parse_cgroup_path(std::string_view text) {
 std::vector<CgroupMount> parse_cgroup_mounts(std::string_view mountinfo) {
   std::vector<CgroupMount> mounts;
   std::vector<CgroupMount> partial;
-  for (const std::string_view line : split(mountinfo, '\n')) {
-    const std::vector<std::string_view> words = split_words(line);
+  const std::vector<std::string_view> lines = split(mountinfo, '\n');
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<std::string_view> words = split_words(lines[i]);
     const auto dash = std::ranges::find(words, "-");
     if (dash - words.begin() < 6 || words.end() - dash < 4) {
       continue;
     }
     const bool is_v2 = dash[1] == "cgroup2";
     const bool is_v1_devices = dash[1] == "cgroup" && has_word(dash[3], "devices");
-    if (is_v2 || is_v1_devices) {
+    if ((is_v2 || is_v1_devices) && !is_covered(words[4], std::span(lines).subspan(i + 1))) {
       CgroupMount mount{is_v2 ? Hierarchy::v2 : Hierarchy::v1, unescape(words[4]), unescape(words[3])};
       (mount.root == "/" ? mounts : partial).push_back(std::move(mount));
     }

@@ -22,9 +22,23 @@ std::string list_of(const RuleSet& rules) {
   return text;
 }
 
+// What a device allows after a grant: the old, the new, and their letters together, as cgroup v1 adds letters up: who
+// may read and is given w may open for both.
+device::AccessSet joined(device::AccessSet had, device::AccessSet granted) {
+  device::AccessSet result = had | granted;
+  for (unsigned old = 1; old <= unsigned(device::Access::all); ++old) {
+    for (unsigned more = 1; more <= unsigned(device::Access::all); ++more) {
+      if (had.allows(device::Access(old)) && granted.allows(device::Access(more))) {
+        result = result | device::AccessSet::exactly(device::Access(old | more));
+      }
+    }
+  }
+  return result;
+}
+
 Result<void> check_gates_above(const Observed& observed, const Table& asked) {
   for (const Gate& gate : observed.gates) {
-    if (!gate.is_own && gate.meaning && !gate.meaning->contains(asked)) {
+    if (!gate.is_own && gate.meaning && !gate.meaning->contains(device::askable(asked))) {
       return fail(kRefusedAbove, "refused above by " + name_of(gate) + ", which does not allow " +
                                      list_of(device::compare(asked, *gate.meaning).only_left) +
                                      "; a gate above the target is never widened");
@@ -75,7 +89,8 @@ Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, 
                           allows ? RuleSet{} : rules,
                           true};
   }
-  const Table wanted = change.verb == Verb::allow ? *gate.meaning | covered : *gate.meaning - covered;
+  const Table wanted =
+      change.verb == Verb::allow ? Table::combine(*gate.meaning, covered, joined) : *gate.meaning - covered;
   const device::Difference difference = device::compare(wanted, *gate.meaning);
   return ReplaceProgram{gate.where,           *gate.program->id,     gate.owner, TRY(bpf::generate(wanted)),
                         difference.only_left, difference.only_right, false};
@@ -85,11 +100,29 @@ Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, 
 Result<void> plan_v2_grant(const Observed& observed, const Change& change, Plan& plan) {
   const Table asked = covered_by(change);
   for (const Gate& gate : observed.gates) {
-    if (gate.is_own && gate.program && !(gate.meaning && gate.meaning->contains(asked))) {
+    if (gate.is_own && gate.program && !(gate.meaning && gate.meaning->contains(device::askable(asked)))) {
       plan.steps.emplace_back(TRY(plan_replacement(gate, change, asked)));
     }
   }
   return {};
+}
+
+// Kernel: a program above that was not attached with ALLOW_MULTI no longer counts once the cgroup has one of its own.
+// What such programs let through is where the new one must start from.
+Result<Table> switched_off_by_a_new_program(const Observed& observed) {
+  Table left = Table::everything();
+  for (const Gate& gate : observed.gates) {
+    if (!gate.program || gate.program->attachment == Attachment::several) {
+      continue;
+    }
+    if (!gate.meaning) {
+      return fail(std::errc::operation_not_supported, "attach a program below " + name_of(gate) +
+                                                          ", which would switch it off, and it cannot be read: " +
+                                                          gate.meaning.error().why + "; nothing was changed");
+    }
+    left = left & *gate.meaning;
+  }
+  return left;
 }
 
 Result<void> plan_v2_revoke(const Observed& observed, const Change& change, const std::string& where, Plan& plan) {
@@ -112,7 +145,8 @@ Result<void> plan_v2_revoke(const Observed& observed, const Change& change, cons
     plan.steps.emplace_back(TRY(plan_replacement(readable != nullptr ? *readable : *unread, change, taken)));
     return {};
   }
-  plan.steps.emplace_back(AttachProgram{where, TRY(bpf::generate(Table::everything() - taken)), change.rules});
+  const Table before = TRY(switched_off_by_a_new_program(observed));
+  plan.steps.emplace_back(AttachProgram{where, TRY(bpf::generate(before - taken)), change.rules});
   return {};
 }
 
@@ -162,12 +196,11 @@ bool is_in_force(const Observed& observed, const Change& change) {
     for (const Gate& gate : observed.gates) {
       left = gate.meaning ? left & *gate.meaning : left;
     }
-    const bool has_doubt = std::ranges::any_of(
-        observed.gates, [](const Gate& gate) { return gate.is_own && (!gate.meaning || !gate.doubt.empty()); });
-    return has_doubt || device::askable(left).allows_nothing();
+    return device::askable(left).allows_nothing();
   }
+  const Table asked = device::askable(covered);
   return std::ranges::all_of(observed.gates,
-                             [&](const Gate& gate) { return !gate.meaning || gate.meaning->contains(covered); });
+                             [&](const Gate& gate) { return !gate.meaning || gate.meaning->contains(asked); });
 }
 
 std::string to_string(const Step& step) {

@@ -55,8 +55,8 @@ Result<Plan> plan_change(const Observed& observed, const Change& change);
 // What the rules of a change cover: an allow gives every part of its letters, a deny takes every request it touches.
 device::Table covered_by(const Change& change);
 
-// Whether what was observed is what the change wants, as far as it can be read: each own gate lets through, or some
-// gate refuses.
+// Whether the gates that can be read are as the change wants: each lets through, or together they refuse. What the
+// others do is for a probe to say.
 bool is_in_force(const Observed& observed, const Change& change);
 
 std::string to_string(const Step& step);

@@ -61,6 +61,16 @@ Answer judge(const Observed& observed, const device::Request& request) {
   return answer;
 }
 
+std::vector<std::string> names_of_unclear(const Observed& observed, const device::Request& request) {
+  std::vector<std::string> names;
+  for (const Gate& gate : observed.gates) {
+    if (!allows(gate, request)) {
+      names.push_back(name_of(gate));
+    }
+  }
+  return names;
+}
+
 std::string name_of(const Gate& gate) {
   const bool is_cgroup = gate.where.starts_with('/');
   std::string name = (is_cgroup ? gate.hierarchy == Hierarchy::v1 ? "v1:" : "v2:" : "") + gate.where;

@@ -69,6 +69,9 @@ struct Answer {
 };
 Answer judge(const Observed& observed, const device::Request& request);
 
+// The gates that could not be judged on a request: if a probe says that it is refused, it is by one of these.
+std::vector<std::string> names_of_unclear(const Observed& observed, const device::Request& request);
+
 // One word for a gate: "v2:/sys/fs/cgroup/x program:57 (systemd)".
 std::string name_of(const Gate& gate);
 

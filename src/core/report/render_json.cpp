@@ -106,6 +106,7 @@ std::string name_of(Outcome outcome) {
     case Outcome::planned: return "planned";
     case Outcome::done: return "done";
     case Outcome::already: return "already";
+    case Outcome::unproven: return "unproven";
     case Outcome::undone: return "undone";
   }
   return "";
@@ -125,7 +126,8 @@ std::string render_json(const std::vector<TargetRules>& targets) {
 }
 
 std::string render_json(const NodeRules& node) {
-  return dump({{"version", kVersion}, {"layout", node.layout}, {"gates", to_json(node.gates)}});
+  return dump(
+      {{"version", kVersion}, {"layout", node.layout}, {"gates", to_json(node.gates)}, {"hiding", node.hiding}});
 }
 
 std::string render_json(const TargetDifference& difference) {
@@ -162,6 +164,7 @@ std::string render_json(const ChangeReport& change) {
                {"verb", change.change.verb == device::Verb::allow ? "grant" : "revoke"},
                {"rules", to_json(change.change.rules)},
                {"outcome", name_of(change.outcome)},
+               {"why", text_or_null(change.detail)},
                {"attempts", change.attempts},
                {"steps", steps},
                {"notes", change.plan.notes}});

@@ -130,8 +130,13 @@ std::string render_text(const std::vector<TargetRules>& targets) {
 }
 
 std::string render_text(const NodeRules& node) {
+  const std::string hiding =
+      node.hiding == 0
+          ? ""
+          : count_of(node.hiding, "v1 cgroup") +
+                " below the root allow all by default and may hide denies; ask each with rules cgroup:PATH\n";
   if (node.gates.empty()) {
-    return "no cgroup of this node (" + node.layout + ") restricts devices\n";
+    return "no cgroup of this node (" + node.layout + ") lists devices it restricts to\n" + hiding;
   }
   std::vector<std::vector<std::string>> rows = {{"CGROUP", "VERSION", "PROGRAM", "OWNER", "SINCE", "RULES"}};
   RuleMemo memo;
@@ -142,7 +147,7 @@ std::string render_text(const NodeRules& node) {
                     gate.program && gate.program->loaded_at ? render_time(*gate.program->loaded_at) : "-",
                     summary_of(gate, memo)});
   }
-  return count_of(node.gates.size(), "gate") + " on this node (" + node.layout + ")\n" + render_table(rows);
+  return count_of(node.gates.size(), "gate") + " on this node (" + node.layout + ")\n" + render_table(rows) + hiding;
 }
 
 std::string render_text(const TargetDifference& difference) {
@@ -191,8 +196,11 @@ std::string render_text(const ChangeReport& change) {
     case Outcome::done:
       return std::string(grants ? "granted " : "revoked ") + what + "; read back and proven\n" + indented(steps) +
              notes;
+    case Outcome::unproven:
+      return std::string(grants ? "granted " : "revoked ") + what + ", NOT PROVEN: " + change.detail + "\n" +
+             indented(steps) + notes;
     case Outcome::undone:
-      return std::string(grants ? "granted " : "revoked ") + what + ", but somebody has changed it again since\n" +
+      return std::string(grants ? "granted " : "revoked ") + what + ", but it does not hold: " + change.detail + "\n" +
              indented(steps) + notes;
   }
   return "";

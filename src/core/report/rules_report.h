@@ -26,6 +26,7 @@ struct TargetRules {
 struct NodeRules {
   std::string layout;  // "v1", "v2", "hybrid"
   std::vector<container::Gate> gates;
+  std::size_t hiding = 0;  // v1 cgroups that allow all by default and may hide denies
 };
 
 struct TargetDifference {
@@ -40,7 +41,7 @@ struct AskedQuestion {
   container::Answer answer;
 };
 
-enum class Outcome : std::uint8_t { planned, done, already, undone };
+enum class Outcome : std::uint8_t { planned, done, already, unproven, undone };
 
 struct ChangeReport {
   std::string target;
@@ -48,6 +49,7 @@ struct ChangeReport {
   Outcome outcome = Outcome::planned;
   container::Plan plan;
   int attempts = 0;
+  std::string detail;  // why it is unproven or does not hold
 };
 
 std::string render_text(const std::vector<TargetRules>& targets);

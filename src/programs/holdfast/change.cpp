@@ -51,6 +51,9 @@ int run(const ChangeWords& words, device::Verb verb) {
     return done.error().code == container::kRefusedAbove ? kProblem : status;
   }
   print(words.output.is_json() ? render_json(*done) : render_text(*done));
+  if (done->outcome == report::Outcome::unproven) {
+    return kCannotTell;
+  }
   return done->outcome == report::Outcome::undone ? kProblem : kFine;
 }
 

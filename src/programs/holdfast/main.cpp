@@ -1,15 +1,32 @@
 // holdfast: every question and every repair, at a terminal.
+#include <cstdio>
 #include <exception>
 #include <iostream>
 
+#include <sys/resource.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
 
+namespace {
+
+// Each program of a node is held open while it is looked at; a node may have thousands.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  allow_many_files();
   CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
   app.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);
+  app.require_subcommand(0, 1);
   int status = hf::programs::kFine;
   hf::programs::add_rules(app, status);
   hf::programs::add_grant_and_revoke(app, status);
@@ -25,6 +42,10 @@ int main(int argc, char** argv) {
     return hf::programs::kCannotTell;
   } catch (const std::exception& error) {
     std::cerr << "holdfast: " << error.what() << "\n";
+    return hf::programs::kCannotTell;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::cerr << "holdfast: cannot write to standard output\n";
     return hf::programs::kCannotTell;
   }
   return status;

@@ -1,6 +1,6 @@
 #include "output.h"
 
-#include <cerrno>
+#include <algorithm>
 #include <cstdio>
 
 #include <unistd.h>
@@ -16,13 +16,20 @@ void add_output(CLI::App& command, Output& output) {
       ->capture_default_str();
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+// Names of cgroups and programs are others' words: they must not speak to the terminal.
+void print(const std::string& text) {
+  std::string safe = text;
+  std::ranges::replace_if(safe, [](unsigned char byte) { return (byte < 0x20 && byte != '\n') || byte == 0x7f; }, '?');
+  std::fwrite(safe.data(), 1, safe.size(), stdout);
+}
 
 int complain(const Error& error) {
   const bool lacks_rights =
       error.code == std::errc::operation_not_permitted || error.code == std::errc::permission_denied;
   const char* hint = lacks_rights && ::geteuid() != 0 ? " (run it as root)" : "";
-  std::fprintf(stderr, "holdfast: %s%s\n", error.message.c_str(), hint);
+  std::string message = error.message;
+  std::ranges::replace_if(message, [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }, '?');
+  std::fprintf(stderr, "holdfast: %s%s\n", message.c_str(), hint);
   return kCannotTell;
 }
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "core/base/text.h"
 #include "core/device/compare.h"
 #include "core/report/rules_report.h"
 #include "output.h"
@@ -46,9 +47,7 @@ int show_targets(const RulesWords& words) {
     }
     shown.push_back(inspection->rules());
     const report::TargetRules& last = shown.back();
-    const auto is_unread = [](const container::Gate& gate) { return !gate.meaning; };
-    told = told && (last.effective.exact || last.source == report::Source::probe ||
-                    std::ranges::none_of(last.gates, is_unread));
+    told = told && (last.effective.exact || last.source == report::Source::probe);
   }
   print(words.output.is_json() ? render_json(shown) : render_text(shown));
   return told ? kFine : kCannotTell;
@@ -75,7 +74,7 @@ class Questions {
   // One line in, one line out, at once: another program may be waiting for it.
   void ask_each_line() {
     for (std::string line; std::getline(std::cin, line);) {
-      ask(line);
+      ask(std::string(trim(line)));
       std::fflush(stdout);
     }
   }
@@ -164,7 +163,9 @@ void add_rules(CLI::App& app, int& status) {
   add_output(*diff, words->output);
 
   command->callback([words, diff, &status] {
-    if (diff->parsed()) {
+    if (diff->parsed() && !(words->targets.empty() && words->questions.empty())) {
+      status = complain({std::errc::invalid_argument, "rules diff takes two targets and no questions"});
+    } else if (diff->parsed()) {
       status = show_difference(*words);
     } else if (!words->questions.empty()) {
       status = answer_questions(*words);

@@ -28,11 +28,11 @@ bpf::CallNames names_for(Node& node, const bytecode::ProgramFile& file) {
     return {};
   }
   const Result<std::string> release = kernel::read_kernel_release(**host);
-  return release && *release == file.kernel ? kernel::read_call_names(**host, file.code) : bpf::CallNames{};
+  return release && *release == file.kernel ? kernel::KernelSymbols().names_for(**host, file.code) : bpf::CallNames{};
 }
 
 Result<Gate> read_file_gate(Node& node, const std::string& path) {
-  const std::string text = TRY(kernel::read_text(AT_FDCWD, path));
+  const std::string text = TRY(kernel::read_regular_file(path));
   Result<bytecode::ProgramFile> file = bytecode::parse_program_file(text);
   if (!file) {
     return fail(file.error().code, path + ": " + file.error().message);
@@ -113,6 +113,13 @@ Result<Inspection> Inspection::open(Node& node, const std::string& text) {
   }
   kernel::CgroupsOfProcess cgroups = TRY(open_cgroups(*TRY(node.host()), target));
   Inspection inspection(text, TRY(kernel::observe(*filters, cgroups)));
+  // A probe must not be judged by the gates of our own cgroup where the target has none.
+  for (const container::Hierarchy hierarchy : {container::Hierarchy::v1, container::Hierarchy::v2}) {
+    const bool is_v1 = hierarchy == container::Hierarchy::v1;
+    if (!(is_v1 ? cgroups.v1 : cgroups.v2) && TRY(node.host())->mount_of(hierarchy)) {
+      inspection.elsewhere_ = TRY(kernel::open_root(*TRY(node.host()), hierarchy));
+    }
+  }
   inspection.cgroups_ = std::move(cgroups);
   return inspection;
 }
@@ -122,7 +129,13 @@ Result<kernel::Probe*> Inspection::probe() {
     return fail(std::errc::operation_not_supported, "only processes and cgroups can be probed");
   }
   if (!probe_) {
-    probe_.emplace(kernel::Probe::start(*cgroups_));
+    std::vector<const kernel::Cgroup*> joined;
+    for (const std::optional<kernel::Cgroup>* cgroup : {&cgroups_->v1, &cgroups_->v2, &elsewhere_}) {
+      if (*cgroup) {
+        joined.push_back(&**cgroup);
+      }
+    }
+    probe_.emplace(kernel::Probe::start(joined));
   }
   if (!*probe_) {
     return std::unexpected(probe_->error());
@@ -149,6 +162,12 @@ report::TargetRules Inspection::rules() {
 }
 
 Answer Inspection::ask(const device::Request& request) {
+  // Kernel: a node with the numbers 0:0 is never asked about, nor is making a character one (a whiteout).
+  const bool is_nothing = request.device.major == 0 && request.device.minor == 0;
+  const bool makes_block = contains(request.access, Access::mknod) && request.device.kind == device::Kind::block;
+  if (cgroups_ && is_nothing && !makes_block) {
+    return {};
+  }
   Answer answer = container::judge(observed_, request);
   if (answer.kind != Answer::Kind::unknown || !cgroups_) {
     return answer;
@@ -158,15 +177,22 @@ Answer Inspection::ask(const device::Request& request) {
   if (!allowed) {
     return {Answer::Kind::unknown, answer.detail + "; and no probe: " + allowed.error().message};
   }
+  if (*allowed) {
+    return {};
+  }
   // Every gate that could be read let it through: what refuses is one that could not.
-  const std::string gate = answer.detail.substr(0, answer.detail.find(": "));
-  return *allowed ? Answer{} : Answer{Answer::Kind::deny, gate + " (source: probe)"};
+  std::string gates;
+  for (const std::string& name : container::names_of_unclear(observed_, request)) {
+    gates += (gates.empty() ? "" : " or ") + name;
+  }
+  return {Answer::Kind::deny, gates + " (source: probe)"};
 }
 
 Result<report::NodeRules> inspect_node(Node& node) {
   kernel::Filters* filters = TRY(node.filters());
   const kernel::Host* host = TRY(node.host());
-  return report::NodeRules{kernel::layout_of(*host), TRY(kernel::observe_node(*host, *filters))};
+  kernel::ObservedNode observed = TRY(kernel::observe_node(*host, *filters));
+  return report::NodeRules{kernel::layout_of(*host), std::move(observed.gates), observed.hiding};
 }
 
 }  // namespace hf::rules

@@ -49,6 +49,7 @@ class Inspection {
   std::string name_;
   container::Observed observed_;
   std::optional<kernel::CgroupsOfProcess> cgroups_;  // absent for programs and files
+  std::optional<kernel::Cgroup> elsewhere_;          // the root of a hierarchy the target is not about
   std::optional<Result<kernel::Probe>> probe_;
 };
 
