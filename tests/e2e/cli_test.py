@@ -41,6 +41,10 @@ class Words(Case):
             (("grant", "program:1", "c 195:0 rw"), "program:1"),
             (("grant", "file:/dev/null", "c 195:0 rw"), "file:/dev/null"),
             (("revoke", "cgroup:" + str(V2), "c 195:0 rw"), "root cgroup"),
+            (("rules", "pid:1", "revoke", "pid:1", "c 1:3 r"), "revoke"),
+            (("rules", "pid:1", "diff", "pid:1", "pid:1"), "two targets"),
+            (("rules", "file:/dev/zero"), "ordinary file"),
+            (("rules", "file:/tmp"), "ordinary file"),
         ]:
             with self.subTest(words=words):
                 self.refused(2, names, *words)
@@ -50,6 +54,12 @@ class Words(Case):
         self.assertIn("--ask", self.ok("rules", "--help"))
         self.assertIn("--dry-run", self.ok("grant", "--help"))
         self.assertRegex(self.ok("--version"), r"^holdfast \d+\.\d+\.\d+")
+
+    def test_an_answer_that_cannot_be_written_is_no_answer(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([HOLDFAST, "rules", "pid:1"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("standard output", done.stderr)
 
     def test_without_privileges_it_says_so(self):
         words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"]
@@ -151,6 +161,35 @@ class Cgroups(Case):
             self.assertEqual(done.stdout.splitlines(), [f"deny v1:{cgroup} (source: probe)", "allow"])
             report = holdfast_json("rules", f"cgroup:{cgroup}")
             self.assertEqual((report["source"], report["effective"]["exact"]), ("probe", False))
+
+    def test_a_grant_that_does_not_hold_is_not_called_proven(self):
+        with scratch_cgroup(V1) as cgroup:
+            write(cgroup / "devices.deny", "c 195:* r")  # hidden, and no write for 195:0 undoes it
+            done = holdfast("grant", f"cgroup:{cgroup}", "c 195:0 r")
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("does not hold", done.stdout)
+            write(cgroup / "devices.allow", "c 195:* r")
+            self.assertIn("proven", self.ok("grant", f"cgroup:{cgroup}", "c 195:0 r"))
+
+    def test_pure_v2_in_a_mount_namespace(self):
+        with scratch_cgroup(V2) as cgroup:
+            script = (
+                "mount -t cgroup2 none /sys/fs/cgroup; "
+                f"{HOLDFAST} revoke cgroup:/sys/fs/cgroup/{cgroup.name} 'c 195:* rwm' >/dev/null; "
+                f"{HOLDFAST} rules; {HOLDFAST} rules cgroup:/{cgroup.name} --ask c:195:0:r"
+            )
+            done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("(v2)", done.stdout)
+            self.assertIn(f"deny v2:/sys/fs/cgroup/{cgroup.name} program:", done.stdout)
+
+    def test_control_characters_in_names_do_not_reach_the_terminal(self):
+        with scratch_cgroup(V1) as cgroup:
+            inner = cgroup / "a\x1b[31mb"
+            inner.mkdir()
+            write(inner / "devices.deny", "a")
+            self.assertNotIn("\x1b", self.ok("rules"))
+            inner.rmdir()
 
     def test_diff_shows_both_directions(self):
         with scratch_cgroup(V1) as left, scratch_cgroup(V1) as right:

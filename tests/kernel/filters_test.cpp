@@ -171,6 +171,69 @@ TEST_F(FilterTest, RevokeTakesEveryRequestItTouches) {
   EXPECT_TRUE(kernel_allows(cgroup, "c:194:0:rw"));
 }
 
+TEST_F(FilterTest, RevokeBelowAnOverridableProgramKeepsWhatThatRefuses) {
+  const ScratchCgroup parent(*host_, Hierarchy::v2);
+  const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 1:5 rw"})), kernel::Alone{Attachment::overridable, 0}));
+  const Result<kernel::Applied> applied = kernel::apply(*filters_, child.open(), {Verb::deny, rules({"c 1:5 rw"})});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw"}));
+  EXPECT_FALSE(kernel_allows(child, "c:195:0:r")) << "the new program switched the one above off";
+  EXPECT_TRUE(kernel_allows(child, "c:1:3:rw"));
+}
+
+TEST_F(FilterTest, GrantWidensTwoProgramsThatMeanTheSame) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  const Result<kernel::Applied> applied = grant(cgroup, {"c 195:0 rw"});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_TRUE(applied->holds);
+  EXPECT_TRUE(kernel_allows(cgroup, "c:195:0:rw"));
+}
+
+TEST_F(FilterTest, GrantAddsLettersUpAsV1Does) {
+  const ScratchCgroup cgroup(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 195:0 r"})), kernel::Beside{}));
+  ASSERT_TRUE(grant(cgroup, {"c 195:0 w"}));
+  EXPECT_TRUE(kernel_allows(cgroup, "c:195:0:rw"));
+}
+
+TEST_F(FilterTest, GrantAsksOnlyForWhatTheKernelAsks) {
+  const ScratchCgroup parent(*host_, Hierarchy::v2);
+  const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 1:3 m"})), kernel::Beside{}));
+  EXPECT_TRUE(grant(child, {"c 1:3 rwm"})) << "rw and m apart are all that can be asked";
+}
+
+TEST_F(FilterTest, AV1GrantThatFailsHalfwayLeavesNothingBehind) {
+  const ScratchCgroup parent(*host_, Hierarchy::v1);
+  parent.write("devices.deny", "c 196:0 rwm");  // hidden
+  const ScratchCgroup child(*host_, Hierarchy::v1, parent.directory());
+  child.write("devices.deny", "a");
+  const Result<kernel::Applied> applied = grant(child, {"c 195:0 rw", "c 196:0 rw"});
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(applied.error().code, container::kRefusedAbove) << applied.error().message;
+  EXPECT_TRUE(kernel::read_v1_list(child.cgroup())->exceptions.empty());
+}
+
+TEST_F(FilterTest, TheProbeOfAFrozenCgroupGivesUpForGood) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup joined = scratch.cgroup();
+  Result<kernel::Probe> probe = kernel::Probe::start({&joined});
+  ASSERT_TRUE(probe) << probe.error().message;
+  EXPECT_TRUE(*probe->ask(*device::parse_request("c:195:0:r")));
+  scratch.write("cgroup.freeze", "1");
+  EXPECT_FALSE(probe->ask(*device::parse_request("c:195:0:r")));
+  scratch.write("cgroup.freeze", "0");
+  EXPECT_FALSE(probe->ask(*device::parse_request("c:195:1:r"))) << "a late answer to another question";
+}
+
+TEST_F(FilterTest, LockWantsAProgramToLock) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  EXPECT_FALSE(kernel::lock_programs(*filters_, scratch.cgroup()));
+}
+
 TEST_F(FilterTest, LockKeepsEveryOtherWriterOut) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
