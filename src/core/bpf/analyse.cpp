@@ -68,6 +68,14 @@ struct Path {
 device::Kind kind_at(unsigned index) { return index < kCombinations ? device::Kind::block : device::Kind::character; }
 unsigned combination_at(unsigned index) { return index % kCombinations + 1; }
 
+AccessMask accesses_of(device::Kind kind, device::AccessSet set) {
+  unsigned mask = 0;
+  for (unsigned i = 0; i < kAccessValues; ++i) {
+    mask |= kind_at(i) == kind && set.allows(device::Access(combination_at(i))) ? 1U << i : 0U;
+  }
+  return AccessMask(mask);
+}
+
 class Analysis {
  public:
   Analysis(const Code& code, const CallNames& names)
@@ -80,13 +88,22 @@ class Analysis {
     }
   }
 
-  Readable<device::Table> run() {
-    Path start;
-    start.frames.emplace_back();
-    start.registers[1] = {Tag::context, 0, 0};
-    start.registers[10] = {Tag::stack, 0, 0};
-    start.region = Region::everything();
-    wait(std::move(start));
+  // From one path for each region of requests.
+  struct Start {
+    Region region;
+    AccessMask accesses;
+  };
+
+  Readable<device::Table> run(std::vector<Start> starts) {
+    for (Start& from : starts) {
+      Path start;
+      start.frames.emplace_back();
+      start.registers[1] = {Tag::context, 0, 0};
+      start.registers[10] = {Tag::stack, 0, 0};
+      start.region = std::move(from.region);
+      start.accesses = from.accesses;
+      wait(std::move(start));
+    }
     while (next_ < code_.size()) {
       if (waiting_[next_].empty()) {
         ++next_;
@@ -694,7 +711,28 @@ Readable<device::Table> analyse(const Code& code, const CallNames& names) {
   if (const Result<void> shape = check_shape(code); !shape) {
     return std::unexpected(Opaque{shape.error().message});
   }
-  return Analysis(code, names).run();
+  return Analysis(code, names).run({{Region::everything(), kAllAccesses}});
+}
+
+Readable<device::Table> analyse_within(const Code& code, const device::Table& requests) {
+  if (const Result<void> shape = check_shape(code); !shape) {
+    return std::unexpected(Opaque{shape.error().message});
+  }
+  std::vector<Analysis::Start> starts;
+  for (const device::Kind kind : device::kKinds) {
+    const device::Plane& plane = requests.plane(kind);
+    for (std::size_t band = 0; band < plane.size(); ++band) {
+      const device::Row& row = plane[band].row;
+      for (std::size_t segment = 0; segment < row.size(); ++segment) {
+        Region region = Region::everything();
+        region = region.extract(Field::major, {plane[band].first, device::last_of(plane, band)});
+        region = region.extract(Field::minor, {row[segment].first, device::last_of(row, segment)});
+        starts.push_back({std::move(region), accesses_of(kind, row[segment].allowed)});
+      }
+    }
+  }
+  const CallNames no_names;
+  return Analysis(code, no_names).run(std::move(starts));
 }
 
 }  // namespace hf::bpf

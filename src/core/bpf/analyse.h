@@ -8,4 +8,7 @@ namespace hf::bpf {
 
 Readable<device::Table> analyse(const Code& code, const CallNames& names = {});
 
+// The same for the requests of a table only: a program that is opaque as a whole may be clear about these.
+Readable<device::Table> analyse_within(const Code& code, const device::Table& requests);
+
 }  // namespace hf::bpf

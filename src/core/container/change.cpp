@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/bpf/analyse.h"
 #include "core/bpf/generate.h"
 #include "core/device/compare.h"
 #include "core/device/shortest.h"
@@ -96,11 +97,20 @@ Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, 
                         difference.only_left, difference.only_right, false};
 }
 
+// What a gate means for these requests; a program that cannot be read as a whole may be clear about them.
+bpf::Readable<Table> meaning_for(const Gate& gate, const Table& requests) {
+  if (gate.meaning || !gate.program || gate.program->code.empty()) {
+    return gate.meaning;
+  }
+  return bpf::analyse_within(gate.program->code, requests);
+}
+
 // Every program of the cgroup itself must allow; one that refuses is enough to refuse.
 Result<void> plan_v2_grant(const Observed& observed, const Change& change, Plan& plan) {
   const Table asked = covered_by(change);
   for (const Gate& gate : observed.gates) {
-    if (gate.is_own && gate.program && !(gate.meaning && gate.meaning->contains(device::askable(asked)))) {
+    const bpf::Readable<Table> meaning = meaning_for(gate, asked);
+    if (gate.is_own && gate.program && !(meaning && meaning->contains(device::askable(asked)))) {
       plan.steps.emplace_back(TRY(plan_replacement(gate, change, asked)));
     }
   }
@@ -133,7 +143,8 @@ Result<void> plan_v2_revoke(const Observed& observed, const Change& change, cons
     if (!gate.program) {
       continue;
     }
-    if (gate.meaning && device::askable(*gate.meaning & taken).allows_nothing()) {
+    const bpf::Readable<Table> meaning = meaning_for(gate, taken);
+    if (meaning && device::askable(*meaning & taken).allows_nothing()) {
       return {};  // refused already
     }
     if (gate.is_own) {

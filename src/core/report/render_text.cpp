@@ -61,15 +61,17 @@ std::string body_of(const Gate& gate) {
          (gate.doubt.empty() ? "" : "    but " + gate.doubt + "\n");
 }
 
+std::string verdict_of(const device::RuleSet& rules, bool exact) {
+  if (rules.empty()) {
+    return exact ? "no device" : "cannot be told";
+  }
+  return rules == device::rule_for_everything() ? "all devices" : count_of(rules.size(), "rule");
+}
+
 std::string render(const TargetRules& target) {
   const device::RuleSet rules = device::shortest_rules(target.effective.table);
-  const bool all = rules == device::rule_for_everything();
-  std::string text = target.target + ": " +
-                     (all             ? "all devices"
-                      : rules.empty() ? "no device"
-                                      : count_of(rules.size(), "rule")) +
-                     ", " + count_of(target.gates.size(), "gate") + (target.effective.exact ? "" : ", NOT EXACT") +
-                     "\n";
+  std::string text = target.target + ": " + verdict_of(rules, target.effective.exact) + ", " +
+                     count_of(target.gates.size(), "gate") + (target.effective.exact ? "" : ", NOT EXACT") + "\n";
   text += target.effective.exact ? "" : "  why: " + target.effective.why + "\n";
   for (const Gate& gate : target.gates) {
     text += "  gate " + heading_of(gate) + "\n" + body_of(gate);
