@@ -169,7 +169,11 @@ class Cgroups(Case):
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
             self.assertIn("does not hold", done.stdout)
             write(cgroup / "devices.allow", "c 195:* r")
-            self.assertIn("proven", self.ok("grant", f"cgroup:{cgroup}", "c 195:0 r"))
+            self.assertIn("read back and proven", self.ok("grant", f"cgroup:{cgroup}", "c 195:0 r"))
+            self.assertIn("read back and proven", self.ok("revoke", f"cgroup:{cgroup}", "c 195:* rw"))
+            unproven = holdfast("grant", f"cgroup:{cgroup}", "c *:0 rw")
+            self.assertEqual(unproven.returncode, 2, unproven.stdout)
+            self.assertIn("NOT PROVEN", unproven.stdout)
 
     def test_pure_v2_in_a_mount_namespace(self):
         with scratch_cgroup(V2) as cgroup:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/bpf/evaluate.h"
+#include "core/bpf/symbolic_parts.h"
 
 namespace hf::bpf {
 namespace {
@@ -14,9 +15,6 @@ namespace {
 using device::Span;
 using Tag = Value::Tag;
 
-constexpr Wide kTwoTo64 = Wide(1) << 64;
-constexpr std::uint64_t kLast64 = ~std::uint64_t(0);
-constexpr std::uint64_t kSignBit = std::uint64_t(1) << 63;
 constexpr std::size_t kLongestFunction = 12;
 constexpr std::size_t kMostKept = 1024;  // different functions or tables; real filters have a handful
 
@@ -32,22 +30,6 @@ Wide apply(const Operation& operation, Wide value) {
   std::unreachable();
 }
 
-// The first x of the span for which the predicate, false then true, is true; one past the span's end if none is.
-template <class Predicate>
-std::uint64_t first_where(const Span& span, Predicate predicate) {
-  std::uint64_t low = span.first;
-  std::uint64_t high = std::uint64_t(span.last) + 1;
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    if (predicate(std::uint32_t(middle))) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
 template <class T>
 std::size_t intern(std::vector<T>& pool, T item) {
   const auto found = std::ranges::find(pool, item);
@@ -56,14 +38,6 @@ std::size_t intern(std::vector<T>& pool, T item) {
   }
   pool.push_back(std::move(item));
   return pool.size() - 1;
-}
-
-template <class Next>
-Computed then(const Computed& first, Next next) {
-  if (const Value* value = std::get_if<Value>(&first)) {
-    return next(*value);
-  }
-  return first;
 }
 
 bool is_low_mask(std::uint64_t mask) { return (mask & (mask + 1)) == 0; }
@@ -523,203 +497,6 @@ Computed Symbols::sign_extend(const Value& value, unsigned bits, const Scope& sc
     }
     return cut_where_reaches(a, sign, scope);
   });
-}
-
-Compared Symbols::compare(const Instruction& at, const Value& dst, const Value& src, const Scope& scope) {
-  // The usual case, quickly: a plain field against a number. The region itself is cut, nothing else needs to be known.
-  const bool plain = dst.tag == Tag::function && src.tag == Tag::number && function_of(dst).is_plain();
-  const std::uint64_t narrow = width_of(at) == Width::w32 ? bpf::truncate(src.bits, 32) : src.bits;
-  if (plain && operation_of(at) != BPF_JSET && operation_of(at) < BPF_JSGT) {
-    return compare_function(operation_of(at), dst, narrow, scope);
-  }
-  if (plain && (operation_of(at) == BPF_JLT || operation_of(at) == BPF_JLE)) {
-    return compare_function(operation_of(at), dst, narrow, scope);
-  }
-
-  const Value a = simplify(dst, scope);
-  const Value b = simplify(src, scope);
-  if (a.is_unknown() || b.is_unknown()) {
-    return Unclear{a.is_unknown() ? a.bits : b.bits};
-  }
-  if (a.tag == Tag::number && b.tag == Tag::number) {
-    return *holds(at, a.bits, b.bits);
-  }
-  const auto is_table_or_number = [](const Value& value) {
-    return value.tag == Tag::access || value.tag == Tag::number;
-  };
-  if (is_table_or_number(a) && is_table_or_number(b)) {
-    AccessMask taken = 0;
-    for (unsigned i = 0; i < kAccessValues; ++i) {
-      const std::uint64_t x = a.tag == Tag::access ? tables_[a.bits][i] : a.bits;
-      const std::uint64_t y = b.tag == Tag::access ? tables_[b.bits][i] : b.bits;
-      taken = AccessMask(taken | (*holds(at, x, y) ? 1U << i : 0U));
-    }
-    return AccessMask(taken & scope.accesses);
-  }
-  if (a.tag == Tag::access || b.tag == Tag::access) {
-    return CutAccess{a.tag == Tag::access ? a.bits : b.bits};
-  }
-
-  unsigned operation = operation_of(at);
-  Value left = a;
-  Value right = b;
-  if (left.tag == Tag::number) {  // the function goes to the left
-    std::swap(left, right);
-    constexpr std::pair<unsigned, unsigned> kMirrored[] = {
-        {BPF_JGT, BPF_JLT},   {BPF_JGE, BPF_JLE},   {BPF_JLT, BPF_JGT},   {BPF_JLE, BPF_JGE},
-        {BPF_JSGT, BPF_JSLT}, {BPF_JSGE, BPF_JSLE}, {BPF_JSLT, BPF_JSGT}, {BPF_JSLE, BPF_JSGE}};
-    for (const auto& [from, to] : kMirrored) {
-      if (operation == from) {
-        operation = to;
-        break;
-      }
-    }
-  }
-  if (right.tag != Tag::number) {
-    return Unclear{unknown("compares two device numbers with each other").bits};
-  }
-  return [&]() -> Compared {
-    Computed prepared = width_of(at) == Width::w32 ? truncate(left, 32, scope) : Computed(left);
-    std::uint64_t limit = width_of(at) == Width::w32 ? bpf::truncate(right.bits, 32) : right.bits;
-    const bool is_signed =
-        operation == BPF_JSGT || operation == BPF_JSGE || operation == BPF_JSLT || operation == BPF_JSLE;
-    if (is_signed) {  // signed order is unsigned order with the sign bit turned
-      const unsigned bits = width_of(at) == Width::w32 ? 32 : 64;
-      prepared = then(prepared, [&](const Value& value) { return sign_extend(value, bits, scope); });
-      prepared = then(prepared, [&](const Value& value) { return compute64(BPF_ADD, value, number(kSignBit), scope); });
-      limit = bpf::sign_extend(limit, bits) + kSignBit;
-      constexpr std::pair<unsigned, unsigned> kUnsigned[] = {
-          {BPF_JSGT, BPF_JGT}, {BPF_JSGE, BPF_JGE}, {BPF_JSLT, BPF_JLT}, {BPF_JSLE, BPF_JLE}};
-      operation = std::ranges::find(kUnsigned, operation, &std::pair<unsigned, unsigned>::first)->second;
-    }
-    if (operation == BPF_JSET) {
-      prepared = then(prepared, [&](const Value& value) { return compute64(BPF_AND, value, number(limit), scope); });
-      operation = BPF_JNE;
-      limit = 0;
-    }
-    if (const Cut* cut = std::get_if<Cut>(&prepared)) {
-      return *cut;
-    }
-    if (const CutAccess* cut = std::get_if<CutAccess>(&prepared)) {
-      return *cut;
-    }
-    return compare64(operation, simplify(std::get<Value>(prepared), scope), limit, scope);
-  }();
-}
-
-Compared Symbols::compare64(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
-  switch (a.tag) {
-    case Tag::number: {
-      const Instruction at{.code = std::uint8_t(BPF_JMP | operation), .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
-      return *holds(at, a.bits, b);
-    }
-    case Tag::function: return compare_function(operation, a, b, scope);
-    case Tag::sum: return compare_sum(operation, a, b, scope);
-    default: return Unclear{a.bits};
-  }
-}
-
-// Where is a >= b? Everywhere, nowhere, or on a span that reaches one end of what there is.
-std::variant<bool, Span> Symbols::at_least(const Value& a, std::uint64_t b, const Scope& scope) const {
-  const Function& function = function_of(a);
-  if (function.is_plain()) {
-    if (b == 0 || b > device::kLastNumber) {
-      return b == 0;
-    }
-    return Span{std::uint32_t(b), device::kLastNumber};
-  }
-  const Span span = scope.region.bounds(function.field);
-  const Bounds of_a = bounds(a, scope);
-  if (of_a.least >= b || of_a.most < b) {
-    return of_a.least >= b;
-  }
-  const Cut cut = cut_where_reaches(a, b, scope);
-  return of_a.rising ? Span{cut.at, span.last} : Span{span.first, cut.at - 1};
-}
-
-Compared Symbols::compare_function(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
-  const Field field = function_of(a).field;
-  const auto reaching = [&](std::uint64_t limit, bool inside) -> Compared {
-    const std::variant<bool, Span> span = at_least(a, limit, scope);
-    if (const bool* always = std::get_if<bool>(&span)) {
-      return *always == inside;
-    }
-    return Where{field, std::get<Span>(span), inside};
-  };
-  switch (operation) {
-    case BPF_JGE: return reaching(b, true);
-    case BPF_JLT: return reaching(b, false);
-    case BPF_JGT: return b == kLast64 ? Compared(false) : reaching(b + 1, true);
-    case BPF_JLE: return b == kLast64 ? Compared(true) : reaching(b + 1, false);
-    default: break;
-  }
-  // Equal: where it reaches b, less where it reaches b + 1.
-  const bool equal = operation == BPF_JEQ;
-  const std::variant<bool, Span> from = at_least(a, b, scope);
-  const std::variant<bool, Span> beyond = b == kLast64 ? std::variant<bool, Span>(false) : at_least(a, b + 1, scope);
-  if (from == std::variant<bool, Span>(false) || beyond == std::variant<bool, Span>(true)) {
-    return !equal;
-  }
-  const Span all = function_of(a).is_plain() ? Span{} : scope.region.bounds(field);
-  Span span = std::holds_alternative<Span>(from) ? std::get<Span>(from) : all;
-  if (const Span* more = std::get_if<Span>(&beyond)) {
-    if (more->first > span.first) {
-      span.last = more->first - 1;
-    } else if (more->last < span.last) {
-      span.first = more->last + 1;
-    } else {
-      return !equal;  // it jumps over b
-    }
-  }
-  return Where{field, span, equal};
-}
-
-std::variant<bool, Cut> Symbols::sum_at_least(const Value& a, std::uint64_t b, const Scope& scope) const {
-  const WideBounds whole = bounds_of_sum(a, scope);
-  if (whole.least >= Wide(b) || whole.most < Wide(b)) {
-    return whole.least >= Wide(b);
-  }
-  // Cut off what is certain for the first part alone; when nothing is, halve it. A part of one number is no part any
-  // more.
-  const Value first = sum_part(a, true);
-  const Bounds rest = bounds(sum_part(a, false), scope);
-  const Function& function = function_of(first);
-  const Span span = scope.region.bounds(function.field);
-  const auto possible = first_where(span, [&](std::uint32_t x) { return function.at(x) + Wide(rest.most) >= Wide(b); });
-  const auto certain = first_where(span, [&](std::uint32_t x) { return function.at(x) + Wide(rest.least) >= Wide(b); });
-  if (possible > span.first && possible <= span.last) {
-    return Cut{function.field, std::uint32_t(possible)};
-  }
-  if (certain > span.first && certain <= span.last) {
-    return Cut{function.field, std::uint32_t(certain)};
-  }
-  return Cut{function.field, span.first + (span.last - span.first) / 2 + 1};
-}
-
-Compared Symbols::compare_sum(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope) {
-  const auto reaches = [&](std::uint64_t limit, bool wanted) -> Compared {
-    const std::variant<bool, Cut> reached = sum_at_least(a, limit, scope);
-    if (const Cut* cut = std::get_if<Cut>(&reached)) {
-      return *cut;
-    }
-    return std::get<bool>(reached) == wanted;
-  };
-  switch (operation) {
-    case BPF_JGE: return reaches(b, true);
-    case BPF_JLT: return reaches(b, false);
-    case BPF_JGT: return b == kLast64 ? Compared(false) : reaches(b + 1, true);
-    case BPF_JLE: return b == kLast64 ? Compared(true) : reaches(b + 1, false);
-    default: break;
-  }
-  const Compared from = reaches(b, true);
-  if (std::holds_alternative<Cut>(from)) {
-    return from;
-  }
-  const Compared beyond = b == kLast64 ? Compared(false) : reaches(b + 1, true);
-  if (std::holds_alternative<Cut>(beyond)) {
-    return beyond;
-  }
-  return (std::get<bool>(from) && !std::get<bool>(beyond)) == (operation == BPF_JEQ);
 }
 
 }  // namespace hf::bpf

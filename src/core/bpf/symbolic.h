@@ -148,6 +148,10 @@ class Symbols {
   Computed shift_left(const Value& a, unsigned by, const Scope& scope);
   Computed shift_signed(const Value& a, unsigned by, const Scope& scope);
 
+  [[nodiscard]] Compared compare_accesses(const Instruction& at, const Value& a, const Value& b,
+                                          const Scope& scope) const;
+  Compared compare_with_number(unsigned operation, const Value& a, std::uint64_t limit, unsigned bits,
+                               const Scope& scope);
   Compared compare64(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope);
   Compared compare_function(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope);
   Compared compare_sum(unsigned operation, const Value& a, std::uint64_t b, const Scope& scope);
