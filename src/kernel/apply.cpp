@@ -1,6 +1,7 @@
 #include "kernel/apply.h"
 
 #include <chrono>
+#include <ranges>
 #include <variant>
 #include <vector>
 
@@ -34,10 +35,10 @@ struct CarryOut {
 
 // The letters a plan allows were missing before, and those it denies were there: the opposite write restores the list.
 Error undo(const CgroupsOfProcess& cgroups, const std::vector<device::V1Write>& written, Error error) {
-  for (auto write = written.rbegin(); write != written.rend(); ++write) {
-    const device::Verb opposite = write->verb == device::Verb::allow ? device::Verb::deny : device::Verb::allow;
-    if (!write_v1(*cgroups.v1, {opposite, write->rule})) {
-      error.message += "; '" + to_string(*write) + "' could not be undone";
+  for (const device::V1Write& write : std::views::reverse(written)) {
+    const device::Verb opposite = write.verb == device::Verb::allow ? device::Verb::deny : device::Verb::allow;
+    if (!write_v1(*cgroups.v1, {opposite, write.rule})) {
+      error.message += "; '" + to_string(write) + "' could not be undone";
     }
   }
   return error;

@@ -228,7 +228,7 @@ class KernelBpf final : public Bpf {
                 .log_buf = log.data());
     const Fd fd(
         ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, nullptr, "Apache-2.0", code.data(), code.size(), &options));
-    const std::string_view text(log.c_str());
+    const std::string_view text(log.data(), ::strnlen(log.data(), log.size()));
     const std::size_t end = text.find_last_not_of('\n');
     if (fd || end == std::string_view::npos) {
       return "";

@@ -454,6 +454,7 @@ class Analysis {
   static bool is_too_large(const std::vector<device::Box>& boxes) {
     constexpr std::size_t kMostSegments = 1'000'000;
     std::vector<std::uint32_t> cuts;
+    cuts.reserve(boxes.size());
     for (const device::Box& box : boxes) {
       cuts.push_back(box.major.first);
     }

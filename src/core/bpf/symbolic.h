@@ -123,15 +123,15 @@ class Symbols {
   Value sum(const Value& a, const Value& b);
   Value with(const Value& value, Operation::Kind kind, Wide by);
   [[nodiscard]] const Function& function_of(const Value& value) const { return functions_[value.bits]; }
-  [[nodiscard]] Bounds bounds(const Value& function, const Scope& scope) const;
+  [[nodiscard]] Bounds bounds(const Value& value, const Scope& scope) const;
   struct WideBounds {  // of a sum: its parts reach their ends on different devices, so their total may lie beyond 64
                        // bits
     Wide least;
     Wide most;
   };
-  [[nodiscard]] WideBounds bounds_of_sum(const Value& sum, const Scope& scope) const;
-  [[nodiscard]] unsigned low_zeros(const Value& function) const;
-  [[nodiscard]] Cut cut_where_reaches(const Value& function, std::uint64_t threshold, const Scope& scope) const;
+  [[nodiscard]] WideBounds bounds_of_sum(const Value& value, const Scope& scope) const;
+  [[nodiscard]] unsigned low_zeros(const Value& value) const;
+  [[nodiscard]] Cut cut_where_reaches(const Value& value, std::uint64_t threshold, const Scope& scope) const;
   [[nodiscard]] Value sum_part(const Value& sum, bool first) const;
 
   Computed compute64(unsigned operation, const Value& a, const Value& b, const Scope& scope);

@@ -58,7 +58,8 @@ Proof prove(Node& node, const std::string& target, const container::Change& want
               to_string(sample) + " is " + (grants ? "denied by " + answer.detail : "still allowed")};
     }
   }
-  // A deny that the kernel has taken refuses all it names; an allow undoes only a hidden deny with the very same selector.
+  // A deny that the kernel has taken refuses all it names; an allow undoes only a hidden deny with the very same
+  // selector.
   for (const device::Rule& rule : wanted.rules) {
     const bool is_one = rule.selector.kind && rule.selector.major && rule.selector.major->is_point() &&
                         rule.selector.minor && rule.selector.minor->is_point();
