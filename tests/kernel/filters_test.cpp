@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <bpf/bpf.h>
+#include <unistd.h>
 
 #include "core/bpf/generate.h"
 #include "core/container/change.h"
@@ -228,6 +229,16 @@ TEST_F(FilterTest, TheProbeOfAFrozenCgroupGivesUpForGood) {
   EXPECT_FALSE(probe->ask(*device::parse_request("c:195:0:r")));
   scratch.write("cgroup.freeze", "0");
   EXPECT_FALSE(probe->ask(*device::parse_request("c:195:1:r"))) << "a late answer to another question";
+}
+
+TEST_F(FilterTest, ADeviceWithAnyAccessExistsForItsProcesses) {
+  // access(2) with F_OK asks with no letter at all; runtimes and cgroup v1 say yes where any letter is allowed.
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0 r"})), kernel::Beside{}));
+  const std::string allowed = nodes_.node({device::Kind::character, 195, 0});
+  const std::string denied = nodes_.node({device::Kind::character, 195, 1});
+  EXPECT_EQ(run_in({&scratch}, [&] { return ::access(allowed.c_str(), F_OK) == 0 ? 0 : errno; }), 0);
+  EXPECT_EQ(run_in({&scratch}, [&] { return ::access(denied.c_str(), F_OK) == 0 ? 0 : errno; }), EPERM);
 }
 
 TEST_F(FilterTest, LockWantsAProgramToLock) {
