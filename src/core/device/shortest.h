@@ -1,4 +1,5 @@
-// Shortest: a table written as the shortest list of rules that means it.
+// Shortest: a table written as a list of rules, as short as a bounded search finds; of large, crowded tables it may not
+// be the very shortest.
 #pragma once
 
 #include "core/device/rule.h"
