@@ -1,5 +1,6 @@
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace hf {
@@ -37,6 +38,25 @@ std::vector<std::string_view> split_words(std::string_view text) {
     at = text.find_first_not_of(kBlanks, end);
   }
   return words;
+}
+
+bool has_word(std::string_view list, std::string_view word, char separator) {
+  const std::vector<std::string_view> words = split(list, separator);
+  return std::ranges::find(words, word) != words.end();
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) {
+    text += text.empty() ? "" : between;
+    text += part;
+  }
+  return text;
+}
+
+std::string_view name_in(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
 std::string quote(std::string_view text) {

@@ -5,26 +5,10 @@
 #include <span>
 
 #include "core/base/text.h"
+#include "core/container/mount.h"
 
 namespace hf::container {
 namespace {
-
-// mountinfo writes blanks and backslashes in paths as \040 and the like.
-std::string unescape(std::string_view text) {
-  std::string path;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::optional<std::uint8_t> code =
-        text[i] == '\\' ? parse_number<std::uint8_t>(text.substr(i + 1, 3), 8) : std::nullopt;
-    path += code ? char(*code) : text[i];
-    i += code ? 3 : 0;
-  }
-  return path;
-}
-
-bool has_word(std::string_view list, std::string_view word) {
-  const std::vector<std::string_view> words = split(list, ',');
-  return std::ranges::find(words, word) != words.end();
-}
 
 // Is something mounted later over this mount point, or over a folder it lies in?
 bool is_covered(std::string_view point, std::span<const std::string_view> later_lines) {
@@ -74,7 +58,8 @@ std::vector<CgroupMount> parse_cgroup_mounts(std::string_view mountinfo) {
     const bool is_v2 = dash[1] == "cgroup2";
     const bool is_v1_devices = dash[1] == "cgroup" && has_word(dash[3], "devices");
     if ((is_v2 || is_v1_devices) && !is_covered(words[4], std::span(lines).subspan(i + 1))) {
-      CgroupMount mount{is_v2 ? Hierarchy::v2 : Hierarchy::v1, unescape(words[4]), unescape(words[3])};
+      CgroupMount mount{is_v2 ? Hierarchy::v2 : Hierarchy::v1, unescape_mountinfo(words[4]),
+                        unescape_mountinfo(words[3])};
       (mount.root == "/" ? mounts : partial).push_back(std::move(mount));
     }
   }

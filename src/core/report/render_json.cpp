@@ -125,6 +125,8 @@ std::string render_json(const std::vector<TargetRules>& targets) {
   return dump(list);
 }
 
+std::string render_json(const std::vector<Gate>& gates) { return dump(to_json(gates)); }
+
 std::string render_json(const NodeRules& node) {
   return dump(
       {{"version", kVersion}, {"layout", node.layout}, {"gates", to_json(node.gates)}, {"hiding", node.hiding}});

@@ -64,6 +64,7 @@ std::string render_json(const TargetDifference& difference);
 std::string render_json(const std::string& target, const std::vector<AskedQuestion>& questions);
 std::string render_json(const ChangeReport& change);
 
-std::string render_time(std::int64_t seconds_since_1970);  // "2026-11-15T05:00:00Z"
+std::string render_json(const std::vector<container::Gate>& gates);  // a list, for documents that hold one
+std::string render_time(std::int64_t seconds_since_1970);            // "2026-11-15T05:00:00Z"
 
 }  // namespace hf::report

@@ -1,0 +1,109 @@
+#include "core/container/cgroup_words.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/text.h"
+
+namespace hf::container {
+namespace {
+
+constexpr std::size_t kIdLength = 64;
+constexpr std::string_view kScope = ".scope";
+
+bool is_id(std::string_view text) {
+  return text.size() == kIdLength && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// The words engines put before an id, in scopes and in folders.
+std::string engine_of(std::string_view prefix) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kEngines = {{{"docker", "docker"},
+                                                                                      {"cri-containerd", "containerd"},
+                                                                                      {"nerdctl", "containerd"},
+                                                                                      {"crio", "cri-o"},
+                                                                                      {"libpod", "podman"},
+                                                                                      {"crun", "crun"}}};
+  const auto found = std::ranges::find(kEngines, prefix, &std::pair<std::string_view, std::string_view>::first);
+  return found == kEngines.end() ? "" : std::string(found->second);
+}
+
+// "kubepods-burstable-pod1234_5678.slice" or "pod1234-5678"
+std::optional<std::string> pod_uid_of(std::string_view part) {
+  const bool is_slice = part.starts_with("kubepods") && part.ends_with(".slice");
+  if (is_slice) {
+    part.remove_suffix(std::string_view(".slice").size());
+    const std::size_t pod = part.rfind("-pod");
+    if (pod == std::string_view::npos) {
+      return std::nullopt;
+    }
+    std::string uid(part.substr(pod + 4));
+    std::ranges::replace(uid, '_', '-');
+    return uid.empty() ? std::nullopt : std::optional(uid);
+  }
+  const bool is_folder = part.starts_with("pod") && part.size() > 3;
+  return is_folder ? std::optional(std::string(part.substr(3))) : std::nullopt;
+}
+
+// A folder that is a container: by an id, or by the words of LXC and nspawn.
+std::optional<CgroupWords> words_of(std::string_view part, std::string_view parent) {
+  CgroupWords words;
+  std::string_view stem = part;
+  if (part.ends_with(kScope)) {
+    words.driver = CgroupDriver::systemd;
+    words.scope = part;
+    stem.remove_suffix(kScope.size());
+  }
+  if (stem.starts_with("lxc.payload.") && stem.size() > 12) {
+    return CgroupWords{std::string(stem.substr(12)), "lxc", {}, words.driver, words.scope, {}};
+  }
+  if ((parent == "lxc.payload" || parent == "lxc") && !stem.empty()) {
+    return CgroupWords{std::string(stem), "lxc", {}, words.driver, words.scope, {}};
+  }
+  if (stem.size() < kIdLength || !is_id(stem.substr(stem.size() - kIdLength))) {
+    return std::nullopt;
+  }
+  words.id = stem.substr(stem.size() - kIdLength);
+  std::string_view prefix = stem.substr(0, stem.size() - kIdLength);
+  if (prefix.empty()) {
+    words.engine = engine_of(parent);
+    return words;
+  }
+  if (!prefix.ends_with('-') && !prefix.ends_with(':')) {
+    return std::nullopt;
+  }
+  prefix.remove_suffix(1);
+  if (prefix.ends_with("conmon")) {
+    return std::nullopt;  // the process that watches over the container, in a cgroup of its own
+  }
+  words.engine = engine_of(prefix);
+  return words;
+}
+
+}  // namespace
+
+std::optional<CgroupWords> read_cgroup_words(std::string_view path) {
+  std::optional<CgroupWords> found;
+  std::string so_far;
+  std::string_view parent;
+  std::string pod_uid;
+  bool below_kubepods = false;
+  for (const std::string_view part : split(path, '/')) {
+    if (part.empty()) {
+      continue;
+    }
+    so_far += "/" + std::string(part);
+    below_kubepods = below_kubepods || part.starts_with("kubepods");
+    if (const std::optional<std::string> uid = below_kubepods ? pod_uid_of(part) : std::nullopt) {
+      pod_uid = *uid;
+    } else if (std::optional<CgroupWords> words = words_of(part, parent)) {
+      words->cgroup = so_far;
+      words->pod_uid = std::exchange(pod_uid, {});
+      found = std::move(words);
+    }
+    parent = part;
+  }
+  return found;
+}
+
+}  // namespace hf::container

@@ -1,0 +1,72 @@
+#include "core/container/cgroup_words.h"
+
+#include <gtest/gtest.h>
+
+namespace hf::container {
+namespace {
+
+const std::string kId(64, 'a');
+const std::string kInner(64, 'b');
+
+struct Case {
+  std::string path;
+  std::string engine;
+  std::string pod_uid;
+  CgroupDriver driver;
+  std::string cgroup;
+};
+
+TEST(CgroupWords, AreReadFromBothDriversOfEveryEngine) {
+  const std::string slices = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice/";
+  const auto systemd = CgroupDriver::systemd;
+  const auto cgroupfs = CgroupDriver::cgroupfs;
+  const std::vector<Case> cases = {
+      {"/docker/" + kId, "docker", "", cgroupfs, "/docker/" + kId},
+      {"/system.slice/docker-" + kId + ".scope", "docker", "", systemd, "/system.slice/docker-" + kId + ".scope"},
+      {"/machine.slice/libpod-" + kId + ".scope/container", "podman", "", systemd,
+       "/machine.slice/libpod-" + kId + ".scope"},
+      {"/libpod_parent/libpod-" + kId, "podman", "", cgroupfs, "/libpod_parent/libpod-" + kId},
+      {slices + "cri-containerd-" + kId + ".scope", "containerd", "12-34", systemd,
+       slices + "cri-containerd-" + kId + ".scope"},
+      {slices + "crio-" + kId + ".scope", "cri-o", "12-34", systemd, slices + "crio-" + kId + ".scope"},
+      {"/kubepods/burstable/pod12-34/" + kId, "", "12-34", cgroupfs, "/kubepods/burstable/pod12-34/" + kId},
+      {"/kubepods/pod12-34/crio-" + kId, "cri-o", "12-34", cgroupfs, "/kubepods/pod12-34/crio-" + kId},
+      {"/system.slice/containerd.service/kubepods-besteffort-pod12_34.slice:cri-containerd:" + kId, "", "", cgroupfs,
+       ""},
+  };
+  for (const Case& entry : cases) {
+    const std::optional<CgroupWords> words = read_cgroup_words(entry.path);
+    if (entry.cgroup.empty()) {
+      continue;  // a scope's words on a runtime without systemd: whatever is read, it must not break
+    }
+    ASSERT_TRUE(words) << entry.path;
+    EXPECT_EQ(words->id, kId) << entry.path;
+    EXPECT_EQ(words->engine, entry.engine) << entry.path;
+    EXPECT_EQ(words->pod_uid, entry.pod_uid) << entry.path;
+    EXPECT_EQ(words->driver, entry.driver) << entry.path;
+    EXPECT_EQ(words->cgroup, entry.cgroup) << entry.path;
+  }
+}
+
+TEST(CgroupWords, NameTheInnermostContainer) {
+  const std::optional<CgroupWords> words = read_cgroup_words("/docker/" + kId + "/docker/" + kInner);
+  ASSERT_TRUE(words);
+  EXPECT_EQ(words->id, kInner);
+}
+
+TEST(CgroupWords, OfLxcAreItsName) {
+  EXPECT_EQ(read_cgroup_words("/lxc.payload.web/init.scope")->id, "web");
+  EXPECT_EQ(read_cgroup_words("/lxc/101")->id, "101");
+}
+
+TEST(CgroupWords, AreNotSeenWhereThereIsNoContainer) {
+  for (const std::string& path :
+       {std::string("/"), std::string(""), std::string("/system.slice/ssh.service"), "/libpod-conmon-" + kId + ".scope",
+        "/x" + kId, std::string("/user.slice/user-1000.slice/session-2.scope"), std::string("/kubepods/pod12-34"),
+        "/docker/" + kId.substr(1)}) {
+    EXPECT_FALSE(read_cgroup_words(path)) << path;
+  }
+}
+
+}  // namespace
+}  // namespace hf::container

@@ -1,0 +1,67 @@
+// Container: who it is: its names, its processes' cgroups, who runs it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/strong_id.h"
+#include "core/container/cgroup_path.h"
+
+namespace hf::container {
+
+using ContainerId = StrongId<struct ContainerIdTag, std::string>;
+
+enum class CgroupDriver : std::uint8_t { cgroupfs, systemd };
+std::string to_string(CgroupDriver driver);
+
+struct Pod {
+  std::string uid;
+  std::string name;
+  std::string name_space;
+  std::string container;  // the container's name within the pod
+};
+
+// The program that started it: runc, crun, or a wrapper around them.
+struct Runtime {
+  std::string name;     // "runc", "crun", "nvidia-container-runtime", "" where nothing tells
+  std::string program;  // its path
+  std::string version;  // "1.1.5"
+};
+
+struct Container {
+  ContainerId id;
+  std::string name;        // as its engine calls it; "" where nothing tells
+  std::string image;       // in the engine's words
+  std::string engine;      // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
+  std::string name_space;  // containerd's
+  std::optional<Pod> pod;
+  bool is_sandbox = false;  // a pod's pause container
+
+  Pid init;
+  std::int64_t started_at = 0;            // seconds since 1970
+  std::uint64_t mount_namespace = 0;      // inode
+  std::map<std::string, std::string> v1;  // path by controller
+  std::optional<std::string> v2;          // path
+  std::string cgroup;                     // the container's own, above any its processes made; a path in its hierarchy
+
+  Runtime runtime;
+  std::optional<CgroupDriver> driver;
+  std::string scope;   // systemd's unit, "" where there is none
+  std::string bundle;  // the folder with config.json, as the runtime's process sees it
+  std::string cpus;    // "0-3"
+  bool has_exclusive_cpus = false;
+  std::optional<ContainerId> inside;  // of another container: what it says of itself is that one's word
+};
+
+// What people call it: the pod's words, the name, or the id's first letters.
+std::string title_of(const Container& container);
+std::string short_id(const ContainerId& id);
+
+// The containers a person may mean by a word: by id, by name, by "pod/container", or by the beginning of an id.
+// An exact hit hides those that only begin alike.
+std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& word);
+
+}  // namespace hf::container

@@ -1,0 +1,56 @@
+#include "core/container/mount.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "core/base/text.h"
+
+namespace hf::container {
+namespace {
+
+bool is_at_or_below(std::string_view path, std::string_view point) {
+  return path.starts_with(point) && (path.size() == point.size() || point == "/" || path[point.size()] == '/');
+}
+
+}  // namespace
+
+bool Mount::has_option(std::string_view option) const { return has_word(options, option); }
+
+std::string unescape_mountinfo(std::string_view text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::optional<std::uint8_t> code =
+        text[i] == '\\' ? parse_number<std::uint8_t>(text.substr(i + 1, 3), 8) : std::nullopt;
+    path += code ? char(*code) : text[i];
+    i += code ? 3 : 0;
+  }
+  return path;
+}
+
+std::vector<Mount> parse_mountinfo(std::string_view text) {
+  std::vector<Mount> mounts;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::vector<std::string_view> words = split_words(line);
+    const auto dash = std::ranges::find(words, "-");
+    if (dash - words.begin() < 6 || words.end() - dash < 3) {
+      continue;
+    }
+    mounts.push_back({unescape_mountinfo(words[4]), unescape_mountinfo(words[3]), std::string(words[5]),
+                      std::string(dash[1]), unescape_mountinfo(dash[2])});
+  }
+  return mounts;
+}
+
+const Mount* mount_over(const std::vector<Mount>& mounts, std::string_view path) {
+  // Later lines lie over earlier ones, and the kernel lists parents first: the last that fits is the one.
+  const Mount* found = nullptr;
+  for (const Mount& mount : mounts) {
+    if (is_at_or_below(path, mount.point) && (found == nullptr || mount.point.size() >= found->point.size())) {
+      found = &mount;
+    }
+  }
+  return found;
+}
+
+}  // namespace hf::container

@@ -1,0 +1,179 @@
+#include "core/container/seat.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+namespace hf::container {
+namespace {
+
+using device::Part;
+
+bool is_missing(const Seen& seen) { return seen.look == ENOENT || seen.look == ENOTDIR; }
+
+Diagnosis missing(const Seen& seen, const Background& background) {
+  if (background.host_has_node) {
+    return {Trouble::missing, seen.path + " is not in the container, though the host has it"};
+  }
+  return {Trouble::missing_on_host,
+          seen.path + " is neither in the container nor on the host: the driver made no node"};
+}
+
+// The access was refused before any driver was asked.
+Diagnosis refused(const Seen& seen, const Background& background) {
+  if (*seen.access == EPERM) {
+    return {Trouble::cgroup_denies, "access gives EPERM: the device cgroup denies it"};
+  }
+  if (*seen.access != EACCES) {
+    return {Trouble::unknown, "access gives error " + std::to_string(*seen.access)};
+  }
+  if (background.bits_allow) {
+    return {Trouble::security_module,
+            "access gives EACCES although owner and mode allow it: a security module (SELinux, AppArmor) denies it"};
+  }
+  return {Trouble::permission_bits, "access gives EACCES: owner, group and mode do not let the container's user in"};
+}
+
+Diagnosis by_numbers(const Seen& seen, const Background& background) {
+  if (background.wanted && *seen.device != *background.wanted) {
+    const std::string has = background.driver.empty() ? "no driver has that major" : "that is " + background.driver;
+    return {
+        background.driver.empty() ? Trouble::no_driver : Trouble::wrong_driver,
+        "the node is " + to_string(*seen.device) + " (" + has + "), the device is " + to_string(*background.wanted)};
+  }
+  if (background.driver.empty()) {
+    return {Trouble::no_driver, "no driver has the major of " + to_string(*seen.device) + ": open would give ENXIO"};
+  }
+  return {};
+}
+
+Diagnosis by_open(const Seen& seen, const Background& background) {
+  switch (*seen.open) {
+    case 0: return {};
+    case EPERM: return {Trouble::driver_refuses, "open gives EPERM although the cgroup allows it: the driver refuses"};
+    case EACCES: return {Trouble::nodev_mount, "open gives EACCES although access is allowed: a mount with nodev"};
+    case ENXIO: return {Trouble::no_driver, "open gives ENXIO: no driver at " + to_string(*seen.device)};
+    case ENODEV: return {Trouble::device_gone, "open gives ENODEV: the driver has lost the device"};
+    case EIO: return {Trouble::initialisation, "open gives EIO: the driver cannot initialise the device"};
+    case EBUSY: return {Trouble::busy, "open gives EBUSY: the device is being reset or drained"};
+    default: break;
+  }
+  (void)background;
+  return {Trouble::unknown, "open gives error " + std::to_string(*seen.open)};
+}
+
+}  // namespace
+
+std::string to_string(Trouble trouble) {
+  switch (trouble) {
+    case Trouble::none: return "ok";
+    case Trouble::cgroup_denies: return "cgroup-denies";
+    case Trouble::driver_refuses: return "driver-refuses";
+    case Trouble::permission_bits: return "permission-bits";
+    case Trouble::security_module: return "security-module";
+    case Trouble::nodev_mount: return "nodev-mount";
+    case Trouble::missing: return "missing";
+    case Trouble::missing_on_host: return "missing-on-host";
+    case Trouble::no_driver: return "no-driver";
+    case Trouble::wrong_driver: return "wrong-driver";
+    case Trouble::device_gone: return "device-gone";
+    case Trouble::initialisation: return "initialisation";
+    case Trouble::busy: return "busy";
+    case Trouble::no_device_node: return "no-device-node";
+    case Trouble::unknown: return "unknown";
+  }
+  return "";
+}
+
+Diagnosis classify(const Seen& seen, const Background& background) {
+  if (is_missing(seen)) {
+    return missing(seen, background);
+  }
+  if (seen.look != 0) {
+    return {Trouble::unknown, "looking for " + seen.path + " gives error " + std::to_string(seen.look)};
+  }
+  if (!seen.device) {
+    return {Trouble::no_device_node, seen.path + " is no device node"};
+  }
+  if (seen.access && *seen.access != 0) {
+    return refused(seen, background);
+  }
+  if (!seen.access && background.gates == Answer::Kind::deny) {
+    return {Trouble::cgroup_denies, "the device rules deny it"};
+  }
+  if (!seen.access && background.gates == Answer::Kind::unknown) {
+    return {Trouble::unknown, "the device rules cannot be read, and no probe answered"};
+  }
+  if (seen.is_on_nodev_mount) {
+    return {Trouble::nodev_mount, "the node lies on a mount with nodev: open would give EACCES"};
+  }
+  if (seen.open && *seen.open != 0 && *seen.open != ENXIO) {
+    return by_open(seen, background);
+  }
+  const Diagnosis numbers = by_numbers(seen, background);
+  return numbers.trouble != Trouble::none || !seen.open ? numbers : by_open(seen, background);
+}
+
+std::string to_string(State state) {
+  switch (state) {
+    case State::ok: return "ok";
+    case State::at_risk: return "at risk";
+    case State::partial: return "partial";
+    case State::stale: return "stale";
+    case State::lost: return "lost";
+    case State::not_owed: return "not owed";
+    case State::unknown: return "unknown";
+  }
+  return "";
+}
+
+State state_of(const std::vector<NodeState>& nodes, bool at_risk) {
+  if (nodes.empty()) {
+    return State::not_owed;
+  }
+  struct Tally {
+    int units = 0;
+    int usable = 0;
+    bool control_is_fine = true;
+  };
+  std::map<std::string, Tally> classes;
+  bool troubled = false;
+  bool moved = false;
+  bool unclear = false;
+  for (const NodeState& node : nodes) {
+    Tally& tally = classes[node.owed.device_class];
+    const bool bad = node.is_troubled();
+    const bool is_unit = node.owed.part == Part::unit;
+    tally.units += is_unit ? 1 : 0;
+    tally.usable += is_unit && !bad ? 1 : 0;
+    tally.control_is_fine = tally.control_is_fine && !(bad && node.owed.part == Part::control);
+    troubled = troubled || bad;
+    unclear = unclear || node.diagnosis.trouble == Trouble::unknown;
+    moved = moved || (bad && (node.diagnosis.trouble == Trouble::wrong_driver ||
+                              (node.diagnosis.trouble == Trouble::no_driver && node.owed.device &&
+                               node.seen.device != node.owed.device)));
+  }
+  const bool lost = std::ranges::any_of(classes, [](const auto& entry) {
+    return entry.second.units > 0 && (entry.second.usable == 0 || !entry.second.control_is_fine);
+  });
+  if (unclear) {
+    return State::unknown;
+  }
+  if (troubled) {
+    return moved ? State::stale : lost ? State::lost : State::partial;
+  }
+  return at_risk ? State::at_risk : State::ok;
+}
+
+bool bits_allow(const Seen& seen, const Credentials& user) {
+  if (user.overrides_bits) {
+    return true;
+  }
+  const bool is_owner = user.uid == seen.uid;
+  const bool is_member = std::ranges::find(user.gids, seen.gid) != user.gids.end();
+  const std::uint32_t shift = is_owner ? 6 : is_member ? 3 : 0;
+  constexpr std::uint32_t kReadAndWrite = 06;
+  return (seen.mode >> shift & kReadAndWrite) == kReadAndWrite;
+}
+
+}  // namespace hf::container

@@ -1,0 +1,61 @@
+// DeviceClass: which nodes make up one kind of device, and which of them a container needs to use one at all.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/device/device.h"
+#include "core/device/systemd_words.h"
+
+namespace hf::device {
+
+// unit:    one device ("/dev/nvidia0").
+// control: no unit works without it ("/dev/nvidiactl").
+// helper:  belongs to the whole set, but the device works without it ("/dev/nvidia-uvm-tools").
+// extra:   only for those who ask for it ("/dev/nvidia-modeset").
+enum class Part : std::uint8_t { unit, control, helper, extra };
+std::string to_string(Part part);
+
+// Where a node's numbers come from where sysfs knows nothing of it, as of NVIDIA's nodes.
+struct Numbering {
+  std::vector<std::string> drivers;    // names in /proc/devices, the newest first
+  std::optional<std::uint32_t> major;  // where the number is assigned for good and no name is listed
+  std::optional<std::uint32_t> minor;  // absent: the number at the end of the node's name
+};
+
+struct NodePattern {
+  std::string glob;  // of the path, as fnmatch(3) means it
+  Part part = Part::unit;
+  std::optional<Numbering> numbering;
+};
+
+struct DeviceClass {
+  std::string name;   // "nvidia": in the config file and on the command line
+  std::string title;  // "NVIDIA GPU"
+  std::vector<NodePattern> nodes;
+  std::vector<std::string> vendors = {};  // PCI vendors of its DRI nodes ("0x1002"); none: it has no claim to them
+};
+using DeviceClasses = std::vector<DeviceClass>;
+
+const DeviceClasses& built_in_classes();
+
+struct NodeRole {
+  const DeviceClass* device_class = nullptr;
+  const NodePattern* pattern = nullptr;
+};
+// The class a path belongs to. A DRI node belongs to the class of its vendor, where that is known.
+std::optional<NodeRole> role_of(const DeviceClasses& classes, const std::string& path, std::string_view vendor = {});
+
+const DeviceClass* find_class(const DeviceClasses& classes, std::string_view name);
+
+// The numbers the driver gives a node of that name now. Absent where its driver is not loaded, or nothing tells.
+std::optional<Device> numbers_of(const NodePattern& pattern, const std::string& path, const DriverNames& drivers);
+
+// The names of the drivers that have this major, "" where none has.
+std::string driver_with(const DriverNames& drivers, Kind kind, std::uint32_t major);
+
+}  // namespace hf::device

@@ -1,0 +1,40 @@
+#include "core/report/text_table.h"
+
+#include <algorithm>
+
+namespace hf::report {
+namespace {
+
+// Marks take no room, and of a character in several bytes only the first does.
+std::size_t width_of(std::string_view text) {
+  return std::size_t(std::ranges::count_if(text, [](char byte) {
+    return (byte < kRed || byte > kPlain) && (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U;
+  }));
+}
+
+}  // namespace
+
+std::string marked(char mark, std::string_view text) { return mark + std::string(text) + kPlain; }
+
+std::string TextTable::render() const {
+  std::vector<std::size_t> widths(rows_.front().size());
+  for (const std::vector<std::string>& row : rows_) {
+    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
+      widths[i] = std::max(widths[i], width_of(row[i]));
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) {
+        line += std::string(widths[i] - width_of(row[i]) + 2, ' ');
+      }
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+}  // namespace hf::report
