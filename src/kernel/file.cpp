@@ -1,8 +1,10 @@
 #include "kernel/file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,6 +62,58 @@ Result<std::string> read_regular_file(const std::string& path) {
     return fail(std::errc::invalid_argument, "read " + path + ": want an ordinary file of at most 64 MiB");
   }
   return read_all(file, path);
+}
+
+Result<std::string> read_trusted_file(int directory, const std::string& path) {
+  constexpr off_t kLargest = off_t(16) * 1024 * 1024;
+  const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (!file) {
+    return fail_errno(errno, "open " + path);
+  }
+  struct stat status{};
+  if (::fstat(file.get(), &status) < 0) {
+    return fail_errno(errno, "stat " + path);
+  }
+  if (!S_ISREG(status.st_mode) || status.st_size > kLargest) {
+    return fail(std::errc::invalid_argument, "read " + path + ": want an ordinary file of at most 16 MiB");
+  }
+  if (status.st_uid != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fail(std::errc::permission_denied, "read " + path + ": others than root may write it");
+  }
+  return read_all(file, path);
+}
+
+bool is_trusted_directory(int directory) {
+  struct stat status{};
+  return ::fstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == 0 &&
+         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::vector<std::string> list_names(int directory, const std::string& path) {
+  std::vector<std::string> names;
+  const int opened = ::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) {
+    return names;
+  }
+  DIR* const folder = ::fdopendir(opened);
+  if (folder == nullptr) {
+    ::close(opened);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") {
+      names.emplace_back(name);
+    }
+  }
+  ::closedir(folder);
+  std::ranges::sort(names);
+  return names;
+}
+
+bool exists(int directory, const std::string& path) {
+  struct stat status{};
+  return ::fstatat(directory, path.c_str(), &status, 0) == 0;
 }
 
 Result<void> write_text(int directory, const std::string& path, std::string_view text) {

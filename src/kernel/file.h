@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "kernel/fd.h"
@@ -13,6 +14,15 @@ Result<Fd> open_directory(int directory, const std::string& path);
 Result<std::string> read_text(int directory, const std::string& path);
 // A file a person names: an ordinary one, of at most 64 MiB.
 Result<std::string> read_regular_file(const std::string& path);
+
+// A file that only root can have written: an ordinary one of root's, that nobody else may write, of at most 16 MiB. A
+// link in its place is refused.
+Result<std::string> read_trusted_file(int directory, const std::string& path);
+// A folder in which nobody but root can put anything.
+bool is_trusted_directory(int directory);
+
+std::vector<std::string> list_names(int directory, const std::string& path);  // sorted; none where it cannot be read
+bool exists(int directory, const std::string& path);
 
 Result<void> write_text(int directory, const std::string& path, std::string_view text);  // one write(2), no creation
 

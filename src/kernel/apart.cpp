@@ -1,0 +1,124 @@
+#include "kernel/apart.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/child.h"
+#include "kernel/fd.h"
+
+namespace hf::kernel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void write_all(int file, const std::string& text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::write(file, text.data() + sent, text.size() - sent);
+    if (count <= 0) {
+      return;
+    }
+    sent += std::size_t(count);
+  }
+}
+
+Result<std::string> read_until(int file, Clock::time_point deadline, const std::string& what) {
+  std::string text;
+  std::array<char, 16384> buffer;
+  while (text.size() < kMostFromApart) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd waiting{file, POLLIN, 0};
+    const int ready = left > 0 ? ::poll(&waiting, 1, int(left)) : 0;
+    if (ready < 0 && errno == EINTR) {
+      continue;
+    }
+    if (ready <= 0) {
+      return fail(std::errc::timed_out, what + ": no answer in time");
+    }
+    const ssize_t count = ::read(file, buffer.data(), buffer.size());
+    if (count <= 0) {
+      break;
+    }
+    text.append(buffer.data(), std::size_t(count));
+  }
+  return text;
+}
+
+Result<std::string> run_child(const std::function<void(int)>& body, std::chrono::milliseconds limit,
+                              const std::string& what) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) < 0) {
+    return fail_errno(errno, what);
+  }
+  const Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  Child child = Child::start([&] { body(theirs.get()); });
+  if (!child) {
+    return fail_errno(errno, what);
+  }
+  theirs = Fd();
+  Result<std::string> text = read_until(ours.get(), Clock::now() + limit, what);
+  const int status = child.end(text ? Child::Patience::short_wait : Child::Patience::none);
+  if (text && status != 0) {
+    return fail(std::errc::interrupted,
+                what + ": it failed" +
+                    (WIFSIGNALED(status) ? " (signal " + std::to_string(WTERMSIG(status)) + ")" : std::string()));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> run_apart(const std::function<std::string()>& work, std::chrono::milliseconds limit) {
+  return run_child(
+      [&work](int file) {
+        const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        ::dup2(null, STDOUT_FILENO);  // libraries write where they please
+        ::dup2(null, STDERR_FILENO);
+        write_all(file, work());
+      },
+      limit, "ask a library");
+}
+
+Result<std::string> run_program(const Host& host, const std::string& path, const std::vector<std::string>& arguments,
+                                std::chrono::milliseconds limit) {
+  struct stat status{};
+  if (::fstatat(host.root.get(), below_root(path).c_str(), &status, 0) < 0) {
+    return fail_errno(errno, "run " + path);
+  }
+  if (!S_ISREG(status.st_mode) || status.st_uid != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fail(std::errc::permission_denied, "run " + path + ": others than root may write it");
+  }
+  return run_child(
+      [&](int file) {
+        // Below our root, so that a made-up host runs its own programs.
+        const int root = ::fcntl(host.root.get(), F_DUPFD, 10);
+        const std::string full = "/proc/self/fd/" + std::to_string(root) + "/" + below_root(path);
+        std::vector<std::string> words = {path};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        std::vector<char*> argv;
+        for (std::string& word : words) {
+          argv.push_back(word.data());
+        }
+        argv.push_back(nullptr);
+        std::array<char*, 1> environment = {nullptr};
+        const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        ::dup2(null, STDIN_FILENO);
+        ::dup2(file, STDOUT_FILENO);
+        ::dup2(null, STDERR_FILENO);
+        ::execve(full.c_str(), argv.data(), environment.data());
+        ::_exit(127);
+      },
+      limit, "run " + path);
+}
+
+}  // namespace hf::kernel

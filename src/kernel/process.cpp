@@ -1,0 +1,181 @@
+#include "kernel/process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <string_view>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/file.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::Pid;
+
+constexpr std::uint64_t kDacOverride = 1;  // CAP_DAC_OVERRIDE
+constexpr int kFieldsAfterName = 20;       // of /proc/PID/stat, up to the start time
+
+std::string folder_of(Pid pid) { return "proc/" + std::to_string(pid.value); }
+
+std::vector<std::uint32_t> numbers_in(std::string_view text) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string_view word : split_words(text)) {
+    if (const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(word)) {
+      numbers.push_back(*number);
+    }
+  }
+  return numbers;
+}
+
+std::string_view value_of(std::string_view status, std::string_view key) {
+  for (const std::string_view line : split(status, '\n')) {
+    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ':') {
+      return trim(line.substr(key.size() + 1));
+    }
+  }
+  return {};
+}
+
+std::uint64_t namespace_at(const Host& host, const std::string& path) {
+  const std::string link = read_link(host, path);  // "mnt:[4026531841]"
+  const std::size_t open = link.find('[');
+  if (open == std::string::npos || !link.ends_with(']')) {
+    return 0;
+  }
+  return parse_number<std::uint64_t>(std::string_view(link).substr(open + 1, link.size() - open - 2)).value_or(0);
+}
+
+}  // namespace
+
+std::vector<Pid> list_processes(const Host& host) {
+  std::vector<Pid> pids;
+  for (const std::string& name : list_names(host.root.get(), "proc")) {
+    if (const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(name)) {
+      pids.push_back({std::int32_t(*number)});
+    }
+  }
+  std::ranges::sort(pids);
+  return pids;
+}
+
+Result<Process> read_process(const Host& host, Pid pid) {
+  const std::string text = TRY(read_text(host.root.get(), folder_of(pid) + "/stat"));
+  // The name stands in parentheses and may hold anything, also parentheses.
+  const std::size_t open = text.find('(');
+  const std::size_t close = text.rfind(')');
+  const std::vector<std::string_view> fields = close == std::string::npos
+                                                   ? std::vector<std::string_view>()
+                                                   : split_words(std::string_view(text).substr(close + 1));
+  if (open == std::string::npos || fields.size() < kFieldsAfterName) {
+    return fail(std::errc::invalid_argument, "read the state of process " + std::to_string(pid.value));
+  }
+  const std::uint32_t parent = parse_number<std::uint32_t>(fields[1]).value_or(0);
+  const std::uint64_t started = parse_number<std::uint64_t>(fields[kFieldsAfterName - 1]).value_or(0);
+  return Process{pid, {std::int32_t(parent)}, text.substr(open + 1, close - open - 1), std::int64_t(started)};
+}
+
+Result<BootClock> BootClock::read(const Host& host) {
+  const std::string text = TRY(read_text(host.root.get(), "proc/stat"));
+  BootClock clock;
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.starts_with("btime ")) {
+      clock.boot_time_ = std::int64_t(parse_number<std::uint64_t>(trim(line.substr(6))).value_or(0));
+    }
+  }
+  return clock;
+}
+
+std::int64_t BootClock::wall_time(std::int64_t ticks) const {
+  constexpr std::int64_t kTicksPerSecond = 100;  // Kernel: USER_HZ, the same on every machine that runs containers
+  return boot_time_ + ticks / kTicksPerSecond;
+}
+
+std::vector<std::string> read_command_line(const Host& host, Pid pid) {
+  const Result<std::string> text = read_text(host.root.get(), folder_of(pid) + "/cmdline");
+  std::vector<std::string> words;
+  if (!text || text->empty()) {
+    return words;
+  }
+  for (const std::string_view word : split(std::string_view(*text).substr(0, text->size() - 1), '\0')) {
+    words.emplace_back(word);
+  }
+  return words;
+}
+
+std::string read_cgroup_lines(const Host& host, Pid pid) {
+  return read_text(host.root.get(), folder_of(pid) + "/cgroup").value_or("");
+}
+
+std::string read_link(const Host& host, const std::string& path) {
+  std::array<char, 4096> buffer;
+  const ssize_t size = ::readlinkat(host.root.get(), below_root(path).c_str(), buffer.data(), buffer.size());
+  return size < 0 ? std::string() : std::string(buffer.data(), std::size_t(size));
+}
+
+std::uint64_t read_namespace(const Host& host, Pid pid, const std::string& kind) {
+  return namespace_at(host, folder_of(pid) + "/ns/" + kind);
+}
+
+std::uint64_t read_own_namespace(const Host& host, const std::string& kind) {
+  return namespace_at(host, "proc/self/ns/" + kind);
+}
+bool is_first_of_its_namespace(const Host& host, Pid pid) {
+  const Result<std::string> status = read_text(host.root.get(), folder_of(pid) + "/status");
+  if (!status) {
+    return false;
+  }
+  const std::vector<std::uint32_t> numbers = numbers_in(value_of(*status, "NSpid"));
+  return numbers.size() > 1 && numbers.back() == 1;
+}
+
+Result<Rights> read_rights(const Host& host, Pid pid) {
+  const std::string status = TRY(read_text(host.root.get(), folder_of(pid) + "/status"));
+  const std::vector<std::uint32_t> uids = numbers_in(value_of(status, "Uid"));
+  const std::vector<std::uint32_t> gids = numbers_in(value_of(status, "Gid"));
+  if (uids.size() != 4 || gids.size() != 4) {
+    return fail(std::errc::invalid_argument, "read the user of process " + std::to_string(pid.value));
+  }
+  Rights rights;
+  rights.user.uid = uids[1];
+  rights.user.gids = numbers_in(value_of(status, "Groups"));
+  rights.user.gids.insert(rights.user.gids.begin(), gids[1]);
+  rights.capabilities = parse_number<std::uint64_t>(value_of(status, "CapEff"), 16).value_or(0);
+  // Rights in a user namespace of its own do not reach nodes of the host's users.
+  if (read_namespace(host, pid, "user") != read_own_namespace(host, "user")) {
+    rights.capabilities = 0;
+  }
+  rights.user.overrides_bits = (rights.capabilities >> kDacOverride & 1) != 0;
+  return rights;
+}
+
+std::map<device::Device, std::vector<Pid>> read_holders(const Host& host) {
+  std::map<device::Device, std::vector<Pid>> holders;
+  for (const Pid pid : list_processes(host)) {
+    const std::string folder = folder_of(pid) + "/fd";
+    for (const std::string& name : list_names(host.root.get(), folder)) {
+      const std::string path = folder + "/" + name;
+      struct stat status{};
+      // Only nodes are looked at: a look at any other file may hang with its file system.
+      if (!read_link(host, path).starts_with("/dev/") || ::fstatat(host.root.get(), path.c_str(), &status, 0) < 0 ||
+          !(S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))) {
+        continue;
+      }
+      const device::Kind kind = S_ISBLK(status.st_mode) ? device::Kind::block : device::Kind::character;
+      std::vector<Pid>& pids = holders[{kind, ::major(status.st_rdev), ::minor(status.st_rdev)}];
+      if (pids.empty() || pids.back() != pid) {
+        pids.push_back(pid);
+      }
+    }
+  }
+  return holders;
+}
+
+}  // namespace hf::kernel

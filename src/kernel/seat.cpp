@@ -1,0 +1,231 @@
+#include "kernel/seat.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "kernel/child.h"
+#include "kernel/process.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::Seen;
+
+constexpr int kPatienceMs = 2000;  // for one container; its /dev may lie on a file system that hangs
+
+// What the child sends for each path, in order.
+struct Report {
+  int look;
+  std::uint32_t mode;  // whole, with the type
+  std::uint32_t major;
+  std::uint32_t minor;
+  std::uint32_t uid;
+  std::uint32_t gid;
+  int nodev;
+  int access;
+  int open;
+};
+constexpr int kNotAsked = -1;
+
+// Everything the child needs, opened before: it makes only system calls.
+struct Entry {
+  Fd mounts;
+  Fd root;
+  Rights rights;
+  std::vector<gid_t> groups;
+  std::vector<const Cgroup*> cgroups;
+};
+
+int join(const Cgroup& cgroup) {
+  const int file = ::openat(cgroup.directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
+  if (file < 0) {
+    return errno;
+  }
+  const int number = ::write(file, "0", 1) == 1 ? 0 : errno;
+  ::close(file);
+  return number;
+}
+
+// Capabilities by a plain system call: what the container's process has, and no more.
+int take_rights(const Entry& entry) {
+  const container::Credentials& user = entry.rights.user;
+  ::prctl(PR_SET_KEEPCAPS, 1);
+  if (::syscall(SYS_setgroups, entry.groups.size(), entry.groups.data()) < 0 ||
+      ::syscall(SYS_setresgid, user.gids[0], user.gids[0], user.gids[0]) < 0 ||
+      ::syscall(SYS_setresuid, user.uid, user.uid, user.uid) < 0) {
+    return errno;
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> data{};
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const auto word = std::uint32_t(entry.rights.capabilities >> (32 * i));
+    data[i] = {word, word, 0};
+  }
+  return ::syscall(SYS_capset, &header, data.data()) < 0 ? errno : 0;
+}
+
+Report look_at(const char* path) {
+  Report report{};
+  report.access = kNotAsked;
+  report.open = kNotAsked;
+  const int node = ::open(path, O_PATH | O_CLOEXEC);  // asks no driver, and no device cgroup
+  if (node < 0) {
+    report.look = errno;
+    return report;
+  }
+  struct stat status{};
+  struct statvfs mount{};
+  if (::fstat(node, &status) < 0 || ::fstatvfs(node, &mount) < 0) {
+    report.look = errno;
+  }
+  ::close(node);
+  report.mode = status.st_mode;
+  report.major = ::major(status.st_rdev);
+  report.minor = ::minor(status.st_rdev);
+  report.uid = status.st_uid;
+  report.gid = status.st_gid;
+  report.nodev = (mount.f_flag & ST_NODEV) != 0 ? 1 : 0;
+  return report;
+}
+
+bool is_device(std::uint32_t mode) { return S_ISCHR(mode) || S_ISBLK(mode); }
+
+void ask_about(const char* path, Depth depth, Report& report) {
+  if (report.look != 0 || !is_device(report.mode)) {
+    return;
+  }
+  report.access = ::access(path, R_OK | W_OK) < 0 ? errno : 0;
+  if (depth == Depth::open && report.access == 0) {
+    const int opened = ::open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    report.open = opened < 0 ? errno : 0;
+    if (opened >= 0) {
+      ::close(opened);
+    }
+  }
+}
+
+// In the child. The answer begins with the error of coming there, 0 where it is none.
+void serve(int socket, const Entry& entry, const Look& look, std::vector<Report>& reports) {
+  int number = ::setns(entry.mounts.get(), CLONE_NEWNS) < 0 || ::fchdir(entry.root.get()) < 0 || ::chroot(".") < 0 ||
+                       ::chdir("/") < 0
+                   ? errno
+                   : 0;
+  for (std::size_t i = 0; number == 0 && i < look.paths.size(); ++i) {
+    reports[i] = look_at(look.paths[i].c_str());
+  }
+  for (const Cgroup* cgroup : entry.cgroups) {
+    number = number != 0 ? number : join(*cgroup);
+  }
+  number = number != 0 ? number : take_rights(entry);
+  for (std::size_t i = 0; number == 0 && i < look.paths.size(); ++i) {
+    ask_about(look.paths[i].c_str(), look.depth, reports[i]);
+  }
+  (void)::send(socket, &number, sizeof(number), MSG_NOSIGNAL);
+  (void)::send(socket, reports.data(), reports.size() * sizeof(Report), MSG_NOSIGNAL);
+}
+
+bool receive(int socket, void* data, std::size_t size, std::chrono::steady_clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  pollfd waiting{socket, POLLIN, 0};
+  int ready = 0;
+  while ((ready = ::poll(&waiting, 1, left.count() > 0 ? int(left.count()) : 0)) < 0 && errno == EINTR) {
+  }
+  return ready == 1 && ::recv(socket, data, size, 0) == ssize_t(size);
+}
+
+Seen seen_of(const std::string& path, const Report& report) {
+  Seen seen;
+  seen.path = path;
+  seen.look = report.look;
+  if (is_device(report.mode)) {
+    const device::Kind kind = S_ISBLK(report.mode) ? device::Kind::block : device::Kind::character;
+    seen.device = device::Device{kind, report.major, report.minor};
+  }
+  seen.mode = report.mode & 07777U;
+  seen.uid = report.uid;
+  seen.gid = report.gid;
+  seen.is_on_nodev_mount = report.nodev != 0;
+  seen.access = report.access == kNotAsked ? std::nullopt : std::optional(report.access);
+  seen.open = report.open == kNotAsked ? std::nullopt : std::optional(report.open);
+  return seen;
+}
+
+class KernelSeats final : public Seats {
+ public:
+  explicit KernelSeats(const Host& host) : host_(host) {}
+
+  Result<std::vector<Seen>> look(const Look& look) override {
+    const std::string who = "look from the seat of process " + std::to_string(look.pid.value);
+    const Entry entry = TRY(enter(look));
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0) {
+      return fail_errno(errno, who);
+    }
+    const Fd ours(ends[0]);
+    Fd theirs(ends[1]);
+    std::vector<Report> reports(look.paths.size());
+    Child child = Child::start([&] { serve(theirs.get(), entry, look, reports); });
+    if (!child) {
+      return fail_errno(errno, who);
+    }
+    theirs = Fd();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+    int number = 0;
+    if (!receive(ours.get(), &number, sizeof(number), deadline) ||
+        (!reports.empty() && !receive(ours.get(), reports.data(), reports.size() * sizeof(Report), deadline))) {
+      return fail(std::errc::timed_out, who + ": no answer in time (is it frozen, or does a file system hang?)");
+    }
+    child.end(Child::Patience::short_wait);
+    if (number != 0) {
+      return fail_errno(number, who);
+    }
+    std::vector<Seen> all;
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+      all.push_back(seen_of(look.paths[i], reports[i]));
+    }
+    return all;
+  }
+
+ private:
+  Result<Entry> enter(const Look& look) const {
+    const std::string folder = "proc/" + std::to_string(look.pid.value);
+    Entry entry;
+    entry.mounts = Fd(::openat(host_.root.get(), (folder + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
+    entry.root = Fd(::openat(host_.root.get(), (folder + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!entry.mounts || !entry.root) {
+      return fail_errno(errno, "open the mount namespace of process " + std::to_string(look.pid.value));
+    }
+    entry.rights = TRY(read_rights(host_, look.pid));
+    for (std::size_t i = 1; i < entry.rights.user.gids.size(); ++i) {
+      entry.groups.push_back(entry.rights.user.gids[i]);
+    }
+    for (const std::optional<Cgroup>* cgroup : {&look.cgroups.v1, &look.cgroups.v2}) {
+      if (*cgroup) {
+        entry.cgroups.push_back(&**cgroup);
+      }
+    }
+    return entry;
+  }
+
+  const Host& host_;
+};
+
+}  // namespace
+
+std::unique_ptr<Seats> open_kernel_seats(const Host& host) { return std::make_unique<KernelSeats>(host); }
+
+}  // namespace hf::kernel
