@@ -1,0 +1,104 @@
+#include "adapters/ledger/ledger.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "kernel/file.h"
+
+namespace hf::ledger {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+std::unexpected<Error> malformed(const std::string& why) {
+  return fail(std::errc::invalid_argument, "parse ledger entry: " + why);
+}
+
+Result<container::WantedNode> parse_node(const Json& json) {
+  const auto text_of = [&json](const char* key) {
+    const auto entry = json.is_object() ? json.find(key) : json.end();
+    return entry != json.end() && entry->is_string() ? entry->get<std::string>() : std::string();
+  };
+  const auto number_of = [&json](const char* key, std::uint32_t limit) -> std::optional<std::uint32_t> {
+    const auto entry = json.is_object() ? json.find(key) : json.end();
+    const bool fits = entry != json.end() && entry->is_number_unsigned() && *entry <= limit;
+    return fits ? std::optional(entry->get<std::uint32_t>()) : std::nullopt;
+  };
+  container::WantedNode node;
+  node.path = text_of("path");
+  const std::string type = text_of("type");
+  const std::optional<std::uint32_t> major = number_of("major", device::kLastMajor);
+  const std::optional<std::uint32_t> minor = number_of("minor", device::kLastMinor);
+  const Result<device::Access> access = device::parse_access(text_of("access"));
+  if (!node.path.starts_with('/') || (type != "c" && type != "b") || !major || !minor || !access ||
+      *access == device::Access::none) {
+    return malformed("a node wants path, type, major, minor and access");
+  }
+  node.claimed = device::Device{type == "b" ? device::Kind::block : device::Kind::character, *major, *minor};
+  node.access = *access;
+  return node;
+}
+
+}  // namespace
+
+Result<Entry> parse_entry(std::string_view text) {
+  const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded() || !document.is_object()) {
+    return malformed("not a JSON object");
+  }
+  if (!document.contains("version") || document["version"] != kVersion) {
+    return malformed("not of version " + std::to_string(kVersion));
+  }
+  if (!document.contains("container") || !document["container"].is_string() || !document.contains("nodes") ||
+      !document["nodes"].is_array()) {
+    return malformed("no container, or no list of nodes");
+  }
+  Entry entry;
+  entry.container.value = document["container"].get<std::string>();
+  if (document.contains("bundle") && document["bundle"].is_string()) {
+    entry.bundle = document["bundle"].get<std::string>();
+  }
+  for (const Json& node : document["nodes"]) {
+    entry.nodes.push_back(TRY(parse_node(node)));
+  }
+  return entry;
+}
+
+std::string write_entry(const Entry& entry) {
+  Json nodes = Json::array();
+  for (const container::WantedNode& node : entry.nodes) {
+    const device::Device device = node.claimed.value_or(device::Device{});
+    nodes.push_back({{"path", node.path},
+                     {"type", std::string(1, device::letter_of(device.kind))},
+                     {"major", device.major},
+                     {"minor", device.minor},
+                     {"access", to_string(node.access)}});
+  }
+  const Json document = {
+      {"version", kVersion}, {"container", entry.container.value}, {"bundle", entry.bundle}, {"nodes", nodes}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id) {
+  if (id.value.empty() || id.value.find('/') != std::string::npos || id.value.starts_with('.')) {
+    return std::nullopt;  // no file can have that name
+  }
+  const std::string file = std::string(kFolder) + "/" + id.value + ".json";
+  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(file));
+  if (!text) {
+    return text.error().code == std::errc::no_such_file_or_directory ? Result<std::optional<Entry>>(std::nullopt)
+                                                                     : std::unexpected(text.error());
+  }
+  Result<Entry> entry = parse_entry(*text);
+  if (!entry) {
+    return fail(entry.error().code, file + ": " + entry.error().message);
+  }
+  if (entry->container != id) {
+    return fail(std::errc::invalid_argument, file + ": is about another container");
+  }
+  return *std::move(entry);
+}
+
+}  // namespace hf::ledger

@@ -1,0 +1,31 @@
+// Ledger: what holdfast gave to a container, one file each under /run/holdfast/ledger.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/entitlement.h"
+#include "kernel/host.h"
+
+namespace hf::ledger {
+
+inline constexpr const char* kFolder = "/run/holdfast/ledger";
+
+struct Entry {
+  container::ContainerId container;
+  std::string bundle;  // an id may be used again; the bundle it was given to must be the same
+  std::vector<container::WantedNode> nodes;
+};
+
+Result<Entry> parse_entry(std::string_view json);
+std::string write_entry(const Entry& entry);
+
+// The entry of a container. Absent where there is none; an error where it is damaged, or not root's alone.
+Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id);
+
+}  // namespace hf::ledger

@@ -1,0 +1,205 @@
+#include "adapters/nvidia/driver.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/text.h"
+#include "kernel/device_node.h"
+#include "kernel/file.h"
+
+namespace hf::nvidia {
+namespace {
+
+using device::Inventory;
+using device::Unit;
+
+constexpr const char* kVendor = "0x10de";
+
+std::string read(const kernel::Host& host, const std::string& path) {
+  return kernel::read_text(host.root.get(), path).value_or("");
+}
+
+std::optional<int> parse_numa(const std::string& text) {
+  const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(trim(text));
+  return number ? std::optional(int(*number)) : std::nullopt;  // -1 where the machine has no NUMA nodes
+}
+
+// PCI functions that are NVIDIA's GPUs: display controllers (03xx), whether a driver is loaded or not.
+std::vector<std::string> read_pci_gpus(const kernel::Host& host) {
+  std::vector<std::string> found;
+  for (const std::string& pci : kernel::list_names(host.root.get(), "sys/bus/pci/devices")) {
+    const std::string folder = "sys/bus/pci/devices/" + pci;
+    const std::string kind = read(host, folder + "/class");
+    if (trim(read(host, folder + "/vendor")) == kVendor && (kind.starts_with("0x0300") || kind.starts_with("0x0302"))) {
+      found.push_back(pci);
+    }
+  }
+  return found;
+}
+
+void add_dri_nodes(const kernel::Host& host, Unit& unit) {
+  for (const std::string& name : kernel::list_names(host.root.get(), "sys/bus/pci/devices/" + unit.pci + "/drm")) {
+    if (name.starts_with("card") || name.starts_with("renderD")) {
+      unit.nodes.push_back("/dev/dri/" + name);
+    }
+  }
+}
+
+// A node that ought to be there, with its numbers, also where it is not.
+void expect_node(Inventory& inventory, const std::string& path) {
+  const auto known = std::ranges::find(inventory.nodes, path, &device::Node::path);
+  const std::optional<device::NodeRole> role = device::role_of(device::built_in_classes(), path, kVendor);
+  if (known != inventory.nodes.end() || !role) {
+    return;
+  }
+  device::Node node;
+  node.path = path;
+  node.device_class = "nvidia";
+  node.part = role->pattern->part;
+  node.expected = numbers_of(*role->pattern, path, inventory.drivers);
+  inventory.nodes.push_back(std::move(node));
+}
+
+Unit unit_of(const kernel::Host& host, const Gpu& gpu) {
+  Unit unit;
+  unit.device_class = "nvidia";
+  unit.name = gpu.minor ? std::to_string(*gpu.minor) : gpu.pci;
+  unit.uuid = gpu.uuid;
+  unit.model = gpu.model;
+  unit.pci = gpu.pci;
+  unit.numa = parse_numa(read(host, "sys/bus/pci/devices/" + gpu.pci + "/numa_node"));
+  if (gpu.minor) {
+    unit.nodes.push_back("/dev/nvidia" + std::to_string(*gpu.minor));
+  }
+  add_dri_nodes(host, unit);
+  if (gpu.is_excluded) {
+    unit.health = device::Health::bad;
+    unit.health_words = "excluded: the driver refuses to open it";
+  }
+  return unit;
+}
+
+}  // namespace
+
+Gpu parse_gpu(std::string_view information, const std::string& pci) {
+  Gpu gpu;
+  gpu.pci = pci;
+  for (const std::string_view line : split(information, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) {
+      continue;
+    }
+    const std::string_view key = trim(line.substr(0, colon));
+    const std::string_view value = trim(line.substr(colon + 1));
+    if (key == "Model") {
+      gpu.model = value;
+    } else if (key == "GPU UUID") {
+      gpu.uuid = value;
+    } else if (key == "Device Minor") {
+      gpu.minor = parse_number<std::uint32_t>(value);
+    } else if (key == "GPU Excluded") {
+      gpu.is_excluded = value == "Yes";
+    }
+  }
+  return gpu;
+}
+
+std::string parse_driver_version(std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.starts_with("NVRM version:")) {
+      continue;
+    }
+    for (const std::string_view word : split_words(line)) {
+      const bool is_version =
+          word.find('.') != std::string_view::npos && word.find_first_not_of("0123456789.") == std::string_view::npos;
+      if (is_version) {
+        return std::string(word);
+      }
+    }
+  }
+  return {};
+}
+
+std::map<std::string, std::uint32_t> parse_mig_minors(std::string_view text) {
+  std::map<std::string, std::uint32_t> minors;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::vector<std::string_view> words = split_words(line);
+    const std::optional<std::uint32_t> minor = words.size() == 2 ? parse_number<std::uint32_t>(words[1]) : std::nullopt;
+    if (minor) {
+      minors.emplace(words[0], *minor);
+    }
+  }
+  return minors;
+}
+
+std::map<std::string, std::string> parse_params(std::string_view text) {
+  std::map<std::string, std::string> params;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos) {
+      params.emplace(trim(line.substr(0, colon)), trim(line.substr(colon + 1)));
+    }
+  }
+  return params;
+}
+
+void add_to(Inventory& inventory, const kernel::Host& host) {
+  device::DriverState state;
+  state.device_class = "nvidia";
+  state.version = parse_driver_version(read(host, "proc/driver/nvidia/version"));
+  for (const char* module : {"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem"}) {
+    if (kernel::exists(host.root.get(), std::string("sys/module/") + module)) {
+      state.modules.emplace_back(module);
+    }
+  }
+  const std::vector<std::string> on_bus = read_pci_gpus(host);
+  const std::vector<std::string> in_driver = kernel::list_names(host.root.get(), "proc/driver/nvidia/gpus");
+  for (const std::string& pci : in_driver) {
+    const Gpu gpu = parse_gpu(read(host, "proc/driver/nvidia/gpus/" + pci + "/information"), pci);
+    Unit unit = unit_of(host, gpu);
+    for (const std::string& path : unit.nodes) {
+      expect_node(inventory, path);
+    }
+    inventory.units.push_back(std::move(unit));
+  }
+  for (const std::string& pci : on_bus) {
+    if (std::ranges::find(in_driver, pci) == in_driver.end()) {
+      Unit unit = unit_of(host, {pci, "", "", std::nullopt, false});
+      unit.health = device::Health::bad;
+      unit.health_words = state.version.empty() ? "no driver is loaded" : "the driver does not know it";
+      inventory.units.push_back(std::move(unit));
+    }
+  }
+  if (!state.version.empty()) {
+    for (const char* path : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
+      expect_node(inventory, path);
+    }
+  }
+  const bool has_any = !state.version.empty() || !on_bus.empty() || !in_driver.empty() || !state.modules.empty();
+  if (has_any) {
+    inventory.states.push_back(std::move(state));
+  }
+}
+
+void add_mig_nodes(Inventory& inventory, const kernel::Host& host) {
+  const std::map<std::string, std::uint32_t> minors =
+      parse_mig_minors(read(host, "proc/driver/nvidia-caps/mig-minors"));
+  std::vector<std::string> paths;
+  for (Unit& unit : inventory.units) {
+    for (device::MigDevice& mig : unit.mig) {
+      const std::string gpu = "gpu" + unit.name + "/gi" + std::to_string(mig.gpu_instance);
+      const std::string part = gpu + "/ci" + std::to_string(mig.compute_instance);
+      for (const std::string& name : {gpu + "/access", part + "/access"}) {
+        if (const auto minor = minors.find(name); minor != minors.end()) {
+          mig.nodes.push_back("/dev/nvidia-caps/nvidia-cap" + std::to_string(minor->second));
+          paths.push_back(mig.nodes.back());
+        }
+      }
+    }
+  }
+  for (const std::string& path : paths) {
+    expect_node(inventory, path);
+  }
+}
+
+}  // namespace hf::nvidia

@@ -1,0 +1,40 @@
+// Driver: NVIDIA's kernel driver as /proc and /sys show it, without asking NVIDIA's libraries.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device/inventory.h"
+#include "kernel/host.h"
+
+namespace hf::nvidia {
+
+struct Gpu {
+  std::string pci;
+  std::string model;
+  std::string uuid;
+  std::optional<std::uint32_t> minor;
+  bool is_excluded = false;
+};
+Gpu parse_gpu(std::string_view information, const std::string& pci);  // /proc/driver/nvidia/gpus/PCI/information
+
+// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue …": the version, "" where there is none.
+std::string parse_driver_version(std::string_view text);
+
+// "gpu0/gi1/access 12": the minors of /dev/nvidia-caps, by their names in the capabilities' tree.
+std::map<std::string, std::uint32_t> parse_mig_minors(std::string_view text);
+
+// Adds GPUs, the nodes that ought to be there and the driver's state to an inventory that has /dev and /proc/devices.
+void add_to(device::Inventory& inventory, const kernel::Host& host);
+
+// The nodes of the MIG devices that the library named.
+void add_mig_nodes(device::Inventory& inventory, const kernel::Host& host);
+
+// Of /proc/driver/nvidia/params, such as ModifyDeviceFiles.
+std::map<std::string, std::string> parse_params(std::string_view text);
+
+}  // namespace hf::nvidia

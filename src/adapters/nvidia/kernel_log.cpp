@@ -1,0 +1,96 @@
+#include "adapters/nvidia/kernel_log.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/fd.h"
+
+namespace hf::nvidia {
+namespace {
+
+constexpr std::size_t kMostText = std::size_t(4) << 20;
+
+std::string pci_in(std::string_view line) {
+  const std::size_t start = line.find("PCI:");
+  if (start == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view rest = line.substr(start + 4);
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789abcdefABCDEF:.")));
+}
+
+// "NVRM: Xid (PCI:0000:65:00): 79, pid=…": the number after the parenthesis.
+std::optional<std::uint32_t> xid_in(std::string_view line) {
+  const std::size_t word = line.find("Xid (");
+  const std::size_t close = word == std::string_view::npos ? word : line.find("): ", word);
+  if (close == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view rest = line.substr(close + 3);
+  return parse_number<std::uint32_t>(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+std::optional<LogEvent> event_in(std::string_view line) {
+  const std::size_t start = line.find("NVRM:");
+  if (start == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view text = line.substr(start);
+  LogEvent event;
+  event.line = text;
+  event.pci = pci_in(text);
+  if (const std::optional<std::uint32_t> xid = xid_in(text)) {
+    event.xid = *xid;
+    return event;
+  }
+  using enum LogEvent::Kind;
+  constexpr std::array<std::pair<std::string_view, LogEvent::Kind>, 5> kWords = {
+      {{"RmInitAdapter failed", initialisation_failed},
+       {"rm_init_adapter failed", initialisation_failed},
+       {"open() not permitted for excluded", excluded},
+       {"API mismatch", version_mismatch},
+       {"GPU has fallen off the bus", lost}}};
+  for (const auto& [words, kind] : kWords) {
+    if (text.find(words) != std::string_view::npos) {
+      event.kind = kind;
+      return event;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<LogEvent> parse_kernel_log(std::string_view text) {
+  std::vector<LogEvent> events;
+  for (const std::string_view line : split(text, '\n')) {
+    if (std::optional<LogEvent> event = event_in(line)) {
+      events.push_back(*std::move(event));
+    }
+  }
+  return events;
+}
+
+std::vector<LogEvent> read_kernel_log(const kernel::Host& host) {
+  const kernel::Fd log(::openat(host.root.get(), "dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string text;
+  std::array<char, 8192> record;
+  while (log && text.size() < kMostText) {
+    const ssize_t count = ::read(log.get(), record.data(), record.size());
+    if (count < 0 && (errno == EPIPE || errno == EINTR)) {
+      continue;  // Kernel: a record was overwritten before we came to it; the next read goes on behind
+    }
+    if (count <= 0) {
+      break;
+    }
+    text.append(record.data(), std::size_t(count));
+  }
+  return parse_kernel_log(text);
+}
+
+}  // namespace hf::nvidia

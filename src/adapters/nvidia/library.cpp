@@ -1,0 +1,211 @@
+#include "adapters/nvidia/library.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "adapters/nvidia/nvml.h"
+#include "core/base/text.h"
+#include "kernel/apart.h"
+
+namespace hf::nvidia {
+namespace {
+
+std::string tidy(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+std::uint32_t number(std::string_view text) { return parse_number<std::uint32_t>(text).value_or(0); }
+
+int code_in(std::string_view text) { return int(number(text)); }
+
+void read_line(std::string_view line, LibraryAnswer& answer) {
+  const std::size_t blank = line.find(' ');
+  const std::string_view key = line.substr(0, blank);
+  const std::string value(blank == std::string_view::npos ? std::string_view() : line.substr(blank + 1));
+  const std::map<std::string_view, std::string*> texts = {{"nvml-words", &answer.nvml_words},
+                                                          {"driver", &answer.driver_version},
+                                                          {"nvml-version", &answer.nvml_version},
+                                                          {"cuda-version", &answer.cuda_version},
+                                                          {"cuda-words", &answer.cuda_words}};
+  if (const auto text = texts.find(key); text != texts.end()) {
+    *text->second = value;
+  } else if (key == "nvml") {
+    answer.has_nvml = true;
+    answer.nvml_code = code_in(value);
+  } else if (key == "cuda") {
+    answer.has_cuda = true;
+    answer.cuda_code = code_in(value);
+  } else if (key == "gpu") {
+    answer.gpus.emplace_back().index = number(value);
+  } else if (!answer.gpus.empty()) {
+    GpuAnswer& gpu = answer.gpus.back();
+    const std::map<std::string_view, std::string*> words = {
+        {"uuid", &gpu.uuid}, {"name", &gpu.name}, {"pci", &gpu.pci}, {"error", &gpu.error}, {"fabric", &gpu.fabric}};
+    if (const auto word = words.find(key); word != words.end()) {
+      *word->second = value;
+    } else if (key == "minor") {
+      gpu.minor = number(value);
+    } else if (key == "memory") {
+      gpu.memory = parse_number<std::uint64_t>(value);
+    } else if (key == "mig-mode") {
+      gpu.mig_enabled = value == "1";
+    } else if (key == "mig") {
+      const std::vector<std::string_view> parts = split_words(value);
+      if (parts.size() == 3) {
+        gpu.mig.push_back({std::string(parts[0]), number(parts[1]), number(parts[2])});
+      }
+    }
+  }
+}
+
+// "00000000:65:00.0" of NVML is "0000:65:00.0" of sysfs; letters are small there.
+std::string pci_as_in_sysfs(const std::string& pci) {
+  std::string text = pci.size() > 12 ? pci.substr(pci.size() - 12) : pci;
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return char(std::tolower(letter)); });
+  return text;
+}
+
+device::Unit& unit_for(device::Inventory& inventory, const GpuAnswer& gpu) {
+  const std::string pci = pci_as_in_sysfs(gpu.pci);
+  for (device::Unit& unit : inventory.units) {
+    const bool same = unit.device_class == "nvidia" &&
+                      ((!pci.empty() && unit.pci == pci) || (!gpu.uuid.empty() && unit.uuid == gpu.uuid));
+    if (same) {
+      return unit;
+    }
+  }
+  device::Unit& unit = inventory.units.emplace_back();
+  unit.device_class = "nvidia";
+  unit.name = gpu.minor ? std::to_string(*gpu.minor) : std::to_string(gpu.index);
+  unit.pci = pci;
+  if (gpu.minor) {
+    unit.nodes.push_back("/dev/nvidia" + std::to_string(*gpu.minor));
+  }
+  return unit;
+}
+
+}  // namespace
+
+std::string write_answer(const LibraryAnswer& answer) {
+  std::string text;
+  const auto put = [&text](std::string_view key, const std::string& value) {
+    text += std::string(key) + " " + tidy(value) + "\n";
+  };
+  if (answer.has_nvml) {
+    put("nvml", std::to_string(answer.nvml_code));
+    put("nvml-words", answer.nvml_words);
+    put("driver", answer.driver_version);
+    put("nvml-version", answer.nvml_version);
+    put("cuda-version", answer.cuda_version);
+  }
+  if (answer.has_cuda) {
+    put("cuda", std::to_string(answer.cuda_code));
+    put("cuda-words", answer.cuda_words);
+  }
+  for (const GpuAnswer& gpu : answer.gpus) {
+    put("gpu", std::to_string(gpu.index));
+    put("uuid", gpu.uuid);
+    put("name", gpu.name);
+    put("pci", gpu.pci);
+    put("error", gpu.error);
+    put("fabric", gpu.fabric);
+    put("mig-mode", gpu.mig_enabled ? "1" : "0");
+    if (gpu.minor) {
+      put("minor", std::to_string(*gpu.minor));
+    }
+    if (gpu.memory) {
+      put("memory", std::to_string(*gpu.memory));
+    }
+    for (const MigAnswer& mig : gpu.mig) {
+      put("mig", mig.uuid + " " + std::to_string(mig.gpu_instance) + " " + std::to_string(mig.compute_instance));
+    }
+  }
+  return text;
+}
+
+LibraryAnswer parse_answer(std::string_view text) {
+  LibraryAnswer answer;
+  for (const std::string_view line : split(text, '\n')) {
+    read_line(line, answer);
+  }
+  return answer;
+}
+
+Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit) {
+  const Result<std::string> text = kernel::run_apart([] { return write_answer(load_and_ask()); }, limit);
+  if (!text) {
+    return fail(text.error().code, "ask NVIDIA's libraries: " + text.error().message);
+  }
+  return parse_answer(*text);
+}
+
+std::string meaning_of_nvml(int code) {
+  switch (code) {
+    case 0: return "";
+    case 4: return "a node under /dev/nvidia* does not let this user in (EACCES)";
+    case 9: return "the kernel driver is not loaded, or /dev/nvidiactl is missing";
+    case 15: return "the GPU has fallen off the bus: it needs a reset or a reboot";
+    case 17: return "the operating system blocks access to the GPU";
+    case 18: return "the library and the loaded kernel driver are of different versions: reload the driver or reboot";
+    case 999: return "a node is denied by the device cgroup of the caller (EPERM)";
+    default: return "";
+  }
+}
+
+std::string meaning_of_cuda(int code) {
+  switch (code) {
+    case 0: return "";
+    case 30:
+    case 999: return "/dev/nvidia-uvm is denied, missing or has a wrong major number";
+    case 100: return "no usable GPU: /dev/nvidiactl or the GPU's node is denied, or belongs to another driver";
+    case 304: return "a call to the operating system failed";
+    case 800: return "not permitted: often an IMEX channel that is missing or denied";
+    case 802: return "the NVLink fabric is not ready: is nvidia-fabricmanager running?";
+    case 803: return "the library and the loaded kernel driver are of different versions: reload the driver or reboot";
+    case 805: return "the MPS server does not answer";
+    default: return "";
+  }
+}
+
+void add_to(device::Inventory& inventory, const LibraryAnswer& answer) {
+  if (!answer.has_nvml && !answer.has_cuda) {
+    return;
+  }
+  auto state = std::ranges::find(inventory.states, "nvidia", &device::DriverState::device_class);
+  if (state == inventory.states.end()) {
+    inventory.states.emplace_back().device_class = "nvidia";
+    state = std::prev(inventory.states.end());
+  }
+  state->library_version = answer.nvml_version;
+  state->cuda_version = answer.cuda_version;
+  if (answer.has_nvml && answer.nvml_code != 0) {
+    state->library_error = "NVML: " + answer.nvml_words + " (" + std::to_string(answer.nvml_code) + ")";
+    state->meaning = meaning_of_nvml(answer.nvml_code);
+  } else if (answer.has_cuda && answer.cuda_code != 0) {
+    state->library_error = "CUDA: " + answer.cuda_words + " (" + std::to_string(answer.cuda_code) + ")";
+    state->meaning = meaning_of_cuda(answer.cuda_code);
+  }
+  for (const GpuAnswer& gpu : answer.gpus) {
+    device::Unit& unit = unit_for(inventory, gpu);
+    unit.uuid = gpu.uuid.empty() ? unit.uuid : gpu.uuid;
+    unit.model = gpu.name.empty() ? unit.model : gpu.name;
+    unit.memory_bytes = gpu.memory;
+    unit.mig_enabled = gpu.mig_enabled;
+    for (const MigAnswer& mig : gpu.mig) {
+      unit.mig.push_back({mig.uuid, mig.gpu_instance, mig.compute_instance, {}});
+    }
+    if (!gpu.error.empty()) {
+      unit.health = device::Health::bad;
+      unit.health_words = gpu.error;
+    } else if (!gpu.fabric.empty() && gpu.fabric != "completed" && gpu.fabric != "not supported") {
+      unit.health = device::Health::bad;
+      unit.health_words = "the NVLink fabric is " + gpu.fabric;
+    } else if (unit.health == device::Health::unknown) {
+      unit.health = device::Health::good;
+    }
+  }
+}
+
+}  // namespace hf::nvidia

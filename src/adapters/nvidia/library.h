@@ -1,0 +1,62 @@
+// Library: what NVIDIA's own libraries, NVML and libcuda, say of the GPUs; loaded where they are, in a child of their
+// own, since they may hang, crash and take much memory.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/device/inventory.h"
+
+namespace hf::nvidia {
+
+struct MigAnswer {
+  std::string uuid;
+  std::uint32_t gpu_instance = 0;
+  std::uint32_t compute_instance = 0;
+};
+
+struct GpuAnswer {
+  std::uint32_t index = 0;
+  std::string uuid;
+  std::string name;
+  std::string pci;
+  std::optional<std::uint32_t> minor;
+  std::optional<std::uint64_t> memory;
+  bool mig_enabled = false;
+  std::string error;   // of the library about this GPU, "" where it answered
+  std::string fabric;  // state of the NVLink fabric: "completed", "not started", …; "" where there is none
+  std::vector<MigAnswer> mig;
+};
+
+struct LibraryAnswer {
+  bool has_nvml = false;
+  int nvml_code = 0;
+  std::string nvml_words;  // the library's own, of nvml_code
+  std::string driver_version;
+  std::string nvml_version;
+  std::string cuda_version;
+  std::vector<GpuAnswer> gpus;
+  bool has_cuda = false;
+  int cuda_code = 0;
+  std::string cuda_words;
+};
+
+Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit);
+
+// What a failure of NVML or of CUDA means for somebody with a container to run.
+std::string meaning_of_nvml(int code);
+std::string meaning_of_cuda(int code);
+
+// Adds what the libraries know to the GPUs that /proc showed, or their error.
+void add_to(device::Inventory& inventory, const LibraryAnswer& answer);
+
+// Lines of "key value…" between the child and us; open for the tests.
+std::string write_answer(const LibraryAnswer& answer);
+LibraryAnswer parse_answer(std::string_view text);
+
+}  // namespace hf::nvidia

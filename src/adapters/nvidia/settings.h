@@ -1,0 +1,21 @@
+// Settings: the parts of NVIDIA's config.toml that decide who may have a GPU, and how it is given.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace hf::nvidia {
+
+inline constexpr const char* kSettingsFile = "/etc/nvidia-container-runtime/config.toml";
+
+struct Settings {
+  bool no_cgroups = false;          // nvidia-container-cli.no-cgroups: nodes without rules
+  bool accepts_environment = true;  // accept-nvidia-visible-devices-envvar-when-unprivileged
+  std::string mode = "auto";        // nvidia-container-runtime.mode
+};
+
+Result<Settings> parse_settings(std::string_view toml);
+
+}  // namespace hf::nvidia

@@ -1,0 +1,161 @@
+#include "adapters/oci/spec.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "adapters/oci/oci_config.h"
+#include "core/base/text.h"
+
+namespace hf::oci {
+namespace {
+
+using Json = nlohmann::json;
+
+std::unexpected<Error> malformed(const std::string& where) {
+  return fail(std::errc::invalid_argument, "parse config.json: " + where);
+}
+
+const Json* member(const Json& object, const char* key) {
+  if (!object.is_object()) {
+    return nullptr;
+  }
+  const auto entry = object.find(key);
+  return entry == object.end() || entry->is_null() ? nullptr : &*entry;
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const Json* entry = member(object, key);
+  return entry != nullptr && entry->is_string() ? entry->get<std::string>() : std::string();
+}
+
+Result<std::uint32_t> number_of(const Json& object, const char* key, std::uint32_t limit, const std::string& where) {
+  const Json* entry = member(object, key);
+  if (entry == nullptr) {
+    return 0;
+  }
+  if (!entry->is_number_integer() || *entry < 0 || *entry > limit) {
+    return malformed(where + "." + key + " is not a number from 0 to " + std::to_string(limit));
+  }
+  return entry->get<std::uint32_t>();
+}
+
+Result<std::optional<SpecNode>> parse_node(const Json& entry, const std::string& where) {
+  const std::string type = text_of(entry, "type");
+  if (type == "p") {
+    return std::nullopt;  // a fifo is no device
+  }
+  if (type != "c" && type != "b" && type != "u") {
+    return malformed(where + ".type is not c, b, u or p");
+  }
+  SpecNode node;
+  node.path = text_of(entry, "path");
+  if (!node.path.starts_with('/')) {
+    return malformed(where + ".path is not an absolute path");
+  }
+  node.device.kind = type == "b" ? device::Kind::block : device::Kind::character;
+  node.device.major = TRY(number_of(entry, "major", device::kLastMajor, where));
+  node.device.minor = TRY(number_of(entry, "minor", device::kLastMinor, where));
+  return node;
+}
+
+Result<std::vector<SpecNode>> parse_nodes(const Json& linux) {
+  std::vector<SpecNode> nodes;
+  const Json* list = member(linux, "devices");
+  if (list == nullptr) {
+    return nodes;
+  }
+  if (!list->is_array()) {
+    return malformed("linux.devices is not a list");
+  }
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const std::string where = "linux.devices[" + std::to_string(i) + "]";
+    if (std::optional<SpecNode> node = TRY(parse_node((*list)[i], where))) {
+      nodes.push_back(*std::move(node));
+    }
+  }
+  return nodes;
+}
+
+std::vector<std::string> texts_of(const Json* list) {
+  std::vector<std::string> texts;
+  if (list != nullptr && list->is_array()) {
+    for (const Json& entry : *list) {
+      if (entry.is_string()) {
+        texts.push_back(entry.get<std::string>());
+      }
+    }
+  }
+  return texts;
+}
+
+std::vector<Hook> parse_hooks(const Json& document) {
+  constexpr std::array<const char*, 6> kStages = {"prestart",       "createRuntime", "createContainer",
+                                                  "startContainer", "poststart",     "poststop"};
+  std::vector<Hook> hooks;
+  const Json* stages = member(document, "hooks");
+  for (const char* stage : kStages) {
+    const Json* list = stages == nullptr ? nullptr : member(*stages, stage);
+    if (list == nullptr || !list->is_array()) {
+      continue;
+    }
+    for (const Json& entry : *list) {
+      hooks.push_back({stage, text_of(entry, "path"), texts_of(member(entry, "args"))});
+    }
+  }
+  return hooks;
+}
+
+}  // namespace
+
+Result<Spec> parse_spec(std::string_view json) {
+  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded() || !document.is_object()) {
+    return malformed("not a JSON object");
+  }
+  Spec spec;
+  if (const Json* annotations = member(document, "annotations"); annotations != nullptr && annotations->is_object()) {
+    for (const auto& [key, value] : annotations->items()) {
+      spec.annotations[key] = value.is_string() ? value.get<std::string>() : std::string();
+    }
+  }
+  if (const Json* process = member(document, "process")) {
+    for (const std::string& entry : texts_of(member(*process, "env"))) {
+      const std::size_t equals = entry.find('=');
+      if (equals != std::string::npos) {
+        spec.environment[entry.substr(0, equals)] = entry.substr(equals + 1);
+      }
+    }
+    const Json* capabilities = member(*process, "capabilities");
+    const std::vector<std::string> bounding =
+        capabilities == nullptr ? std::vector<std::string>() : texts_of(member(*capabilities, "bounding"));
+    spec.is_privileged = std::ranges::find(bounding, "CAP_SYS_ADMIN") != bounding.end();
+  }
+  if (const Json* mounts = member(document, "mounts"); mounts != nullptr && mounts->is_array()) {
+    for (const Json& mount : *mounts) {
+      spec.mounts.push_back({text_of(mount, "destination"), text_of(mount, "source")});
+    }
+  }
+  spec.hooks = parse_hooks(document);
+  if (const Json* linux = member(document, "linux")) {
+    spec.cgroups_path = text_of(*linux, "cgroupsPath");
+    spec.nodes = TRY(parse_nodes(*linux));
+    const Json* resources = member(*linux, "resources");
+    const Json* rules = resources == nullptr ? nullptr : member(*resources, "devices");
+    spec.rules = rules == nullptr ? device::OciRules() : TRY(parse_device_rules(rules->dump()));
+  }
+  return spec;
+}
+
+std::string annotation_of(const Spec& spec, const std::string& key) {
+  const auto found = spec.annotations.find(key);
+  return found == spec.annotations.end() ? std::string() : found->second;
+}
+
+std::string environment_of(const Spec& spec, const std::string& name) {
+  const auto found = spec.environment.find(name);
+  return found == spec.environment.end() ? std::string() : found->second;
+}
+
+}  // namespace hf::oci

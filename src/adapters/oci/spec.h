@@ -1,0 +1,50 @@
+// Spec: what a bundle's config.json says of a container, as far as devices go.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/device/device.h"
+#include "core/device/oci_rules.h"
+
+namespace hf::oci {
+
+struct SpecNode {
+  std::string path;
+  device::Device device;
+};
+
+struct Hook {
+  std::string stage;  // "prestart"
+  std::string path;
+  std::vector<std::string> arguments;
+};
+
+struct SpecMount {
+  std::string destination;
+  std::string source;
+};
+
+struct Spec {
+  std::map<std::string, std::string> annotations;
+  std::map<std::string, std::string> environment;  // of a name given twice the last counts
+  std::vector<SpecNode> nodes;
+  device::OciRules rules;
+  std::vector<Hook> hooks;
+  std::vector<SpecMount> mounts;
+  std::string cgroups_path;
+  bool is_privileged = false;  // CAP_SYS_ADMIN in the bounding set
+};
+
+// Fields of no interest here may be anything; one of interest that is malformed refuses the whole.
+Result<Spec> parse_spec(std::string_view json);
+
+std::string annotation_of(const Spec& spec, const std::string& key);    // "" where there is none
+std::string environment_of(const Spec& spec, const std::string& name);  // "" where there is none
+
+}  // namespace hf::oci
