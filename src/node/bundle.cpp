@@ -1,0 +1,149 @@
+#include "node/bundle.h"
+
+#include <array>
+
+#include <fcntl.h>
+
+#include "core/base/text.h"
+#include "kernel/file.h"
+#include "kernel/process.h"
+
+namespace hf::node {
+namespace {
+
+using container::Pid;
+using engine::Keeper;
+
+// Folders with one folder per container, and folders of such folders (one per namespace of containerd).
+constexpr std::array<const char*, 3> kStateRoots = {"/run/runc", "/run/crun", "/run/youki"};
+constexpr std::array<const char*, 5> kStateRootsByNamespace = {"/run/containerd/runc", "/run/docker/runtime-runc",
+                                                               "/run/containerd/crun", "/run/docker/runtime-nvidia",
+                                                               "/run/k3s/containerd/runc"};
+constexpr std::array<const char*, 4> kBundlesByNamespace = {
+    "/run/containerd/io.containerd.runtime.v2.task", "/run/k3s/containerd/io.containerd.runtime.v2.task",
+    "/run/docker/containerd/daemon/io.containerd.runtime.v2.task", "/run/containerd/io.containerd.runtime.v1.linux"};
+constexpr std::array<const char*, 2> kBundlesOfStorage = {"/run/containers/storage/overlay-containers",
+                                                          "/var/lib/containers/storage/overlay-containers"};
+
+std::string of_process(Pid pid, const std::string& rest) { return "proc/" + std::to_string(pid.value) + "/" + rest; }
+
+bool is_plain(const std::string& name) {
+  return !name.empty() && name.find('/') == std::string::npos && name[0] != '.';
+}
+
+}  // namespace
+
+BundleFinder::BundleFinder(const kernel::Host& host, const std::vector<std::string>& state_roots) : host_(host) {
+  const auto add = [this](const std::string& root) {
+    for (const std::string& id : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
+      const std::string folder = root + "/" + id;
+      if (kernel::exists(host_.root.get(), kernel::below_root(folder + "/state.json"))) {
+        states_.emplace(id, StateFile{folder + "/state.json", false});
+      } else if (kernel::exists(host_.root.get(), kernel::below_root(folder + "/status"))) {
+        states_.emplace(id, StateFile{folder + "/status", true});
+      }
+    }
+  };
+  for (const char* root : kStateRoots) {
+    add(root);
+  }
+  for (const std::string& root : state_roots) {
+    add(root);
+  }
+  for (const char* root : kStateRootsByNamespace) {
+    for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
+      add(std::string(root) + "/" + name);
+    }
+  }
+}
+
+std::optional<oci::RuntimeState> BundleFinder::read_state(const StateFile& file) const {
+  const Result<std::string> text = kernel::read_trusted_file(host_.root.get(), kernel::below_root(file.path));
+  if (!text) {
+    return std::nullopt;
+  }
+  const Result<oci::RuntimeState> state = file.is_crun ? oci::parse_crun_status(*text) : oci::parse_runc_state(*text);
+  return state ? std::optional(*state) : std::nullopt;
+}
+
+std::optional<std::string> BundleFinder::id_of(Pid init) const {
+  const Result<kernel::Process> process = kernel::read_process(host_, init);
+  for (const auto& [id, file] : states_) {
+    const std::optional<oci::RuntimeState> state = read_state(file);
+    // A pid may be used again: the start time tells whether it is the same process.
+    const bool same = state && process && state->pid == init.value &&
+                      (!state->started_at || std::int64_t(*state->started_at) == process->started_at);
+    if (same) {
+      return id;
+    }
+  }
+  return std::nullopt;
+}
+
+void BundleFinder::find_in_usual_places(const std::string& id, Bundle& bundle) const {
+  const auto try_folder = [&](const std::string& path) {
+    if (bundle.folder || !is_plain(id)) {
+      return;
+    }
+    if (Result<kernel::Fd> folder = kernel::open_directory(host_.root.get(), kernel::below_root(path))) {
+      bundle.folder = *std::move(folder);
+      bundle.path = path;
+    }
+  };
+  const auto [first, last] = states_.equal_range(id);
+  for (auto entry = first; entry != last && !bundle.folder; ++entry) {
+    bundle.state = read_state(entry->second);
+    if (bundle.state && bundle.state->bundle.starts_with('/')) {
+      try_folder(bundle.state->bundle);
+    }
+  }
+  for (const char* root : kBundlesByNamespace) {
+    for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
+      try_folder(std::string(root) + "/" + name + "/" + id);
+    }
+  }
+  for (const char* root : kBundlesOfStorage) {
+    try_folder(std::string(root) + "/" + id + "/userdata");
+  }
+}
+
+Bundle BundleFinder::find(const std::string& id, Pid init) const {
+  Bundle bundle;
+  const Result<kernel::Process> process = kernel::read_process(host_, init);
+  if (process) {
+    bundle.keeper_pid = process->parent;
+    bundle.keeper = engine::parse_keeper(kernel::read_command_line(host_, process->parent));
+  }
+  if (bundle.keeper && bundle.keeper->kind == Keeper::Kind::shim && is_plain(id)) {
+    // The shim stands in the bundle of its first container; others of the pod lie beside it.
+    const std::string cwd = of_process(bundle.keeper_pid, "cwd");
+    const std::string here = kernel::read_link(host_, cwd);
+    const bool is_other = std::string(name_in(here)) != id;
+    if (Result<kernel::Fd> folder = kernel::open_directory(host_.root.get(), is_other ? cwd + "/../" + id : cwd)) {
+      bundle.folder = *std::move(folder);
+      bundle.path = is_other ? here.substr(0, here.rfind('/')) + "/" + id : here;
+    }
+  } else if (bundle.keeper && bundle.keeper->bundle.starts_with('/')) {
+    const std::string path = of_process(bundle.keeper_pid, "root" + bundle.keeper->bundle);
+    if (Result<kernel::Fd> folder = kernel::open_directory(host_.root.get(), path)) {
+      bundle.folder = *std::move(folder);
+      bundle.path = bundle.keeper->bundle;
+    }
+  }
+  if (!bundle.folder) {
+    find_in_usual_places(id, bundle);
+  }
+  if (!bundle.folder) {
+    bundle.problem = "no bundle of it was found";
+  } else if (!kernel::is_trusted_directory(bundle.folder.get())) {
+    bundle.folder = kernel::Fd();
+    bundle.problem = "others than root may write to its bundle " + bundle.path;
+  }
+  if (bundle.folder && bundle.keeper && bundle.keeper->kind == Keeper::Kind::shim) {
+    const Result<std::string> text = kernel::read_trusted_file(bundle.folder.get(), "options.json");
+    bundle.options = text ? engine::parse_shim_options(*text).value_or(engine::ShimOptions()) : engine::ShimOptions();
+  }
+  return bundle;
+}
+
+}  // namespace hf::node

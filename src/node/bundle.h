@@ -1,0 +1,51 @@
+// Bundle: where the runtime's own words about a container lie, found through the process that keeps it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/engine/keeper.h"
+#include "adapters/oci/spec.h"
+#include "adapters/oci/state.h"
+#include "core/container/container.h"
+#include "kernel/fd.h"
+#include "kernel/host.h"
+
+namespace hf::node {
+
+struct Bundle {
+  std::optional<engine::Keeper> keeper;
+  container::Pid keeper_pid;
+  kernel::Fd folder;
+  std::string path;
+  engine::ShimOptions options;             // of containerd's shim
+  std::optional<oci::RuntimeState> state;  // where no keeper told of the bundle
+  std::string problem;                     // why there is no folder
+};
+
+// Looks at the parent of the container's first process, then into the folders where runtimes and engines put things.
+class BundleFinder {
+ public:
+  BundleFinder(const kernel::Host& host, const std::vector<std::string>& state_roots);
+
+  [[nodiscard]] Bundle find(const std::string& id, container::Pid init) const;
+
+  // Who calls this process its own in a state folder: the id of a container whose cgroup tells nothing.
+  [[nodiscard]] std::optional<std::string> id_of(container::Pid init) const;
+
+ private:
+  struct StateFile {
+    std::string path;
+    bool is_crun = false;
+  };
+
+  void find_in_usual_places(const std::string& id, Bundle& bundle) const;
+  [[nodiscard]] std::optional<oci::RuntimeState> read_state(const StateFile& file) const;
+
+  const kernel::Host& host_;
+  std::multimap<std::string, StateFile> states_;  // by container id
+};
+
+}  // namespace hf::node

@@ -1,0 +1,373 @@
+#include "node/census.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+
+#include "adapters/engine/keeper.h"
+#include "adapters/kube/checkpoint.h"
+#include "core/base/text.h"
+#include "core/cpu/cpu_set.h"
+#include "kernel/apart.h"
+#include "kernel/file.h"
+#include "kernel/process.h"
+#include "node/bundle.h"
+#include "node/group.h"
+
+namespace hf::node {
+namespace {
+
+using container::CgroupDriver;
+using container::Container;
+using container::Pid;
+using engine::Keeper;
+
+constexpr std::chrono::milliseconds kVersionLimit{1000};
+
+std::string last_unit_in(const std::string& path) {
+  std::string unit;
+  for (const std::string_view part : split(path, '/')) {
+    if (part.ends_with(".scope") || part.ends_with(".service")) {
+      unit = part;
+    }
+  }
+  return unit;
+}
+
+std::string cpus_of(const kernel::Host& host, Pid pid) {
+  const Result<std::string> status =
+      kernel::read_text(host.root.get(), "proc/" + std::to_string(pid.value) + "/status");
+  constexpr std::string_view kKey = "Cpus_allowed_list:";
+  const std::size_t start = status ? status->find(kKey) : std::string::npos;
+  if (start == std::string::npos) {
+    return {};
+  }
+  const std::string_view rest = std::string_view(*status).substr(start + kKey.size());
+  return std::string(trim(rest.substr(0, rest.find('\n'))));
+}
+
+class Registrar {
+ public:
+  Registrar(const kernel::Host& host, const config::Config& config) : host_(host), bundles_(host, config.state_roots) {}
+
+  Result<Resident> register_group(const Group& group) {
+    Resident resident;
+    Container& it = resident.container;
+    it.init = group.init;
+    it.v1 = group.v1;
+    it.v2 = group.v2;
+    const kernel::Process process = TRY(kernel::read_process(host_, group.init));
+    it.started_at = clock().wall_time(process.started_at);
+    it.mount_namespace = kernel::read_namespace(host_, group.init, "mnt");
+    it.cpus = cpus_of(host_, group.init);
+    name_by_cgroup(group, it);
+    const Bundle bundle = bundles_.find(it.id.value, it.init);
+    name_by_keeper(bundle, it);
+    read_spec(bundle, resident);
+    name_by_spec(resident);
+    name_by_docker(resident);
+    find_runtime(bundle, it);
+    find_outer(group, bundle, it);
+    return resident;
+  }
+
+ private:
+  const kernel::BootClock& clock() {
+    if (!clock_) {
+      clock_ = kernel::BootClock::read(host_).value_or(kernel::BootClock());
+    }
+    return *clock_;
+  }
+
+  static std::string path_that_decides(const Container& it) {
+    const auto devices = it.v1.find("devices");
+    const bool by_v1 = devices != it.v1.end() && devices->second != "/";
+    return by_v1 ? devices->second : it.v2.value_or("/");
+  }
+
+  void name_by_cgroup(const Group& group, Container& it) const {
+    const std::string path = path_that_decides(it);
+    it.cgroup = group.words ? group.words->cgroup : path;
+    it.scope = last_unit_in(it.cgroup);
+    if (!it.scope.empty()) {
+      it.driver = CgroupDriver::systemd;
+    }
+    if (!group.words) {
+      const Result<kernel::Process> process = kernel::read_process(host_, it.init);
+      const std::optional<Keeper> keeper =
+          process ? engine::parse_keeper(kernel::read_command_line(host_, process->parent)) : std::nullopt;
+      const std::string last(name_in(path));
+      // A shim that keeps a pod has the pod's id: then the cgroup's name is the better word.
+      const bool by_keeper = keeper && !keeper->id.empty() && (keeper->id == last || last.empty());
+      const std::optional<std::string> by_state = by_keeper ? std::nullopt : bundles_.id_of(it.init);
+      it.id.value = by_keeper ? keeper->id : by_state ? *by_state : last;
+      return;
+    }
+    it.id.value = group.words->id;
+    it.engine = group.words->engine;
+    it.driver = group.words->driver;
+    if (!group.words->pod_uid.empty()) {
+      it.pod.emplace().uid = group.words->pod_uid;
+    }
+  }
+
+  static void name_by_keeper(const Bundle& bundle, Container& it) {
+    if (!bundle.keeper) {
+      it.engine = it.engine.empty() && bundle.state ? bundle.state->runtime : it.engine;
+      return;
+    }
+    const Keeper& keeper = *bundle.keeper;
+    it.name_space = keeper.name_space;
+    it.name = it.name.empty() ? keeper.name : it.name;
+    if (keeper.kind == Keeper::Kind::shim) {
+      it.engine = keeper.name_space == "moby" ? "docker" : "containerd";
+    } else if (it.engine.empty()) {
+      it.engine = it.pod ? "cri-o" : "podman";
+    }
+  }
+
+  static void read_spec(const Bundle& bundle, Resident& resident) {
+    resident.container.bundle = bundle.path;
+    resident.spec_file = bundle.path + "/config.json";
+    if (!bundle.folder) {
+      resident.spec_problem = bundle.problem;
+      return;
+    }
+    const Result<std::string> text = kernel::read_trusted_file(bundle.folder.get(), "config.json");
+    Result<oci::Spec> spec = text ? oci::parse_spec(*text) : Result<oci::Spec>(std::unexpected(text.error()));
+    if (!spec) {
+      resident.spec_problem = bundle.path + ": " + spec.error().message;
+      return;
+    }
+    resident.spec = *std::move(spec);
+  }
+
+  // Annotations of containerd's CRI, of CRI-O, and of podman.
+  static void name_by_spec(Resident& resident) {
+    if (!resident.spec) {
+      return;
+    }
+    Container& it = resident.container;
+    const auto annotation = [&resident](std::initializer_list<const char*> keys) {
+      std::string text;
+      for (const char* key : keys) {
+        text = text.empty() ? oci::annotation_of(*resident.spec, key) : text;
+      }
+      return text;
+    };
+    if (annotation({"io.container.manager"}) == "libpod") {
+      it.engine = "podman";
+    }
+    it.image = annotation({"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"});
+    const std::string pod = annotation({"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"});
+    const std::string type = annotation({"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"});
+    it.is_sandbox = type == "sandbox";
+    if (pod.empty() && !it.pod) {
+      return;
+    }
+    container::Pod& words = it.pod ? *it.pod : it.pod.emplace();
+    words.name = pod;
+    words.name_space = annotation({"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"});
+    const std::string uid = annotation({"io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"});
+    words.uid = words.uid.empty() ? uid : words.uid;  // the kernel's word before the bundle's
+    words.container = annotation({"io.kubernetes.cri.container-name", "io.kubernetes.container.name"});
+    words.container = words.container.empty() && it.is_sandbox ? "(sandbox)" : words.container;
+  }
+
+  // dockerd mounts a file from the folder of its record into each container: that tells where it is.
+  std::string docker_record_of(const Resident& resident) {
+    const std::string folder = "/containers/" + resident.container.id.value + "/";
+    for (const oci::SpecMount& mount : resident.spec ? resident.spec->mounts : std::vector<oci::SpecMount>()) {
+      if (mount.source.ends_with(folder + std::string(name_in(mount.source))) &&
+          mount.destination.starts_with("/etc/")) {
+        return mount.source.substr(0, mount.source.rfind('/')) + "/config.v2.json";
+      }
+    }
+    return docker_root() + folder + "config.v2.json";
+  }
+
+  void name_by_docker(Resident& resident) {
+    Container& it = resident.container;
+    if (it.engine != "docker") {
+      return;
+    }
+    const std::string file = docker_record_of(resident);
+    const Result<std::string> text = kernel::read_trusted_file(host_.root.get(), kernel::below_root(file));
+    const Result<engine::DockerRecord> record =
+        text ? engine::parse_docker_record(*text) : Result<engine::DockerRecord>(std::unexpected(text.error()));
+    if (!record) {
+      return;
+    }
+    it.name = record->name;
+    it.image = record->image;
+    const auto label = [&record](const char* key) {
+      const auto found = record->labels.find(key);
+      return found == record->labels.end() ? std::string() : found->second;
+    };
+    if (!label("io.kubernetes.pod.uid").empty()) {  // kubelet with docker below it
+      container::Pod& words = it.pod ? *it.pod : it.pod.emplace();
+      words = {words.uid.empty() ? label("io.kubernetes.pod.uid") : words.uid, label("io.kubernetes.pod.name"),
+               label("io.kubernetes.pod.namespace"), label("io.kubernetes.container.name")};
+      it.is_sandbox = label("io.kubernetes.docker.type") == "podsandbox";
+    }
+  }
+
+  const std::string& docker_root() {
+    if (!docker_root_) {
+      std::vector<std::string> words;
+      for (const Pid pid : kernel::list_processes(host_)) {
+        const Result<kernel::Process> process = kernel::read_process(host_, pid);
+        if (process && process->name == "dockerd") {
+          words = kernel::read_command_line(host_, pid);
+        }
+      }
+      const Result<std::string> settings = kernel::read_text(host_.root.get(), "etc/docker/daemon.json");
+      docker_root_ = engine::data_root_in(words, settings.value_or("{}"));
+    }
+    return *docker_root_;
+  }
+
+  void find_runtime(const Bundle& bundle, Container& it) {
+    if (bundle.keeper && bundle.keeper->kind == Keeper::Kind::conmon) {
+      it.runtime.program = bundle.keeper->runtime;
+      it.driver = bundle.keeper->systemd_cgroup ? CgroupDriver::systemd : it.driver;
+    } else if (bundle.keeper) {
+      it.runtime.program = bundle.options.binary.empty() ? "runc" : bundle.options.binary;
+    } else if (bundle.state) {
+      it.runtime.program = bundle.state->runtime;
+    }
+    it.runtime.name = name_in(it.runtime.program);
+    if (!it.driver) {
+      it.driver = CgroupDriver::cgroupfs;
+    }
+    if (!it.runtime.program.empty()) {
+      const engine::VersionWords& words = version_of(it.runtime.program);
+      it.runtime.version = words.version;
+      it.runtime.name = words.name.empty() ? it.runtime.name : words.name;
+    }
+  }
+
+  const engine::VersionWords& version_of(const std::string& program) {
+    const auto known = versions_.find(program);
+    if (known != versions_.end()) {
+      return known->second;
+    }
+    engine::VersionWords found;
+    std::vector<std::string> places = {program};
+    if (!program.starts_with('/')) {
+      places = {"/usr/local/sbin/" + program, "/usr/local/bin/" + program, "/usr/sbin/" + program,
+                "/usr/bin/" + program};
+    }
+    for (const std::string& place : places) {
+      const Result<std::string> text = kernel::run_program(host_, place, {"--version"}, kVersionLimit);
+      if (text) {
+        found = engine::parse_version(*text).value_or(engine::VersionWords());
+        break;
+      }
+    }
+    return versions_.emplace(program, found).first->second;
+  }
+
+  // A container within a container: by its cgroup's path, or by the cgroup of the process that keeps it.
+  void find_outer(const Group& group, const Bundle& bundle, Container& it) const {
+    const container::CgroupPath own{it.cgroup};
+    std::optional<container::CgroupWords> outer = container::read_cgroup_words(own.parent().text);
+    if (!outer && bundle.keeper) {
+      for (const std::string_view line : split(kernel::read_cgroup_lines(host_, bundle.keeper_pid), '\n')) {
+        const std::size_t path = line.rfind(':');
+        const std::optional<container::CgroupWords> words =
+            path == std::string_view::npos ? std::nullopt : container::read_cgroup_words(line.substr(path + 1));
+        outer = words ? words : outer;
+      }
+    }
+    (void)group;
+    if (outer && outer->id != it.id.value) {
+      it.inside = container::ContainerId{outer->id};
+    }
+  }
+
+  const kernel::Host& host_;
+  BundleFinder bundles_;
+  std::optional<kernel::BootClock> clock_;
+  std::optional<std::string> docker_root_;
+  std::map<std::string, engine::VersionWords> versions_;
+};
+
+// Exclusive: less than all CPUs, and none of them is another container's with another set. kubelet's own word counts
+// first.
+void mark_exclusive(const kernel::Host& host, std::vector<Resident>& residents) {
+  const Result<std::string> online = kernel::read_text(host.root.get(), "sys/devices/system/cpu/online");
+  const Result<std::string> state_text =
+      kernel::read_trusted_file(host.root.get(), "var/lib/kubelet/cpu_manager_state");
+  const kube::CpuState state =
+      state_text ? kube::parse_cpu_state(*state_text).value_or(kube::CpuState()) : kube::CpuState();
+  std::map<std::string, int> users;
+  for (const Resident& resident : residents) {
+    ++users[resident.container.cpus];
+  }
+  for (Resident& resident : residents) {
+    Container& it = resident.container;
+    if (it.pod && state.exclusive.contains(it.pod->uid + "/" + it.pod->container)) {
+      it.has_exclusive_cpus = true;
+      continue;
+    }
+    const Result<cpu::CpuSet> own = cpu::parse_cpu_set(it.cpus);
+    const Result<cpu::CpuSet> all = online ? cpu::parse_cpu_set(*online) : own;
+    if (!own || own->empty() || !all || *own == *all || users[it.cpus] > 1) {
+      continue;
+    }
+    it.has_exclusive_cpus = std::ranges::none_of(users, [&](const auto& entry) {
+      const Result<cpu::CpuSet> other = cpu::parse_cpu_set(entry.first);
+      return entry.first != it.cpus && other && other->overlaps(*own);
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<Container> Census::containers() const {
+  std::vector<Container> all;
+  for (const Resident& resident : residents) {
+    all.push_back(resident.container);
+  }
+  return all;
+}
+
+Result<Census> take_census(const kernel::Host& host, const config::Config& config) {
+  Census census;
+  Registrar registrar(host, config);
+  for (const Group& group : find_groups(host)) {
+    Result<Resident> resident = registrar.register_group(group);
+    if (resident) {
+      census.residents.push_back(*std::move(resident));
+    }  // otherwise it has ended meanwhile
+  }
+  mark_exclusive(host, census.residents);
+  std::ranges::sort(census.residents, [](const Resident& a, const Resident& b) {
+    return std::pair(title_of(a.container), a.container.id) < std::pair(title_of(b.container), b.container.id);
+  });
+  return census;
+}
+
+Result<std::vector<const Resident*>> find_residents(const Census& census, const std::vector<std::string>& words) {
+  const std::vector<Container> all = census.containers();
+  std::vector<const Resident*> found;
+  for (const std::string& word : words) {
+    const std::vector<const Container*> matches = matches_of(all, word);
+    if (matches.empty()) {
+      return fail(std::errc::no_such_process, "container " + quote(word) + ": no running container is called so");
+    }
+    if (matches.size() > 1) {
+      std::vector<std::string> names;
+      for (const Container* match : matches) {
+        names.push_back(title_of(*match) + " (" + short_id(match->id) + ")");
+      }
+      return fail(std::errc::invalid_argument, "container " + quote(word) + " may be any of: " + join(names, ", "));
+    }
+    found.push_back(&census.residents[std::size_t(matches.front() - all.data())]);
+  }
+  return found;
+}
+
+}  // namespace hf::node

@@ -1,0 +1,270 @@
+#include "node/evidence.h"
+
+#include <algorithm>
+
+#include "adapters/ledger/ledger.h"
+#include "adapters/nvidia/request.h"
+#include "core/base/text.h"
+#include "core/device/table.h"
+#include "kernel/device_node.h"
+#include "kernel/file.h"
+
+namespace hf::node {
+namespace {
+
+using container::Claim;
+using container::Source;
+using container::WantedNode;
+using device::Access;
+using device::Device;
+using device::Inventory;
+
+constexpr std::string_view kDeviceMounts = "/var/run/nvidia-container-devices/";
+
+Access access_of(const device::Table& table, const Device& device) {
+  Access access = Access::none;
+  for (const Access letter : {Access::read, Access::write, Access::mknod}) {
+    access = access | (table.allows({device, letter}) ? letter : Access::none);
+  }
+  return access;
+}
+
+class Witness {
+ public:
+  Witness(const kernel::Host& host, const Resident& resident, const Sources& sources, const Inventory& inventory)
+      : host_(host), resident_(resident), sources_(sources), inventory_(inventory) {}
+
+  std::vector<Claim> hear() {
+    hear_ledger();
+    if (resident_.spec) {
+      hear_spec(*resident_.spec);
+      hear_annotations(*resident_.spec);
+      hear_nvidia(*resident_.spec);
+    }
+    if (resident_.container.pod) {
+      hear_kubelet(*resident_.container.pod);
+    }
+    return std::move(claims_);
+  }
+
+ private:
+  Claim& claim(Source source, const std::string& where) {
+    Claim& made = claims_.emplace_back();
+    made.source = source;
+    made.where = where;
+    return made;
+  }
+
+  void hear_ledger() {
+    const Result<std::optional<ledger::Entry>> entry = ledger::read_entry(host_, resident_.container.id);
+    if (!entry || !*entry) {
+      return;  // a damaged one is a finding of the doctor
+    }
+    Claim& made = claim(Source::ledger, std::string(ledger::kFolder) + "/" + resident_.container.id.value + ".json");
+    made.nodes = (*entry)->nodes;
+    const bool same_bundle = (*entry)->bundle.empty() || (*entry)->bundle == resident_.container.bundle;
+    made.refused = same_bundle ? "" : "it was written for another bundle";
+  }
+
+  // A node counts as far as the spec's own rules allow it: listed without a rule, it is a name and no right.
+  void hear_spec(const oci::Spec& spec) {
+    const device::Table table = meaning(spec.rules, device::OciReading::later_wins);
+    const bool allows_all = table.contains(device::Table::everything());
+    Claim given;
+    Claim listed;
+    for (const oci::SpecNode& node : spec.nodes) {
+      const bool of_a_class = device::role_of(device::built_in_classes(), node.path) || inventory_.find(node.path);
+      if (allows_all && !of_a_class) {
+        continue;  // a privileged container has every node of the host; only devices of a class are looked after
+      }
+      const Access access = access_of(table, node.device);
+      (access == Access::none ? listed : given).nodes.push_back({node.path, node.device, access});
+    }
+    if (!allows_all) {
+      for (const device::OciRule& rule : spec.rules) {
+        if (rule.verb == device::Verb::allow && rule.rule.selector.kind && rule.rule.selector.major) {
+          given.rules.push_back(rule.rule);
+        }
+      }
+    }
+    if (!given.nodes.empty() || !given.rules.empty()) {
+      Claim& made = claim(Source::oci, resident_.spec_file);
+      made.nodes = std::move(given.nodes);
+      made.rules = std::move(given.rules);
+    }
+    if (!listed.nodes.empty()) {
+      Claim& made = claim(Source::oci, resident_.spec_file);
+      made.nodes = std::move(listed.nodes);
+      made.refused = "the spec lists the node, but no rule in it allows the device";
+    }
+  }
+
+  std::vector<WantedNode> nodes_of_cdi(const std::string& name) const {
+    std::vector<WantedNode> nodes;
+    const std::optional<cdi::Edits> edits = sources_.cdi.resolve(name);
+    for (const cdi::SpecNode& node : edits ? edits->nodes : std::vector<cdi::SpecNode>()) {
+      const std::optional<kernel::NodeOnHost> live = kernel::read_node(host_, node.on_host());
+      std::optional<Device> claimed = live ? std::optional(live->device) : std::nullopt;
+      if (node.major && node.minor) {
+        claimed = Device{node.kind.value_or(device::Kind::character), *node.major, *node.minor};
+      }
+      const Result<Access> access = device::parse_access(node.permissions.empty() ? "rw" : node.permissions);
+      nodes.push_back({node.path, claimed, access.value_or(Access::none)});
+    }
+    return nodes;
+  }
+
+  void hear_annotations(const oci::Spec& spec) {
+    for (const std::string& name : kube::cdi_names_in(spec.annotations)) {
+      std::vector<WantedNode> nodes = nodes_of_cdi(name);
+      if (!nodes.empty()) {
+        claim(Source::cdi, name).nodes = std::move(nodes);
+      }
+    }
+  }
+
+  void hear_nvidia(const oci::Spec& spec) {
+    const bool has_hook =
+        std::ranges::any_of(spec.hooks, [](const oci::Hook& hook) { return nvidia::is_nvidia_hook(hook.path); });
+    nvidia::Request request = nvidia::request_in(spec.environment);
+    std::vector<std::string> by_mount;
+    for (const oci::SpecMount& mount : spec.mounts) {
+      if (mount.destination.starts_with(kDeviceMounts)) {
+        by_mount.push_back(mount.destination.substr(kDeviceMounts.size()));
+      }
+    }
+    request.visible = by_mount.empty() ? request.visible : join(by_mount, ",");
+    const nvidia::Resolved resolved = nvidia::resolve(request, inventory_);
+    if (resolved.nodes.empty()) {
+      return;
+    }
+    const std::string words = "NVIDIA_VISIBLE_DEVICES=" + request.visible + " in " + resident_.spec_file;
+    Claim& made = claim(has_hook ? Source::nvidia_hook : Source::environment, words);
+    made.nodes = resolved.nodes;
+    made.not_wanted = resolved.not_wanted;
+    if (has_hook && by_mount.empty() && !sources_.nvidia.accepts_environment && !spec.is_privileged) {
+      made.refused = "NVIDIA's settings refuse requests by environment from unprivileged containers";
+    }
+    if (!has_hook && covers(resolved.nodes)) {
+      claims_.pop_back();  // carried out otherwise: the spec has the nodes
+    }
+  }
+
+  // Are all of these among what is claimed already?
+  bool covers(const std::vector<WantedNode>& nodes) const {
+    return std::ranges::all_of(nodes, [this](const WantedNode& node) {
+      return std::ranges::any_of(claims_, [&node](const Claim& other) {
+        return other.source == Source::oci &&
+               std::ranges::find(other.nodes, node.path, &WantedNode::path) != other.nodes.end();
+      });
+    });
+  }
+
+  void hear_kubelet(const container::Pod& pod) {
+    for (const kube::Allocation& allocation : sources_.checkpoint ? sources_.checkpoint->allocations : kNone) {
+      if (allocation.pod_uid == pod.uid && !pod.container.empty() && allocation.container == pod.container) {
+        hear_allocation(allocation);
+      }
+    }
+    for (const kube::PreparedClaim& prepared : sources_.prepared) {
+      if (std::ranges::find(prepared.pod_uids, pod.uid) == prepared.pod_uids.end()) {
+        continue;
+      }
+      Claim& made = claim(Source::dra, "resource claim " + prepared.name);
+      made.is_about_pod = true;
+      for (const std::string& name : prepared.cdi_devices) {
+        const std::vector<WantedNode> nodes = nodes_of_cdi(name);
+        made.nodes.insert(made.nodes.end(), nodes.begin(), nodes.end());
+      }
+    }
+  }
+
+  void hear_allocation(const kube::Allocation& allocation) {
+    Claim& made =
+        claim(Source::kubelet, allocation.resource + " " + join(allocation.ids, ",") + " in " + kCheckpointFile);
+    const auto want = [&made](const WantedNode& node) {
+      if (std::ranges::find(made.nodes, node.path, &WantedNode::path) == made.nodes.end()) {
+        made.nodes.push_back(node);
+      }
+    };
+    for (const kube::PluginDevice& device : allocation.devices) {
+      const std::optional<kernel::NodeOnHost> live = kernel::read_node(host_, device.host_path);
+      const Result<Access> access = device::parse_access(device.permissions.empty() ? "rw" : device.permissions);
+      want({device.container_path, live ? std::optional(live->device) : std::nullopt, access.value_or(Access::none)});
+    }
+    for (const std::string& name : allocation.cdi_devices) {
+      std::ranges::for_each(nodes_of_cdi(name), want);
+    }
+    if (allocation.resource.starts_with("nvidia.com/")) {
+      for (const std::string& id : allocation.ids) {
+        std::ranges::for_each(nvidia::nodes_of(id, inventory_), want);
+      }
+      std::ranges::for_each(nvidia::resolve(nvidia::request_in(allocation.environment), inventory_).nodes, want);
+    }
+  }
+
+  inline static const std::vector<kube::Allocation> kNone;
+
+  const kernel::Host& host_;
+  const Resident& resident_;
+  const Sources& sources_;
+  const Inventory& inventory_;
+  std::vector<Claim> claims_;
+};
+
+}  // namespace
+
+Sources read_sources(const kernel::Host& host) {
+  Sources sources;
+  sources.cdi = cdi::read_registry(host);
+  const auto is_absent = [](const Error& error) { return error.code == std::errc::no_such_file_or_directory; };
+  const Result<std::string> checkpoint =
+      kernel::read_trusted_file(host.root.get(), kernel::below_root(kCheckpointFile));
+  if (checkpoint) {
+    Result<kube::Checkpoint> parsed = kube::parse_checkpoint(*checkpoint);
+    if (parsed) {
+      sources.checkpoint = *std::move(parsed);
+      sources.knows_allocations = true;
+    } else {
+      sources.checkpoint_problem = parsed.error().message;
+    }
+  } else if (!is_absent(checkpoint.error())) {
+    sources.checkpoint_problem = checkpoint.error().message;
+  }
+  const Result<std::string> prepared = kernel::read_trusted_file(host.root.get(), kernel::below_root(kPreparedFile));
+  if (prepared) {
+    const Result<std::vector<kube::PreparedClaim>> parsed = kube::parse_prepared_claims(*prepared);
+    sources.prepared = parsed.value_or(std::vector<kube::PreparedClaim>());
+    sources.knows_allocations = sources.knows_allocations || parsed.has_value();
+    if (!parsed) {
+      sources.notes.push_back(parsed.error().message);
+    }
+  }
+  const Result<std::string> settings =
+      kernel::read_trusted_file(host.root.get(), kernel::below_root(nvidia::kSettingsFile));
+  if (settings) {
+    const Result<nvidia::Settings> parsed = nvidia::parse_settings(*settings);
+    sources.has_nvidia_settings = parsed.has_value();
+    sources.nvidia = parsed.value_or(nvidia::Settings());
+    if (!parsed) {
+      sources.notes.push_back(parsed.error().message);
+    }
+  } else if (!is_absent(settings.error())) {
+    sources.notes.push_back(settings.error().message);
+  }
+  return sources;
+}
+
+std::vector<Claim> claims_of(const kernel::Host& host, const Resident& resident, const Sources& sources,
+                             const Inventory& inventory) {
+  std::vector<Claim> claims = Witness(host, resident, sources, inventory).hear();
+  const container::Container& it = resident.container;
+  return weigh(std::move(claims), {it.pod.has_value(), sources.knows_allocations, it.inside ? it.inside->value : ""});
+}
+
+container::Entitlement entitlement_of(const kernel::Host& host, const Resident& resident, const Sources& sources,
+                                      const Inventory& inventory, const config::Config& config) {
+  return entitle(claims_of(host, resident, sources, inventory), inventory, config.classes);
+}
+
+}  // namespace hf::node

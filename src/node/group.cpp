@@ -1,0 +1,133 @@
+#include "node/group.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace hf::node {
+namespace {
+
+using container::CgroupWords;
+using container::Pid;
+
+// All processes with the same lines in /proc/PID/cgroup.
+struct Place {
+  std::map<std::string, std::string> v1;
+  std::optional<std::string> v2;
+  std::optional<CgroupWords> words;
+  std::vector<Pid> pids;
+};
+
+Place parse_place(std::string_view lines) {
+  Place place;
+  for (const std::string_view line : split(lines, '\n')) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) {
+      continue;
+    }
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string path(line.substr(second + 1));
+    if (controllers.empty()) {
+      place.v2 = path;
+      continue;
+    }
+    for (const std::string_view controller : split(controllers, ',')) {
+      place.v1[std::string(controller)] = path;
+    }
+  }
+  // Of two hierarchies that both know it the one that decides about devices has the say.
+  if (const auto devices = place.v1.find("devices"); devices != place.v1.end()) {
+    place.words = container::read_cgroup_words(devices->second);
+  }
+  if (!place.words && place.v2) {
+    place.words = container::read_cgroup_words(*place.v2);
+  }
+  // systemd may have moved it out of its devices cgroup: then the others still know it.
+  for (const auto& [controller, path] : place.v1) {
+    place.words = place.words ? place.words : container::read_cgroup_words(path);
+  }
+  return place;
+}
+
+bool is_at_root(const Place& place) {
+  const auto devices = place.v1.find("devices");
+  return (devices == place.v1.end() || devices->second == "/") && (!place.v2 || *place.v2 == "/");
+}
+
+Group group_of(const Place& place, Pid init) { return {place.words, place.v1, place.v2, init}; }
+
+// The first process of the container's pid namespace, else the oldest of those in its cgroup.
+struct Inhabitant {
+  const Place* place = nullptr;
+  Pid pid;
+};
+Inhabitant find_init(const kernel::Host& host, const std::vector<Inhabitant>& inhabitants) {
+  constexpr std::size_t kMostLooks = 64;  // it is among the first ones, or there is none
+  for (std::size_t i = 0; i < std::min(inhabitants.size(), kMostLooks); ++i) {
+    if (kernel::is_first_of_its_namespace(host, inhabitants[i].pid)) {
+      return inhabitants[i];
+    }
+  }
+  Inhabitant oldest = inhabitants.front();
+  std::int64_t started = 0;
+  for (const Inhabitant& inhabitant : inhabitants) {
+    const Result<kernel::Process> process = kernel::read_process(host, inhabitant.pid);
+    if (process && (started == 0 || process->started_at < started)) {
+      started = process->started_at;
+      oldest = inhabitant;
+    }
+  }
+  return oldest;
+}
+
+std::optional<Pid> find_nameless_init(const kernel::Host& host, const Place& place, std::uint64_t our_mounts) {
+  for (const Pid pid : place.pids) {
+    if (!kernel::is_first_of_its_namespace(host, pid)) {
+      continue;
+    }
+    const bool shared = std::ranges::any_of(
+        place.pids, [&](Pid other) { return kernel::read_namespace(host, other, "mnt") == our_mounts; });
+    return shared ? std::nullopt : std::optional(pid);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Group> find_groups(const kernel::Host& host) {
+  std::map<std::string, Place> places;
+  for (const Pid pid : kernel::list_processes(host)) {
+    std::string lines = kernel::read_cgroup_lines(host, pid);
+    if (lines.empty()) {
+      continue;
+    }
+    auto [place, is_new] = places.try_emplace(std::move(lines));
+    if (is_new) {
+      place->second = parse_place(place->first);
+    }
+    place->second.pids.push_back(pid);
+  }
+  std::map<std::string, std::vector<Inhabitant>> named;
+  std::vector<Group> groups;
+  const std::uint64_t our_mounts = kernel::read_own_namespace(host, "mnt");
+  for (const auto& [lines, place] : places) {
+    if (place.words) {
+      for (const Pid pid : place.pids) {
+        named[place.words->cgroup].push_back({&place, pid});
+      }
+    } else if (!is_at_root(place)) {
+      if (const std::optional<Pid> init = find_nameless_init(host, place, our_mounts)) {
+        groups.push_back(group_of(place, *init));
+      }
+    }
+  }
+  for (auto& [cgroup, inhabitants] : named) {
+    std::ranges::sort(inhabitants, {}, &Inhabitant::pid);
+    const Inhabitant init = find_init(host, inhabitants);
+    groups.push_back(group_of(*init.place, init.pid));
+  }
+  return groups;
+}
+
+}  // namespace hf::node

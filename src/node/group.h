@@ -1,0 +1,27 @@
+// Group: the processes of one container, found by their cgroups.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/container/cgroup_words.h"
+#include "core/container/container.h"
+#include "kernel/host.h"
+#include "kernel/process.h"
+
+namespace hf::node {
+
+struct Group {
+  std::optional<container::CgroupWords> words;  // absent: nothing in its path, but it has namespaces of its own
+  std::map<std::string, std::string> v1;        // the init process's paths
+  std::optional<std::string> v2;
+  container::Pid init;
+};
+
+// Containers by what the paths of their cgroups say, and those that are the first process of a pid namespace in a
+// cgroup that no process of the host shares.
+std::vector<Group> find_groups(const kernel::Host& host);
+
+}  // namespace hf::node

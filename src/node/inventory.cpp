@@ -1,0 +1,121 @@
+#include "node/inventory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "adapters/nvidia/driver.h"
+#include "adapters/nvidia/library.h"
+#include "core/base/text.h"
+#include "kernel/device_node.h"
+#include "kernel/file.h"
+
+namespace hf::node {
+namespace {
+
+using device::Inventory;
+
+constexpr std::chrono::milliseconds kLibraryLimit{10'000};  // a GPU that sleeps takes seconds to wake
+
+// Every path that may be a node of a class: what sysfs knows, and what lies in the folders that patterns name.
+std::set<std::string> candidates(const kernel::Host& host, const device::DeviceClasses& classes,
+                                 const std::map<std::string, device::Device>& known) {
+  std::set<std::string> folders;
+  for (const device::DeviceClass& entry : classes) {
+    for (const device::NodePattern& pattern : entry.nodes) {
+      folders.insert(pattern.glob.substr(0, pattern.glob.rfind('/')));
+    }
+  }
+  std::set<std::string> paths;
+  for (const auto& [path, device] : known) {
+    paths.insert(path);
+  }
+  for (const std::string& folder : folders) {
+    for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(folder))) {
+      paths.insert(folder + "/" + name);
+    }
+  }
+  return paths;
+}
+
+void add_node(Inventory& inventory, const kernel::Host& host, const device::DeviceClasses& classes,
+              const std::string& path, const std::optional<device::Device>& known) {
+  if (!device::role_of(classes, path) && !path.starts_with("/dev/dri/")) {
+    return;  // most of /dev is of no class
+  }
+  const std::optional<kernel::NodeOnHost> live = kernel::read_node(host, path);
+  const std::optional<device::Device> numbers = known ? known : live ? std::optional(live->device) : std::nullopt;
+  const std::string vendor = numbers ? kernel::read_hardware(host, *numbers, "vendor") : std::string();
+  const std::optional<device::NodeRole> role = device::role_of(classes, path, vendor);
+  if (!role || !(live || known)) {
+    return;
+  }
+  device::Node node;
+  node.path = path;
+  node.device_class = role->device_class->name;
+  node.part = role->pattern->part;
+  node.expected = known ? known : numbers_of(*role->pattern, path, inventory.drivers);
+  if (live) {
+    node.live = live->device;
+    node.mode = live->mode;
+    node.uid = live->uid;
+    node.gid = live->gid;
+  }
+  const bool is_nvidia = node.device_class == "nvidia";  // its GPUs come from the driver's own list
+  if (node.part == device::Part::unit && !is_nvidia) {
+    device::Unit unit;
+    unit.device_class = node.device_class;
+    unit.name = name_in(path);
+    unit.model = role->device_class->title;
+    unit.nodes = {path};
+    const std::string numa = numbers ? kernel::read_hardware(host, *numbers, "numa_node") : std::string();
+    const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(numa);
+    unit.numa = number ? std::optional(int(*number)) : std::nullopt;
+    unit.health = live ? device::Health::good : device::Health::bad;
+    unit.health_words = live ? "" : "its node is missing";
+    inventory.units.push_back(std::move(unit));
+  }
+  inventory.nodes.push_back(std::move(node));
+}
+
+}  // namespace
+
+Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries) {
+  Inventory inventory;
+  const Result<std::string> drivers = kernel::read_text(host.root.get(), "proc/devices");
+  inventory.drivers = device::parse_driver_names(drivers.value_or(""));
+  if (!drivers) {
+    inventory.notes.push_back(drivers.error().message);
+  }
+  std::map<std::string, device::Device> known;
+  for (const kernel::KnownDevice& device : kernel::read_known_devices(host)) {
+    known.emplace(device.path, device.device);
+  }
+  for (const std::string& path : candidates(host, config.classes, known)) {
+    const auto numbers = known.find(path);
+    add_node(inventory, host, config.classes, path,
+             numbers == known.end() ? std::nullopt : std::optional(numbers->second));
+  }
+  nvidia::add_to(inventory, host);
+  if (libraries == Libraries::ask) {
+    const Result<nvidia::LibraryAnswer> answer = nvidia::ask_libraries(kLibraryLimit);
+    if (answer) {
+      nvidia::add_to(inventory, *answer);
+    } else {
+      inventory.notes.push_back(answer.error().message);
+    }
+  }
+  nvidia::add_mig_nodes(inventory, host);
+  std::ranges::sort(inventory.nodes, {}, &device::Node::path);
+  return inventory;
+}
+
+device::DeviceWords words_of(const kernel::Host& host, const Inventory& inventory) {
+  return {inventory.drivers, [&host](const std::string& path) -> std::optional<device::Device> {
+            const std::optional<kernel::NodeOnHost> node = kernel::read_node(host, path);
+            return node ? std::optional(node->device) : std::nullopt;
+          }};
+}
+
+}  // namespace hf::node

@@ -1,0 +1,274 @@
+#include "services/doctor/facts.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "adapters/engine/keeper.h"
+#include "core/base/text.h"
+#include "kernel/apart.h"
+#include "kernel/device_node.h"
+#include "kernel/file.h"
+#include "kernel/observe.h"
+#include "node/inventory.h"
+
+namespace hf::doctor {
+namespace {
+
+using container::Answer;
+using container::NodeState;
+using container::Seen;
+using device::Access;
+
+constexpr Access kReadWrite = Access::read | Access::write;
+
+std::string read(const kernel::Host& host, const std::string& path) {
+  return std::string(trim(kernel::read_text(host.root.get(), path).value_or("")));
+}
+
+// libnvidia-ml.so.550.54.15: the version is in the name.
+std::map<std::string, std::string> find_libraries(const kernel::Host& host) {
+  constexpr std::array<const char*, 5> kFolders = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                                                   "/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current",
+                                                   "/usr/lib"};
+  constexpr std::string_view kName = "libnvidia-ml.so.";
+  std::map<std::string, std::string> found;
+  for (const char* folder : kFolders) {
+    for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(folder))) {
+      if (name.starts_with(kName) && name.find('.', kName.size()) != std::string::npos) {
+        found[std::string(folder) + "/" + name] = name.substr(kName.size());
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<HostFacts::HardCodedRule> find_lxc_rules(const kernel::Host& host) {
+  std::vector<std::string> files;
+  for (const std::string& name : kernel::list_names(host.root.get(), "var/lib/lxc")) {
+    files.push_back("/var/lib/lxc/" + name + "/config");
+  }
+  for (const std::string& name : kernel::list_names(host.root.get(), "etc/pve/lxc")) {
+    files.push_back("/etc/pve/lxc/" + name);
+  }
+  std::vector<HostFacts::HardCodedRule> rules;
+  for (const std::string& file : files) {
+    const std::string text = read(host, kernel::below_root(file));
+    for (const std::string_view line : split(text, '\n')) {
+      const std::size_t separator = line.find_first_of("=:");
+      const std::string_view key = trim(line.substr(0, separator));
+      if (separator == std::string_view::npos ||
+          (key != "lxc.cgroup2.devices.allow" && key != "lxc.cgroup.devices.allow")) {
+        continue;
+      }
+      const std::string rule(trim(line.substr(separator + 1)));
+      const Result<device::Rule> parsed = device::parse_rule(rule);
+      if (parsed && parsed->selector.major && parsed->selector.major->is_point() &&
+          parsed->selector.kind == device::Kind::character) {
+        rules.push_back({file, rule, parsed->selector.major->first});
+      }
+    }
+  }
+  return rules;
+}
+
+bool has_link(const kernel::Host& host, const device::Device& device) {
+  const std::string name = std::to_string(device.major) + ":" + std::to_string(device.minor);
+  const std::string folder = device.kind == device::Kind::block ? "block/" : "char/";
+  return kernel::exists(host.root.get(), "dev/" + folder + name) ||
+         kernel::exists(host.root.get(), "sys/dev/" + folder + name);
+}
+
+std::string read_kubelet_version(const kernel::Host& host) {
+  for (const char* path : {"/usr/bin/kubelet", "/usr/local/bin/kubelet", "/opt/bin/kubelet"}) {
+    const Result<std::string> text = kernel::run_program(host, path, {"--version"}, std::chrono::milliseconds(2000));
+    if (text) {
+      const std::vector<std::string_view> words = split_words(*text);  // "Kubernetes v1.30.2"
+      return words.size() >= 2 ? std::string(words[1]) : std::string();
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> find_missing_files(const kernel::Host& host, const cdi::Registry& registry) {
+  std::set<std::string> missing;
+  for (const cdi::Spec& spec : registry.specs) {
+    std::vector<const cdi::Edits*> all = {&spec.all};
+    for (const auto& [name, edits] : spec.devices) {
+      all.push_back(&edits);
+    }
+    for (const cdi::Edits* edits : all) {
+      for (const std::string& path : edits->mounts) {
+        if (!path.empty() && !kernel::exists(host.root.get(), kernel::below_root(path))) {
+          missing.insert(path + " (" + spec.file + ")");
+        }
+      }
+    }
+  }
+  return {missing.begin(), missing.end()};
+}
+
+// What the rules say about reading and writing, or about the letters that are owed.
+device::Request request_for(const container::OwedNode& node) {
+  const Access letters = node.access & kReadWrite;
+  return {node.device.value_or(device::Device{}), letters == Access::none ? kReadWrite : letters};
+}
+
+class Examination {
+ public:
+  Examination(Machine& machine, const HostFacts& host, const node::Resident& resident)
+      : machine_(machine), host_(host) {
+    facts_.resident = &resident;
+  }
+
+  ContainerFacts examine(kernel::Depth depth) {
+    hear_evidence();
+    observe_rules();
+    read_unit();
+    if (!facts_.entitlement.owes_nothing()) {
+      look_from_seat(depth);
+      const std::string file = "proc/" + std::to_string(facts_.container().init.value) + "/mountinfo";
+      facts_.mounts = container::parse_mountinfo(read(machine_.host, file));
+    }
+    return std::move(facts_);
+  }
+
+ private:
+  void hear_evidence() {
+    facts_.claims = node::claims_of(machine_.host, *facts_.resident, host_.sources, host_.inventory);
+    facts_.entitlement = entitle(facts_.claims, host_.inventory, host_.config.classes);
+    if (facts_.resident->spec) {
+      facts_.spec_table = meaning(facts_.resident->spec->rules, device::OciReading::later_wins);
+      facts_.spec_allows_all = facts_.spec_table.contains(device::Table::everything());
+    }
+  }
+
+  void observe_rules() {
+    Result<kernel::CgroupsOfProcess> cgroups = kernel::open_cgroups_of(machine_.host, facts_.container().init);
+    if (!cgroups) {
+      facts_.observed_problem = cgroups.error().message;
+      return;
+    }
+    cgroups_ = *std::move(cgroups);
+    Result<container::Observed> observed = kernel::observe(machine_.filters, cgroups_);
+    if (observed) {
+      facts_.observed = *std::move(observed);
+    } else {
+      facts_.observed_problem = observed.error().message;
+    }
+  }
+
+  void read_unit() {
+    if (facts_.container().scope.empty() || !host_.has_systemd) {
+      return;
+    }
+    facts_.unit = systemd::read_unit_devices(machine_.host, facts_.container().scope);
+    if (facts_.unit) {
+      facts_.unit_table = meaning(*facts_.unit, node::words_of(machine_.host, host_.inventory));
+    }
+  }
+
+  void look_from_seat(kernel::Depth depth) {
+    kernel::Look look{facts_.container().init, cgroups_, {}, depth};
+    for (const container::OwedNode& node : facts_.entitlement.nodes) {
+      look.paths.push_back(node.path);
+    }
+    std::vector<std::string> others;
+    for (const device::Unit& unit : host_.inventory.units) {
+      for (const std::string& path : unit.nodes) {
+        if (facts_.entitlement.find(path) == nullptr) {
+          look.paths.push_back(path);
+        }
+      }
+    }
+    const Result<std::vector<Seen>> seen = machine_.seats.look(look);
+    facts_.seat_problem = seen ? "" : seen.error().message;
+    const Result<kernel::Rights> rights = kernel::read_rights(machine_.host, facts_.container().init);
+    for (std::size_t i = 0; i < facts_.entitlement.nodes.size(); ++i) {
+      const container::OwedNode& owed = facts_.entitlement.nodes[i];
+      NodeState state;
+      state.owed = owed;
+      state.seen = seen ? (*seen)[i] : Seen{};
+      state.seen.path = owed.path;
+      state.gates = judge_rules(owed);
+      state.diagnosis = seen ? classify(state.seen, background_of(state, rights))
+                             : container::Diagnosis{container::Trouble::unknown, facts_.seat_problem};
+      facts_.nodes.push_back(std::move(state));
+    }
+    for (std::size_t i = facts_.entitlement.nodes.size(); seen && i < seen->size(); ++i) {
+      if ((*seen)[i].look == 0 && (*seen)[i].device) {
+        facts_.strangers.push_back((*seen)[i]);
+      }
+    }
+  }
+
+  Answer judge_rules(const container::OwedNode& owed) const {
+    if (!facts_.observed || !owed.device) {
+      return {Answer::Kind::unknown, facts_.observed ? "its driver is not loaded" : facts_.observed_problem};
+    }
+    return judge(*facts_.observed, request_for(owed));
+  }
+
+  container::Background background_of(const NodeState& state, const Result<kernel::Rights>& rights) const {
+    container::Background background;
+    const device::Node* on_host = host_.inventory.find(state.owed.path);
+    background.host_has_node = on_host != nullptr && on_host->live.has_value();
+    if (!background.host_has_node && on_host == nullptr && state.owed.device_class.empty()) {
+      background.host_has_node = kernel::read_node(machine_.host, state.owed.path).has_value();
+    }
+    if (state.seen.device) {
+      background.driver = driver_with(host_.inventory.drivers, state.seen.device->kind, state.seen.device->major);
+    }
+    background.wanted = state.owed.device;
+    background.gates = state.gates.kind;
+    background.bits_allow = !rights || bits_allow(state.seen, rights->user);
+    return background;
+  }
+
+  Machine& machine_;
+  const HostFacts& host_;
+  ContainerFacts facts_;
+  kernel::CgroupsOfProcess cgroups_;
+};
+
+}  // namespace
+
+Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, bool ask_libraries) {
+  const kernel::Host& host = machine.host;
+  HostFacts facts;
+  facts.config = TRY(config::read_config(host));
+  census = TRY(node::take_census(host, facts.config));
+  facts.now = machine.now;
+  facts.layout = layout_of(host);
+  facts.inventory =
+      node::take_inventory(host, facts.config, ask_libraries ? node::Libraries::ask : node::Libraries::leave);
+  facts.sources = node::read_sources(host);
+  facts.jit_harden = read(host, "proc/sys/net/core/bpf_jit_harden");
+  facts.has_systemd = systemd::is_running(host);
+  if (kernel::exists(host.root.get(), "var/lib/kubelet")) {
+    facts.kubelet_version = read_kubelet_version(host);
+    const Result<std::string> state = kernel::read_trusted_file(host.root.get(), "var/lib/kubelet/cpu_manager_state");
+    const Result<kube::CpuState> parsed =
+        state ? kube::parse_cpu_state(*state) : Result<kube::CpuState>(std::unexpected(state.error()));
+    facts.cpu_state = parsed ? std::optional(*parsed) : std::nullopt;
+  }
+  if (facts.inventory.state_of("nvidia") != nullptr) {
+    facts.log = nvidia::read_kernel_log(host);
+    facts.library_files = find_libraries(host);
+  }
+  for (const device::Node& node : facts.inventory.nodes) {
+    if (const std::optional<device::Device> device = node.numbers(); device && has_link(host, *device)) {
+      facts.linked.insert(*device);
+    }
+  }
+  facts.missing_cdi_files = find_missing_files(host, facts.sources.cdi);
+  facts.lxc_rules = find_lxc_rules(host);
+  return facts;
+}
+
+ContainerFacts read_container_facts(Machine& machine, const HostFacts& host, const node::Resident& resident,
+                                    kernel::Depth depth) {
+  return Examination(machine, host, resident).examine(depth);
+}
+
+}  // namespace hf::doctor
