@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "core/base/text.h"
 #include "core/report/rules_report.h"
+#include "machine.h"
 #include "output.h"
 #include "services/rules/change.h"
 
@@ -43,9 +44,13 @@ int run(const ChangeWords& words, device::Verb verb) {
   if (!parsed) {
     return complain(parsed.error());
   }
+  const Result<std::string> target = target_of(words.target);
+  if (!target) {
+    return complain(target.error());
+  }
   rules::Node node;
   const rules::Mode mode = words.dry_run ? rules::Mode::dry_run : rules::Mode::carry_out;
-  const Result<report::ChangeReport> done = rules::change(node, words.target, {verb, *parsed}, mode);
+  const Result<report::ChangeReport> done = rules::change(node, *target, {verb, *parsed}, mode);
   if (!done) {
     const int status = complain(done.error());
     return done.error().code == container::kRefusedAbove ? kProblem : status;
@@ -62,7 +67,7 @@ void add_change(CLI::App& app, device::Verb verb, int& status) {
   CLI::App* command = verb == device::Verb::allow
                           ? app.add_subcommand("grant", "let a process's cgroup, or a cgroup, open devices")
                           : app.add_subcommand("revoke", "take devices away from a process's cgroup, or a cgroup");
-  command->add_option("TARGET", words->target, "pid:N or cgroup:PATH")->required();
+  command->add_option("TARGET", words->target, "a container, pid:N or cgroup:PATH")->required();
   command->add_option("RULE", words->rules, "such as 'c 195:0 rw', 'b 8:* r', 'c 195:0-7 rwm'")->required();
   command->add_flag("--dry-run", words->dry_run, "print the plan, change nothing");
   add_output(*command, words->output);

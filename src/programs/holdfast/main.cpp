@@ -28,12 +28,16 @@ int main(int argc, char** argv) {
   app.get_formatter()->column_width(28);
   app.require_subcommand(0, 1);
   int status = hf::programs::kFine;
+  hf::programs::add_ps(app, status);
+  hf::programs::add_doctor(app, status);
+  hf::programs::add_explain(app, status);
+  hf::programs::add_devices(app, status);
   hf::programs::add_rules(app, status);
   hf::programs::add_grant_and_revoke(app, status);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
-      throw CLI::RequiredError("a command: rules, grant or revoke");
+      throw CLI::RequiredError("a command: ps, doctor, explain, devices, rules, grant or revoke");
     }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version

@@ -1,26 +1,99 @@
 #include "output.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "core/report/text_table.h"
 
 namespace hf::programs {
+namespace {
 
-void add_output(CLI::App& command, Output& output) {
-  command.add_option("-o,--output", output.format, "text, or json (schema: docs/JSON.md)")
-      ->check(CLI::IsMember({"text", "json"}))
+const char* colour_of(char mark) {
+  switch (mark) {
+    case report::kRed: return "\033[31m";
+    case report::kYellow: return "\033[33m";
+    case report::kGreen: return "\033[32m";
+    case report::kBold: return "\033[1m";
+    default: return "\033[0m";
+  }
+}
+
+}  // namespace
+
+
+void add_output(CLI::App& command, Output& output, const std::vector<std::string>& formats) {
+  command.add_option("-o,--output", output.format, "the form of the answer (JSON and YAML: docs/JSON.md)")
+      ->check(CLI::IsMember(formats))
       ->capture_default_str();
 }
 
-// Names of cgroups and programs are others' words: they must not speak to the terminal.
+// Names of cgroups and programs are others' words: they must not speak to the terminal. Only our marks for colours do.
 void print(const std::string& text) {
-  std::string safe = text;
-  std::ranges::replace_if(safe, [](unsigned char byte) { return (byte < 0x20 && byte != '\n') || byte == 0x7f; }, '?');
+  const bool coloured = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char byte : text) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (byte >= report::kRed && byte <= report::kPlain) {
+      safe += coloured ? colour_of(byte) : "";
+    } else {
+      safe += (code < 0x20 && byte != '\n') || code == 0x7f ? '?' : byte;
+    }
+  }
   std::fwrite(safe.data(), 1, safe.size(), stdout);
+}
+
+void clear_screen() {
+  if (::isatty(STDOUT_FILENO) == 1) {
+    std::fputs("\033[H\033[2J", stdout);
+  }
+}
+
+// A thread of its own: whoever works does not know how long it takes.
+struct Progress::Ticker {
+  std::mutex lock;
+  std::condition_variable wake;
+  bool stop = false;
+  std::thread thread;
+};
+
+Progress::Progress(std::string words) : ticker_(::isatty(STDERR_FILENO) == 1 ? std::make_unique<Ticker>() : nullptr) {
+  if (!ticker_) {
+    return;
+  }
+  Ticker& ticker = *ticker_;
+  ticker.thread = std::thread([&ticker, words = std::move(words)] {
+    std::unique_lock hold(ticker.lock);
+    if (ticker.wake.wait_for(hold, std::chrono::seconds(1), [&ticker] { return ticker.stop; })) {
+      return;
+    }
+    std::fprintf(stderr, "%s …", words.c_str());
+    ticker.wake.wait(hold, [&ticker] { return ticker.stop; });
+    std::fputs("\r\033[K", stderr);
+  });
+}
+
+Progress::~Progress() { done(); }
+
+void Progress::done() const {
+  if (!ticker_ || !ticker_->thread.joinable()) {
+    return;
+  }
+  {
+    const std::scoped_lock hold(ticker_->lock);
+    ticker_->stop = true;
+  }
+  ticker_->wake.notify_one();
+  ticker_->thread.join();
 }
 
 int complain(const Error& error) {

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "core/report/rules_report.h"
+#include "machine.h"
 #include "output.h"
 #include "services/rules/inspect.h"
 
@@ -26,6 +27,11 @@ struct RulesWords {
   Output output;
 };
 
+// A container's name stands for its first process.
+Result<rules::Inspection> open_target(rules::Node& node, const std::string& word) {
+  return rules::Inspection::open(node, TRY(target_of(word)));
+}
+
 int show_node(const RulesWords& words) {
   rules::Node node;
   const Result<report::NodeRules> found = rules::inspect_node(node);
@@ -41,7 +47,7 @@ int show_targets(const RulesWords& words) {
   std::vector<report::TargetRules> shown;
   bool told = true;
   for (const std::string& target : words.targets) {
-    Result<rules::Inspection> inspection = rules::Inspection::open(node, target);
+    Result<rules::Inspection> inspection = open_target(node, target);
     if (!inspection) {
       return complain(inspection.error());
     }
@@ -104,7 +110,7 @@ int answer_questions(const RulesWords& words) {
     }
   }
   rules::Node node;
-  Result<rules::Inspection> inspection = rules::Inspection::open(node, words.targets.front());
+  Result<rules::Inspection> inspection = open_target(node, words.targets.front());
   if (!inspection) {
     return complain(inspection.error());
   }
@@ -123,7 +129,7 @@ int show_difference(const RulesWords& words) {
   rules::Node node;
   std::vector<container::Effective> sides;
   for (const std::string& target : {words.left, words.right}) {
-    const Result<rules::Inspection> inspection = rules::Inspection::open(node, target);
+    const Result<rules::Inspection> inspection = open_target(node, target);
     if (!inspection) {
       return complain(inspection.error());
     }
@@ -147,7 +153,8 @@ void add_rules(CLI::App& app, int& status) {
       app.add_subcommand("rules", "which devices a process, a cgroup or a program may open, and by whose rules");
   command->add_option(
       "TARGET", words->targets,
-      "pid:N, cgroup:PATH, program:ID or file:PATH (hex or JSON); none: every cgroup that restricts devices");
+      "a container, pid:N, cgroup:PATH, program:ID or file:PATH (hex or JSON); none: every cgroup that restricts "
+      "devices");
   command
       ->add_option("--ask", words->questions,
                    "answer c:195:0:rw with allow, deny GATE or unknown WHY; repeatable; - reads one question a line")

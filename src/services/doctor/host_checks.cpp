@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <map>
+
+#include "core/base/text.h"
+#include "services/doctor/checks.h"
+#include "services/doctor/runtime_matrix.h"
+
+namespace hf::doctor {
+namespace {
+
+using report::Finding;
+using report::Severity;
+
+Finding& add(Findings& findings, const char* code, Severity severity, std::string verdict) {
+  findings.push_back({code, severity, "host", {}, std::move(verdict), {}, {}});
+  return findings.back();
+}
+
+std::string mknod_command(const device::Node& node) {
+  const device::Device device = *node.expected;
+  return std::string(node.live ? "rm " + node.path + " && " : "") + "mknod -m 666 " + node.path + " " +
+         std::string(1, device::letter_of(device.kind)) + " " + std::to_string(device.major) + " " +
+         std::to_string(device.minor);
+}
+
+void check_driver(const HostFacts& host, Findings& findings) {
+  const device::DriverState* driver = host.inventory.state_of("nvidia");
+  if (driver == nullptr) {
+    return;
+  }
+  const bool has_module = std::ranges::find(driver->modules, "nvidia") != driver->modules.end();
+  const bool has_uvm = host.inventory.drivers.character.contains("nvidia-uvm");
+  if (driver->version.empty()) {
+    Finding& finding = add(findings, "HF-301", Severity::critical, "the NVIDIA driver is not loaded, though there is a GPU");
+    for (const device::Unit& unit : host.inventory.units) {
+      if (unit.device_class == "nvidia") {
+        finding.evidence.push_back("PCI " + unit.pci + ": " + unit.health_words);
+      }
+    }
+    finding.evidence.push_back(has_module ? "module nvidia is there, but /proc/driver/nvidia/version is not"
+                                          : "no /sys/module/nvidia");
+    finding.cure.emplace_back("modprobe nvidia");
+    return;
+  }
+  if (!has_uvm) {
+    Finding& finding = add(findings, "HF-313", Severity::critical,
+                           "the NVIDIA driver is half loaded: nvidia-uvm is missing, CUDA cannot start");
+    finding.evidence.push_back("/proc/devices has no nvidia-uvm");
+    finding.cure.emplace_back("modprobe nvidia-uvm && nvidia-modprobe -u -c 0");
+  }
+  std::vector<std::string> others;
+  bool has_matching = false;
+  for (const auto& [file, version] : host.library_files) {
+    has_matching = has_matching || version == driver->version;
+    if (version != driver->version) {
+      others.push_back(file);
+    }
+  }
+  if (!others.empty() && !has_matching) {
+    Finding& finding = add(findings, "HF-305", Severity::critical,
+                           "the loaded driver is " + driver->version + ", but the libraries are of another version");
+    finding.evidence.push_back("libraries: " + join(others, ", "));
+    finding.evidence.push_back("driver: /proc/driver/nvidia/version");
+    finding.cure.emplace_back("drain the node, then: rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && modprobe nvidia; or reboot");
+  }
+  if (!driver->library_error.empty()) {
+    Finding& finding = add(findings, "HF-315", Severity::critical, "NVIDIA's own library fails on the host: " + driver->library_error);
+    if (!driver->meaning.empty()) {
+      finding.evidence.push_back("which means: " + driver->meaning);
+    }
+    finding.cure.emplace_back("holdfast devices");
+  }
+}
+
+void check_units(const HostFacts& host, Findings& findings) {
+  for (const device::Unit& unit : host.inventory.units) {
+    if (unit.device_class != "nvidia") {
+      continue;
+    }
+    std::vector<std::string> lines;
+    for (const nvidia::LogEvent& event : host.log) {
+      const bool is_bad = event.kind != nvidia::LogEvent::Kind::xid || event.xid == 79 || event.xid == 154 || event.xid == 119 ||
+                          event.xid == 48 || event.xid == 74 || event.xid == 95;
+      if (is_bad && !event.pci.empty() && unit.pci.starts_with(event.pci)) {
+        lines.push_back("kernel log: " + event.line);
+      }
+    }
+    const bool is_fabric = unit.health_words.find("fabric") != std::string::npos;
+    const device::DriverState* driver = host.inventory.state_of("nvidia");
+    const bool is_reported = driver != nullptr && driver->version.empty();  // HF-301 has it
+    if (is_fabric) {
+      Finding& finding = add(findings, "HF-314", Severity::critical, "GPU " + unit.name + ": " + unit.health_words + ", CUDA gives 802");
+      finding.evidence.push_back("PCI " + unit.pci + ", by NVML");
+      finding.cure.emplace_back("systemctl restart nvidia-fabricmanager");
+    } else if ((unit.health == device::Health::bad || !lines.empty()) && !is_reported) {
+      Finding& finding = add(findings, "HF-306", Severity::critical,
+                             "GPU " + unit.name + " is " + (unit.health_words.empty() ? "sick" : unit.health_words));
+      finding.evidence.push_back("PCI " + unit.pci + (unit.model.empty() ? "" : ", " + unit.model));
+      finding.evidence.insert(finding.evidence.end(), lines.begin(), lines.end());
+      finding.cure.emplace_back("taint or drain the node, then nvidia-smi --gpu-reset or a reboot; healing rules would not help");
+    }
+  }
+}
+
+void check_nodes(const HostFacts& host, Findings& findings) {
+  for (const device::Node& node : host.inventory.nodes) {
+    if (node.is_stale()) {
+      Finding& finding = add(findings, "HF-303", Severity::critical, node.path + " has the numbers of the past");
+      const std::string other = driver_with(host.inventory.drivers, node.live->kind, node.live->major);
+      finding.evidence.push_back("the node is " + to_string(*node.live) + (other.empty() ? " (nobody's)" : " (" + other + ")") +
+                                 ", the driver is at " + to_string(*node.expected));
+      finding.cure.push_back(mknod_command(node));
+    } else if (!node.live && node.expected && node.part != device::Part::extra) {
+      Finding& finding = add(findings, "HF-302", node.part == device::Part::helper ? Severity::warning : Severity::critical,
+                             node.path + " is missing, though its driver is loaded");
+      finding.evidence.push_back("/proc/devices or /sys has it as " + to_string(*node.expected));
+      const bool is_nvidia = node.device_class == "nvidia";
+      finding.cure.push_back(is_nvidia && node.part != device::Part::unit ? "nvidia-modprobe -u -c 0" : mknod_command(node));
+    }
+  }
+}
+
+void check_links(const HostFacts& host, const node::Census& census, Findings& findings) {
+  std::vector<std::string> versions;
+  for (const node::Resident& resident : census.residents) {
+    const container::Container& it = resident.container;
+    const bool concerned = leaves_out_unlinked_devices(it.runtime) && it.driver == container::CgroupDriver::systemd;
+    if (concerned && std::ranges::find(versions, it.runtime.version) == versions.end()) {
+      versions.push_back(it.runtime.version);
+    }
+  }
+  std::vector<std::string> missing;
+  std::string command;
+  for (const device::Node& node : host.inventory.nodes) {
+    const std::optional<device::Device> device = node.numbers();
+    if (node.device_class != "nvidia" || !device || host.linked.contains(*device)) {
+      continue;
+    }
+    const std::string link = "/dev/char/" + std::to_string(device->major) + ":" + std::to_string(device->minor);
+    missing.push_back(link);
+    command += (command.empty() ? "" : " && ") + std::string("ln -s ") + node.path + " " + link;
+  }
+  if (versions.empty() || missing.empty()) {
+    return;
+  }
+  Finding& finding = add(findings, "HF-304", Severity::warning,
+                         "links under /dev/char are missing, and runc " + join(versions, ", ") + " needs them");
+  finding.evidence.push_back("missing: " + join(missing, ", "));
+  finding.evidence.emplace_back("runc 1.1.3 to 1.1.6 tells systemd only of devices with such a link; the rest is lost at daemon-reload");
+  finding.cure.push_back(command);
+}
+
+}  // namespace
+
+void check_host(const HostFacts& host, const node::Census& census, Findings& findings) {
+  check_driver(host, findings);
+  check_units(host, findings);
+  check_nodes(host, findings);
+  check_links(host, census, findings);
+  if (host.jit_harden == "2" && host.layout != "v1") {
+    Finding& finding = add(findings, "HF-307", Severity::warning,
+                           "bpf_jit_harden is 2: NVIDIA's hook cannot edit device filters on this node");
+    finding.evidence.emplace_back("net.core.bpf_jit_harden = 2: the constants of programs are blinded");
+    finding.cure.emplace_back("sysctl -w net.core.bpf_jit_harden=1, or give GPUs by CDI");
+  }
+  if (host.sources.nvidia.no_cgroups) {
+    Finding& finding = add(findings, "HF-312", Severity::warning,
+                           "NVIDIA's hook is told to leave the device rules alone: rootful containers get nodes they cannot open");
+    finding.evidence.push_back(std::string(nvidia::kSettingsFile) + ": no-cgroups = true");
+    finding.cure.emplace_back("nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place");
+  }
+  for (const HostFacts::HardCodedRule& rule : host.lxc_rules) {
+    if (driver_with(host.inventory.drivers, device::Kind::character, rule.major).empty()) {
+      Finding& finding = add(findings, "HF-316", Severity::warning, "an LXC config allows a major number that no driver has");
+      finding.evidence.push_back(rule.file + ": " + rule.rule);
+      finding.cure.push_back("write the number of today into " + rule.file + " (see /proc/devices)");
+    }
+  }
+}
+
+void check_cdi(const HostFacts& host, Findings& findings) {
+  for (const cdi::BrokenSpec& broken : host.sources.cdi.broken) {
+    Finding& finding = add(findings, "HF-310", Severity::warning, "the CDI spec " + broken.file + " cannot be used");
+    finding.evidence.push_back(broken.why);
+    finding.cure.push_back("mend or remove " + broken.file);
+  }
+  if (!host.missing_cdi_files.empty()) {
+    Finding& finding = add(findings, "HF-310", Severity::warning, "a CDI spec mounts files that this host does not have");
+    finding.evidence = host.missing_cdi_files;
+    constexpr std::size_t kMostShown = 8;
+    if (finding.evidence.size() > kMostShown) {
+      finding.evidence.resize(kMostShown);
+      finding.evidence.push_back("and " + std::to_string(host.missing_cdi_files.size() - kMostShown) + " more");
+    }
+    finding.cure.emplace_back("generate the spec again: nvidia-ctk cdi generate --output=FILE");
+  }
+  std::map<std::string, std::vector<std::string>> shadowed;
+  for (const cdi::Registry::Shadow& shadow : host.sources.cdi.shadows) {
+    shadowed[shadow.hidden + (shadow.is_conflict ? " conflicts with " : " is hidden by ") + shadow.by].push_back(shadow.device);
+  }
+  for (const auto& [words, devices] : shadowed) {
+    const bool is_conflict = words.find(" conflicts ") != std::string::npos;
+    Finding& finding = add(findings, "HF-309", is_conflict ? Severity::warning : Severity::note, "the CDI spec " + words);
+    finding.evidence.push_back("devices: " + join(devices, ", "));
+    finding.cure.emplace_back("keep one spec per device");
+  }
+  for (const cdi::Spec& spec : host.sources.cdi.specs) {
+    std::vector<std::string> lines;
+    const auto look = [&](const cdi::Edits& edits) {
+      for (const cdi::SpecNode& node : edits.nodes) {
+        const device::Node* on_host = host.inventory.find(node.on_host());
+        const std::optional<device::Device> today = on_host == nullptr ? std::nullopt : on_host->numbers();
+        if (node.major && node.minor && today && (*node.major != today->major || *node.minor != today->minor)) {
+          lines.push_back(node.path + ": the spec has " + std::to_string(*node.major) + ":" + std::to_string(*node.minor) +
+                          ", today it is " + std::to_string(today->major) + ":" + std::to_string(today->minor));
+        }
+      }
+    };
+    bool any_effective = spec.devices.empty();
+    look(spec.all);
+    for (const auto& [name, edits] : spec.devices) {
+      if (host.sources.cdi.is_effective(spec, name)) {
+        any_effective = true;
+        look(edits);
+      }
+    }
+    std::ranges::sort(lines);
+    lines.erase(std::ranges::unique(lines).begin(), lines.end());
+    if (any_effective && !lines.empty()) {
+      Finding& finding = add(findings, "HF-308", Severity::critical,
+                             "the CDI spec " + spec.file + " is stale: new containers get nodes with wrong numbers");
+      finding.evidence = lines;
+      finding.cure.push_back("nvidia-ctk cdi generate --output=" + spec.file);
+    }
+  }
+}
+
+void check_kubelet(const HostFacts& host, Findings& findings) {
+  if (!host.sources.checkpoint_problem.empty()) {
+    Finding& finding = add(findings, "HF-318", Severity::warning,
+                           "kubelet's record of devices cannot be read: in pods nothing can be believed");
+    finding.evidence.push_back(host.sources.checkpoint_problem);
+    finding.cure.emplace_back("run holdfast as root; a damaged file is written anew by kubelet at its next allocation");
+  }
+  if (!host.sources.checkpoint) {
+    return;
+  }
+  const bool has_uvm = host.inventory.drivers.character.contains("nvidia-uvm");
+  for (const kube::Allocation& allocation : host.sources.checkpoint->allocations) {
+    const std::string who = allocation.pod_uid + "/" + allocation.container;
+    const auto hands_out = [&allocation](const char* path) {
+      return std::ranges::any_of(allocation.devices, [path](const kube::PluginDevice& device) { return device.container_path == path; });
+    };
+    if (allocation.resource.starts_with("nvidia.com/") && hands_out("/dev/nvidiactl") && !hands_out("/dev/nvidia-uvm") && has_uvm) {
+      Finding& finding = add(findings, "HF-311", Severity::critical,
+                             "the device plugin hands out GPUs without /dev/nvidia-uvm: it started before the driver was complete");
+      finding.evidence.push_back("allocation of " + allocation.resource + " to " + who + " has no /dev/nvidia-uvm (" +
+                                 node::kCheckpointFile + ")");
+      finding.cure.emplace_back("restart the device plugin, then the pods: kubectl -n kube-system rollout restart daemonset nvidia-device-plugin-daemonset");
+    }
+    const auto registered = host.sources.checkpoint->registered.find(allocation.resource);
+    std::vector<std::string> unknown;
+    for (const std::string& id : allocation.ids) {
+      if (registered == host.sources.checkpoint->registered.end() ||
+          std::ranges::find(registered->second, id) == registered->second.end()) {
+        unknown.push_back(id);
+      }
+    }
+    if (!unknown.empty()) {
+      Finding& finding = add(findings, "HF-317", Severity::warning,
+                             "kubelet has given out devices that no plugin registers any more: such pods fail when they start again");
+      finding.evidence.push_back(allocation.resource + " " + join(unknown, ", ") + " of " + who);
+      finding.cure.emplace_back("start the device plugin before kubelet admits pods; delete pods with UnexpectedAdmissionError");
+    }
+  }
+}
+
+}  // namespace hf::doctor

@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/base/version.h"
+#include "services/doctor/checks.h"
+#include "services/doctor/runtime_matrix.h"
+
+namespace hf::doctor {
+namespace {
+
+using container::NodeState;
+using device::Access;
+using report::Finding;
+using report::Severity;
+
+using Nodes = std::vector<const NodeState*>;
+
+constexpr Access kReadWrite = Access::read | Access::write;
+
+// Usable today, and one the container needs.
+Nodes healthy(const ContainerFacts& facts) {
+  Nodes nodes;
+  for (const NodeState& node : facts.nodes) {
+    if (node.owed.device && node.gates.kind == container::Answer::Kind::allow) {
+      nodes.push_back(&node);
+    }
+  }
+  return nodes;
+}
+
+Nodes not_in_unit(const ContainerFacts& facts) {
+  Nodes nodes = healthy(facts);
+  std::erase_if(nodes, [&facts](const NodeState* node) {
+    return facts.unit_table.allows({*node->owed.device, kReadWrite});
+  });
+  return nodes;
+}
+
+// Who will make the update: kubelet, by its static CPU manager or by a resize.
+std::string trigger_of(const HostFacts& host, const ContainerFacts& facts) {
+  if (!facts.container().pod) {
+    return {};
+  }
+  if (host.cpu_state && host.cpu_state->policy == "static") {
+    const std::optional<Version> version = parse_version(host.kubelet_version);
+    const bool is_old = version && *version < *parse_version("1.22");
+    return std::string("kubelet's static CPU manager is active (/var/lib/kubelet/cpu_manager_state): it updates the "
+                       "container ") +
+           (is_old ? "every 10 seconds"
+                   : "after its start, when an exclusive pod comes or goes, and after each restart of kubelet");
+  }
+  const std::optional<Version> version = parse_version(host.kubelet_version);
+  if (version && *version >= *parse_version("1.33")) {
+    return "kubelet " + host.kubelet_version + " can resize pods in place, and that is an update";
+  }
+  return {};
+}
+
+void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  if (!facts.unit) {
+    return;
+  }
+  const Nodes nodes = not_in_unit(facts);
+  Nodes left_out;
+  Nodes lacking;
+  for (const NodeState* node : nodes) {
+    const bool unlinked = !host.linked.contains(*node->owed.device);
+    const bool by_runc = leaves_out_unlinked_devices(facts.container().runtime) && unlinked && is_in_spec(facts, node->owed);
+    (by_runc ? left_out : lacking).push_back(node);
+  }
+  const auto describe = [&facts](Finding& finding, const Nodes& of) {
+    for (const NodeState* node : of) {
+      finding.evidence.push_back(node->owed.path + " (" + to_string(*node->owed.device) + "): allowed now, but in no DeviceAllow of " +
+                                 facts.container().scope);
+    }
+    finding.evidence.push_back("read in " + join(facts.unit->files, ", "));
+    finding.cure.push_back(unit_command(facts, of));
+  };
+  if (!lacking.empty()) {
+    Finding finding = finding_for(facts, "HF-201", Severity::warning,
+                                  "will lose " + list_paths(lacking) + " at the next daemon-reload: systemd's unit does not list it");
+    describe(finding, lacking);
+    findings.push_back(std::move(finding));
+  }
+  if (!left_out.empty()) {
+    Finding finding = finding_for(facts, "HF-202", Severity::warning,
+                                  "will lose " + list_paths(left_out) + " at the next daemon-reload: runc " +
+                                      facts.container().runtime.version + " left it out of the unit");
+    describe(finding, left_out);
+    for (const NodeState* node : left_out) {
+      const device::Device device = *node->owed.device;
+      finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" + std::to_string(device.minor));
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+void report_update(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  const std::optional<std::string> why = why_update_loses(facts.container());
+  if (!why || !facts.resident->spec || facts.spec_allows_all) {
+    return;
+  }
+  const bool by_systemd = facts.container().driver == container::CgroupDriver::systemd;
+  Nodes nodes = by_systemd && facts.unit ? not_in_unit(facts) : healthy(facts);
+  if (!by_systemd) {
+    std::erase_if(nodes, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
+  }
+  if (nodes.empty()) {
+    return;
+  }
+  const std::string trigger = trigger_of(host, facts);
+  Finding finding = finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
+                                "will lose " + list_paths(nodes) +
+                                    (trigger.empty() ? " at the next update of its resources" : " to kubelet's next update"));
+  finding.evidence.push_back(*why);
+  if (!by_systemd) {
+    finding.evidence.push_back(facts.resident->spec_file + " has no rule for " + list_paths(nodes));
+  }
+  if (!trigger.empty()) {
+    finding.evidence.push_back(trigger);
+  }
+  if (const std::string command = by_systemd ? unit_command(facts, nodes) : ""; !command.empty()) {
+    finding.cure.push_back(command);
+  } else {
+    finding.cure.emplace_back("start it again with its devices in the bundle: by CDI, or with --device for each node");
+  }
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void check_risk(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  report_unit(host, facts, findings);
+  report_update(host, facts, findings);
+}
+
+}  // namespace hf::doctor
