@@ -68,7 +68,7 @@ class Registrar {
     name_by_spec(resident);
     name_by_docker(resident);
     find_runtime(bundle, it);
-    find_outer(group, bundle, it);
+    find_outer(bundle, it);
     return resident;
   }
 
@@ -270,18 +270,18 @@ class Registrar {
   }
 
   // A container within a container: by its cgroup's path, or by the cgroup of the process that keeps it.
-  void find_outer(const Group& group, const Bundle& bundle, Container& it) const {
+  void find_outer(const Bundle& bundle, Container& it) const {
     const container::CgroupPath own{it.cgroup};
     std::optional<container::CgroupWords> outer = container::read_cgroup_words(own.parent().text);
     if (!outer && bundle.keeper) {
-      for (const std::string_view line : split(kernel::read_cgroup_lines(host_, bundle.keeper_pid), '\n')) {
+      const std::string lines = kernel::read_cgroup_lines(host_, bundle.keeper_pid);
+      for (const std::string_view line : split(lines, '\n')) {
         const std::size_t path = line.rfind(':');
         const std::optional<container::CgroupWords> words =
             path == std::string_view::npos ? std::nullopt : container::read_cgroup_words(line.substr(path + 1));
         outer = words ? words : outer;
       }
     }
-    (void)group;
     if (outer && outer->id != it.id.value) {
       it.inside = container::ContainerId{outer->id};
     }

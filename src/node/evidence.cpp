@@ -1,6 +1,7 @@
 #include "node/evidence.h"
 
 #include <algorithm>
+#include <array>
 
 #include "adapters/ledger/ledger.h"
 #include "adapters/nvidia/request.h"
@@ -27,6 +28,13 @@ Access access_of(const device::Table& table, const Device& device) {
     access = access | (table.allows({device, letter}) ? letter : Access::none);
   }
   return access;
+}
+
+// /dev/null and its like, terminals: every container has them, and no class.
+bool is_for_everybody(const device::Rule& rule) {
+  constexpr std::array<std::uint32_t, 3> kMajors = {1, 5, 136};
+  return rule.selector.kind == device::Kind::character && rule.selector.major->is_point() &&
+         std::ranges::find(kMajors, rule.selector.major->first) != kMajors.end();
 }
 
 class Witness {
@@ -82,7 +90,8 @@ class Witness {
     }
     if (!allows_all) {
       for (const device::OciRule& rule : spec.rules) {
-        if (rule.verb == device::Verb::allow && rule.rule.selector.kind && rule.rule.selector.major) {
+        if (rule.verb == device::Verb::allow && rule.rule.selector.kind && rule.rule.selector.major &&
+            !is_for_everybody(rule.rule)) {
           given.rules.push_back(rule.rule);
         }
       }

@@ -11,8 +11,10 @@
 namespace hf {
 
 std::string_view trim(std::string_view text);
-std::vector<std::string_view> split(std::string_view text, char separator);  // keeps empty parts
-std::vector<std::string_view> split_words(std::string_view text);            // at blanks, no empty parts
+std::vector<std::string_view> split(std::string_view text, char separator);        // keeps empty parts
+std::vector<std::string_view> split_words(std::string_view text);                  // at blanks, no empty parts
+std::vector<std::string_view> split(std::string&& text, char separator) = delete;  // the parts would outlive the text
+std::vector<std::string_view> split_words(std::string&& text) = delete;
 bool has_word(std::string_view list, std::string_view word, char separator = ',');
 std::string join(const std::vector<std::string>& parts, std::string_view between);
 std::string_view name_in(std::string_view path);  // the last part of a path

@@ -136,6 +136,9 @@ std::optional<Device> numbers_of(const NodePattern& pattern, const std::string& 
       return Device{Kind::character, driver->second, *minor};
     }
   }
+  if (pattern.numbering->major && minor) {
+    return Device{Kind::character, *pattern.numbering->major, *minor};
+  }
   return std::nullopt;
 }
 

@@ -52,7 +52,8 @@ std::optional<NodeRole> role_of(const DeviceClasses& classes, const std::string&
 
 const DeviceClass* find_class(const DeviceClasses& classes, std::string_view name);
 
-// The numbers the driver gives a node of that name now. Absent where its driver is not loaded, or nothing tells.
+// The numbers the driver gives a node of that name. Absent where nothing tells, as of a dynamic major whose driver is
+// not loaded.
 std::optional<Device> numbers_of(const NodePattern& pattern, const std::string& path, const DriverNames& drivers);
 
 // The names of the drivers that have this major, "" where none has.

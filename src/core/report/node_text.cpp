@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 
 #include "core/base/text.h"
 #include "core/device/shortest.h"
@@ -153,6 +154,11 @@ std::string gate_line(const container::Gate& gate, const container::NodeState& n
   return text + "\n";
 }
 
+std::string error_name(int number) {
+  const char* const name = ::strerrorname_np(number);
+  return number == 0 ? "ok" : name == nullptr ? "error " + std::to_string(number) : name;
+}
+
 std::string seen_line(const container::NodeState& node) {
   const container::Seen& seen = node.seen;
   if (seen.look != 0) {
@@ -164,11 +170,10 @@ std::string seen_line(const container::NodeState& node) {
                      std::to_string(seen.uid) + ":" + std::to_string(seen.gid) +
                      (seen.is_on_nodev_mount ? ", on a mount with nodev" : "") + "\n";
   if (seen.access) {
-    text += "      access(2) as its user, in its cgroup: " +
-            std::string(*seen.access == 0 ? "ok" : "error " + std::to_string(*seen.access)) + "\n";
+    text += "      access(2) as its user, in its cgroup: " + error_name(*seen.access) + "\n";
   }
   if (seen.open) {
-    text += "      open(2): " + std::string(*seen.open == 0 ? "ok" : "error " + std::to_string(*seen.open)) + "\n";
+    text += "      open(2): " + error_name(*seen.open) + "\n";
   }
   return text;
 }
@@ -254,7 +259,7 @@ std::string render_text(const Explanation& explanation) {
             (bad ? marked(kRed, to_string(node.diagnosis.trouble)) : marked(kGreen, "ok")) + "\n";
     text += node.diagnosis.words.empty() ? "" : "      " + node.diagnosis.words + "\n";
     text += "      because: " + join(node.owed.because, "; ") + "\n";
-    for (const container::Gate& gate : explanation.gates) {
+    for (const container::Gate& gate : node.owed.device ? explanation.gates : std::vector<container::Gate>()) {
       text += gate_line(gate, node);
     }
     text += seen_line(node);

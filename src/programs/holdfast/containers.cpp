@@ -78,9 +78,10 @@ int show_list(const Words& words) {
 }
 
 int status_of(const std::vector<report::Finding>& findings) {
-  const bool bad = std::ranges::any_of(
-      findings, [](const report::Finding& finding) { return finding.severity != Severity::note; });
-  const bool unclear = std::ranges::any_of(findings, [](const report::Finding& finding) { return finding.code == "HF-116"; });
+  const bool bad =
+      std::ranges::any_of(findings, [](const report::Finding& finding) { return finding.severity != Severity::note; });
+  const bool unclear =
+      std::ranges::any_of(findings, [](const report::Finding& finding) { return finding.code == "HF-116"; });
   const bool sure = std::ranges::any_of(findings, [](const report::Finding& finding) {
     return finding.severity != Severity::note && finding.code != "HF-116";
   });
@@ -151,9 +152,10 @@ int show_devices(const Words& words) {
   }
   progress.done();
   show(words.output, *list, [](const report::DeviceList& shown) { return render_text(shown); });
-  const bool bad = std::ranges::any_of(list->inventory.units, [](const auto& unit) { return unit.health == device::Health::bad; }) ||
-                   std::ranges::any_of(list->inventory.nodes, [](const auto& node) { return node.is_stale(); }) ||
-                   std::ranges::any_of(list->inventory.states, [](const auto& state) { return !state.library_error.empty(); });
+  const bool bad =
+      std::ranges::any_of(list->inventory.units, [](const auto& unit) { return unit.health == device::Health::bad; }) ||
+      std::ranges::any_of(list->inventory.nodes, [](const auto& node) { return node.is_stale(); }) ||
+      std::ranges::any_of(list->inventory.states, [](const auto& state) { return !state.library_error.empty(); });
   return bad ? kProblem : kFine;
 }
 
@@ -161,7 +163,8 @@ int show_devices(const Words& words) {
 
 void add_ps(CLI::App& app, int& status) {
   const auto words = std::make_shared<Words>();
-  CLI::App* command = app.add_subcommand("ps", "the containers of this node, the devices they are owed, and whether they have them");
+  CLI::App* command =
+      app.add_subcommand("ps", "the containers of this node, the devices they are owed, and whether they have them");
   command->add_flag("--watch", words->watch, "show it again and again");
   command->add_option("--interval", words->interval, "seconds between two looks with --watch")
       ->check(CLI::Range(0.1, 3600.0))
@@ -169,7 +172,8 @@ void add_ps(CLI::App& app, int& status) {
   command->add_flag("--all", words->all, "also the sandboxes of pods");
   add_output(*command, words->output, {"text", "wide", "json", "yaml"});
   command->footer(
-      "state: ok; at risk: works now, the next reload or update breaks it; partial: something is missing; stale: numbers\n"
+      "state: ok; at risk: works now, the next reload or update breaks it; partial: something is missing; stale: "
+      "numbers\n"
       "moved; lost: no device of a class can be used; not owed: no trusted evidence gives it a device\n"
       "exit: 0 all ok, 1 some container lacks something or is at risk, 2 usage, or it could not be told");
   command->callback([words, &status] { status = show_list(*words); });
@@ -177,19 +181,24 @@ void add_ps(CLI::App& app, int& status) {
 
 void add_doctor(CLI::App& app, int& status) {
   const auto words = std::make_shared<Words>();
-  CLI::App* command = app.add_subcommand("doctor", "what is wrong with the devices of this node and its containers, and what helps");
-  command->add_option("CONTAINER", words->containers, "a name, the beginning of an id, or pod/container; none: all, and the host");
+  CLI::App* command =
+      app.add_subcommand("doctor", "what is wrong with the devices of this node and its containers, and what helps");
+  command->add_option("CONTAINER", words->containers,
+                      "a name, the beginning of an id, or pod/container; none: all, and the host");
   command->add_flag("--deep", words->deep, "also open the devices and ask NVIDIA's libraries: may wake a sleeping GPU");
   command->add_flag("--all", words->all, "also what is worth knowing but needs nothing done");
   command->add_option("--explain", words->code, "print the page of a finding, such as HF-101");
   add_output(*command, words->output, {"text", "json", "yaml"});
-  command->footer("exit: 0 no problem, 1 a problem was found, 2 usage, or it could not be told\ntry:  holdfast doctor --explain HF-101");
+  command->footer(
+      "exit: 0 no problem, 1 a problem was found, 2 usage, or it could not be told\ntry:  holdfast doctor --explain "
+      "HF-101");
   command->callback([words, &status] { status = show_diagnosis(*words); });
 }
 
 void add_explain(CLI::App& app, int& status) {
   const auto words = std::make_shared<Words>();
-  CLI::App* command = app.add_subcommand("explain", "one container, gate by gate: who says what it may have, and what stands in the way");
+  CLI::App* command = app.add_subcommand(
+      "explain", "one container, gate by gate: who says what it may have, and what stands in the way");
   command->add_option("CONTAINER", words->container, "a name, the beginning of an id, or pod/container")->required();
   command->add_option("DEVICE", words->device, "a path, a node's name or a class; none: all it is owed");
   command->add_flag("--deep", words->deep, "also open the devices: may wake a sleeping GPU");
@@ -200,7 +209,8 @@ void add_explain(CLI::App& app, int& status) {
 
 void add_devices(CLI::App& app, int& status) {
   const auto words = std::make_shared<Words>();
-  CLI::App* command = app.add_subcommand("devices", "the devices of this node, their nodes and numbers, and who has them");
+  CLI::App* command =
+      app.add_subcommand("devices", "the devices of this node, their nodes and numbers, and who has them");
   command->add_flag("--no-libraries", words->skip_libraries, "do not ask NVML and CUDA: what /proc and /sys know");
   add_output(*command, words->output, {"text", "json", "yaml"});
   command->footer("exit: 0 all well, 1 a device is sick or a node is stale, 2 usage, or it could not be told");

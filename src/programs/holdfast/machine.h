@@ -29,7 +29,8 @@ class OpenMachine {
   doctor::Machine machine_;
 };
 
-// "pid:N" of a container that is named by a word; a word in another form (pid:, cgroup:, program:, file:) stays as it is.
+// "pid:N" of a container that is named by a word; a word in another form (pid:, cgroup:, program:, file:) stays as it
+// is.
 Result<std::string> target_of(const std::string& word);
 
 }  // namespace hf::programs

@@ -29,7 +29,6 @@ const char* colour_of(char mark) {
 
 }  // namespace
 
-
 void add_output(CLI::App& command, Output& output, const std::vector<std::string>& formats) {
   command.add_option("-o,--output", output.format, "the form of the answer (JSON and YAML: docs/JSON.md)")
       ->check(CLI::IsMember(formats))

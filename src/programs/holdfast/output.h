@@ -39,6 +39,6 @@ class Progress {
   std::unique_ptr<Ticker> ticker_;
 };
 
-int complain(const Error& error);     // one line to standard error; the exit code that goes with it
+int complain(const Error& error);  // one line to standard error; the exit code that goes with it
 
 }  // namespace hf::programs

@@ -22,7 +22,8 @@ void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings
 void check_risk(const HostFacts& host, const ContainerFacts& facts, Findings& findings);
 
 // What the checks of containers share.
-report::Finding finding_for(const ContainerFacts& facts, const char* code, report::Severity severity, std::string verdict);
+report::Finding finding_for(const ContainerFacts& facts, const char* code, report::Severity severity,
+                            std::string verdict);
 std::string list_paths(const std::vector<const container::NodeState*>& nodes);
 // "holdfast grant web 'c 195:0 rw'"
 std::string grant_command(const ContainerFacts& facts, const std::vector<const container::NodeState*>& nodes);

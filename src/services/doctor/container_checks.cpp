@@ -77,9 +77,8 @@ bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeStat
   if (denier != nullptr && denier->program && denier->program->loaded_at) {
     return *denier->program->loaded_at > facts.container().started_at + kStartSeconds;
   }
-  const bool by_hook = std::ranges::any_of(node.owed.because, [](const std::string& words) {
-    return words.starts_with("nvidia-hook");
-  });
+  const bool by_hook =
+      std::ranges::any_of(node.owed.because, [](const std::string& words) { return words.starts_with("nvidia-hook"); });
   return !node.owed.is_completion && !(by_hook && host.sources.nvidia.no_cgroups);
 }
 
@@ -110,7 +109,9 @@ std::string holders_of(const ContainerFacts& facts, const Nodes& nodes) {
       }
     }
   }
-  return pids.empty() ? "" : "processes " + join(pids, ", ") + " opened it before and go on using it: no need to restart them";
+  return pids.empty()
+             ? ""
+             : "processes " + join(pids, ", ") + " opened it before and go on using it: no need to restart them";
 }
 
 std::string author_of(const ContainerFacts& facts, const Gate* denier) {
@@ -129,12 +130,11 @@ void report_denied(const HostFacts& host, const ContainerFacts& facts, Findings&
   Nodes above;
   for (const NodeState* node : nodes_with(facts, Trouble::cgroup_denies)) {
     const Gate* denier = find_denier(facts, *node);
-    const bool by_parent_list =
-        denier != nullptr && denier->list &&
-        std::ranges::any_of(facts.observed->v1_above, [node](const container::V1Limit& limit) {
-          return node->owed.device && !hides_exceptions(limit.list) &&
-                 !meaning(limit.list).allows({*node->owed.device, kReadWrite});
-        });
+    const bool by_parent_list = denier != nullptr && denier->list &&
+                                std::ranges::any_of(facts.observed->v1_above, [node](const container::V1Limit& limit) {
+                                  return node->owed.device && !hides_exceptions(limit.list) &&
+                                         !meaning(limit.list).allows({*node->owed.device, kReadWrite});
+                                });
     if (denier != nullptr && (is_above(*denier, facts) || by_parent_list)) {
       above.push_back(node);
     } else if (was_lost(host, facts, *node, denier)) {
@@ -147,10 +147,11 @@ void report_denied(const HostFacts& host, const ContainerFacts& facts, Findings&
     for (const NodeState* node : nodes) {
       finding.evidence.push_back(line_of(facts, *node, find_denier(facts, *node)));
     }
-    const bool injected = std::ranges::any_of(nodes, [&facts](const NodeState* node) { return !is_in_spec(facts, node->owed); });
+    const bool injected =
+        std::ranges::any_of(nodes, [&facts](const NodeState* node) { return !is_in_spec(facts, node->owed); });
     if (injected && facts.resident->spec) {
-      finding.evidence.push_back(facts.resident->spec_file + " has no rule for it: it was, or must be, given behind the " +
-                                 "runtime's back");
+      finding.evidence.push_back(facts.resident->spec_file +
+                                 " has no rule for it: it was, or must be, given behind the " + "runtime's back");
     }
     if (const std::string held = holders_of(facts, nodes); !held.empty()) {
       finding.evidence.push_back(held);
@@ -166,11 +167,12 @@ void report_denied(const HostFacts& host, const ContainerFacts& facts, Findings&
     findings.push_back(std::move(finding));
   }
   if (!never.empty()) {
-    Finding finding = finding_for(facts, "HF-102", severity_of(never),
-                                  "was never given the right to open " + list_paths(never));
+    Finding finding =
+        finding_for(facts, "HF-102", severity_of(never), "was never given the right to open " + list_paths(never));
     describe(finding, never);
     if (host.sources.nvidia.no_cgroups) {
-      finding.evidence.push_back(std::string(nvidia::kSettingsFile) + ": no-cgroups = true keeps NVIDIA's hook from giving it");
+      finding.evidence.push_back(std::string(nvidia::kSettingsFile) +
+                                 ": no-cgroups = true keeps NVIDIA's hook from giving it");
     }
     finding.cure = cures_of(facts, never);
     findings.push_back(std::move(finding));
@@ -182,14 +184,15 @@ void report_denied(const HostFacts& host, const ContainerFacts& facts, Findings&
       const Gate* denier = find_denier(facts, *node);
       finding.evidence.push_back(line_of(facts, *node, denier));
       std::string where = denier->where;
-      for (const container::V1Limit& limit : denier->list ? facts.observed->v1_above : std::vector<container::V1Limit>()) {
+      for (const container::V1Limit& limit :
+           denier->list ? facts.observed->v1_above : std::vector<container::V1Limit>()) {
         if (!hides_exceptions(limit.list) && !meaning(limit.list).allows({*node->owed.device, kReadWrite})) {
           where = limit.where;  // the highest one: it must allow first
           finding.evidence.push_back(limit.where + "/devices.list does not allow it either");
         }
       }
-      finding.cure.push_back("holdfast grant " + quoted_for_shell("cgroup:" + where) + " '" + to_string(*node->owed.device) +
-                             " rw'");
+      finding.cure.push_back("holdfast grant " + quoted_for_shell("cgroup:" + where) + " '" +
+                             to_string(*node->owed.device) + " rw'");
     }
     finding.cure.push_back(grant_command(facts, above));
     std::ranges::sort(finding.evidence);
@@ -212,19 +215,20 @@ std::string make_command(const ContainerFacts& facts, const NodeState& node) {
 void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   const Nodes missing = nodes_with(facts, Trouble::missing);
   const Nodes nowhere = nodes_with(facts, Trouble::missing_on_host);
-  const std::size_t required = std::size_t(std::ranges::count_if(
-      facts.nodes, [](const NodeState& node) { return !node.owed.is_rule_only; }));
+  const std::size_t required =
+      std::size_t(std::ranges::count_if(facts.nodes, [](const NodeState& node) { return !node.owed.is_rule_only; }));
   const bool nothing_there = missing.size() + nowhere.size() == required && required > 1;
   if (!missing.empty()) {
-    const bool injected = std::ranges::none_of(
-        missing, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
+    const bool injected =
+        std::ranges::none_of(missing, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
     Finding finding = nothing_there && injected
                           ? finding_for(facts, "HF-105", Severity::critical,
                                         "was to have " + summary_of(facts.entitlement) + ", but nothing was injected")
                           : finding_for(facts, "HF-104", severity_of(missing),
                                         "has no " + list_paths(missing) + ", though the host has it");
     for (const NodeState* node : missing) {
-      finding.evidence.push_back(node->owed.path + ": not in the container; owed because " + join(node->owed.because, "; "));
+      finding.evidence.push_back(node->owed.path + ": not in the container; owed because " +
+                                 join(node->owed.because, "; "));
     }
     if (finding.code == "HF-105") {
       finding.evidence.push_back("neither nodes nor rules of it are in " + facts.resident->spec_file);
@@ -263,17 +267,20 @@ void report_numbers(const ContainerFacts& facts, Findings& findings) {
   Nodes stale = wrong;
   stale.insert(stale.end(), moved.begin(), moved.end());
   if (!stale.empty()) {
-    Finding finding = finding_for(facts, "HF-106", severity_of(stale),
-                                  "has " + list_paths(stale) + " with numbers of the past: another driver, or none, is behind");
+    Finding finding =
+        finding_for(facts, "HF-106", severity_of(stale),
+                    "has " + list_paths(stale) + " with numbers of the past: another driver, or none, is behind");
     for (const NodeState* node : stale) {
       finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
-      finding.cure.push_back("rm " + quoted_for_shell(in_container(facts, node->owed.path)) + " && " + make_command(facts, *node));
+      finding.cure.push_back("rm " + quoted_for_shell(in_container(facts, node->owed.path)) + " && " +
+                             make_command(facts, *node));
     }
     finding.cure.push_back(grant_command(facts, stale));
     findings.push_back(std::move(finding));
   }
   if (!dead.empty()) {
-    Finding finding = finding_for(facts, "HF-107", severity_of(dead), "may open " + list_paths(dead) + ", but no driver answers");
+    Finding finding =
+        finding_for(facts, "HF-107", severity_of(dead), "may open " + list_paths(dead) + ", but no driver answers");
     for (const NodeState* node : dead) {
       finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
     }
@@ -351,8 +358,9 @@ void report_others(const HostFacts& host, const ContainerFacts& facts, Findings&
 }  // namespace
 
 std::string quoted_for_shell(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                                             "_-./:@=+,") == std::string::npos;
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                          "_-./:@=+,") == std::string::npos;
   if (plain) {
     return word;
   }
@@ -363,9 +371,7 @@ std::string quoted_for_shell(const std::string& word) {
   return quoted + "'";
 }
 
-std::string word_for(const container::Container& container) {
-  return quoted_for_shell(title_of(container));
-}
+std::string word_for(const container::Container& container) { return quoted_for_shell(title_of(container)); }
 
 Finding finding_for(const ContainerFacts& facts, const char* code, Severity severity, std::string verdict) {
   return {code, severity, title_of(facts.container()), facts.container().id.value, std::move(verdict), {}, {}};
@@ -384,7 +390,8 @@ std::string grant_command(const ContainerFacts& facts, const Nodes& nodes) {
   for (const NodeState* node : nodes) {
     const Access access = node->owed.access & kReadWrite;
     if (node->owed.device) {
-      command += " '" + to_string(*node->owed.device) + " " + to_string(access == Access::none ? kReadWrite : access) + "'";
+      command +=
+          " '" + to_string(*node->owed.device) + " " + to_string(access == Access::none ? kReadWrite : access) + "'";
     }
   }
   return command;
@@ -401,9 +408,10 @@ std::string unit_command(const ContainerFacts& facts, const Nodes& nodes) {
       continue;
     }
     const device::Device device = *node->owed.device;
-    const device::Rule rule{{device.kind, device::Span{device.major, device.major}, device::Span{device.minor, device.minor}},
-                            kReadWrite,
-                            device::Match::within};
+    const device::Rule rule{
+        {device.kind, device::Span{device.major, device.major}, device::Span{device.minor, device.minor}},
+        kReadWrite,
+        device::Match::within};
     if (const Result<std::string> words = to_device_allow(rule)) {
       command += " " + quoted_for_shell("DeviceAllow=" + *words);
       any = true;

@@ -58,7 +58,8 @@ class Practice {
 void sort_by_severity(Findings& findings) {
   std::ranges::sort(findings, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& finding) {
-      return std::tuple(-int(finding.severity), finding.subject != "host", finding.subject, finding.code, finding.verdict);
+      return std::tuple(-int(finding.severity), finding.subject != "host", finding.subject, finding.code,
+                        finding.verdict);
     };
     return key(a) < key(b);
   });
@@ -119,12 +120,14 @@ Result<report::ContainerList> list_containers(Machine& machine) {
   Practice practice(machine, host);
   for (const node::Resident& resident : census.residents) {
     Judged judged = practice.judge(resident, kernel::Depth::access);
-    list.lines.push_back({resident.container, std::move(judged.facts.entitlement), judged.state, codes_of(judged.findings)});
+    list.lines.push_back(
+        {resident.container, std::move(judged.facts.entitlement), judged.state, codes_of(judged.findings)});
   }
   return list;
 }
 
-Result<report::Explanation> explain(Machine& machine, const std::string& container, const std::string& device, bool deep) {
+Result<report::Explanation> explain(Machine& machine, const std::string& container, const std::string& device,
+                                    bool deep) {
   node::Census census;
   const HostFacts host = TRY(read_host_facts(machine, census, deep));
   const node::Resident* resident = TRY(node::find_residents(census, {container})).front();
@@ -145,10 +148,10 @@ Result<report::Explanation> explain(Machine& machine, const std::string& contain
     }
   }
   if (!device.empty() && explanation.nodes.empty()) {
-    return fail(std::errc::no_such_device, "device " + quote(device) + ": " + title_of(resident->container) +
-                                               " is owed no such device" +
-                                               (judged.facts.nodes.empty() ? std::string(", and no other")
-                                                                           : "; it is owed " + summary_of(judged.facts.entitlement)));
+    return fail(std::errc::no_such_device,
+                "device " + quote(device) + ": " + title_of(resident->container) + " is owed no such device" +
+                    (judged.facts.nodes.empty() ? std::string(", and no other")
+                                                : "; it is owed " + summary_of(judged.facts.entitlement)));
   }
   if (judged.facts.unit) {
     explanation.unit = resident->container.scope;

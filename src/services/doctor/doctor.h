@@ -17,7 +17,8 @@ struct Wanted {
 
 Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted);
 Result<report::ContainerList> list_containers(Machine& machine);
-Result<report::Explanation> explain(Machine& machine, const std::string& container, const std::string& device, bool deep);
+Result<report::Explanation> explain(Machine& machine, const std::string& container, const std::string& device,
+                                    bool deep);
 Result<report::DeviceList> list_devices(Machine& machine, bool ask_libraries);
 
 }  // namespace hf::doctor

@@ -35,13 +35,15 @@ std::vector<std::string> slips_of(const device::Table& table) {
 
 void report_slips(const ContainerFacts& facts, Findings& findings) {
   for (const Gate& gate : facts.observed ? facts.observed->gates : std::vector<Gate>()) {
-    const std::vector<std::string> slips = gate.meaning && gate.is_own ? slips_of(*gate.meaning) : std::vector<std::string>();
+    const std::vector<std::string> slips =
+        gate.meaning && gate.is_own ? slips_of(*gate.meaning) : std::vector<std::string>();
     if (slips.empty()) {
       continue;
     }
     Finding finding = finding_for(facts, "HF-119", Severity::warning,
                                   "has a filter that means less than it says: a denied letter passes with O_RDWR");
-    finding.evidence.push_back(name_of(gate) + ": " + join(slips, ", ") + " can be opened for reading and writing at once only");
+    finding.evidence.push_back(name_of(gate) + ": " + join(slips, ", ") +
+                               " can be opened for reading and writing at once only");
     finding.cure.push_back("holdfast revoke " + word_for(facts.container()) + " '" + slips.front() + " rw'");
     findings.push_back(std::move(finding));
   }
@@ -55,8 +57,9 @@ void report_program_count(const ContainerFacts& facts, Findings& findings) {
   }
   for (const auto& [where, count] : counts) {
     if (count >= kNearTheLimit) {
-      Finding finding = finding_for(facts, "HF-118", Severity::warning,
-                                    "has " + std::to_string(count) + " device programs on its cgroup; at 64 every update fails");
+      Finding finding =
+          finding_for(facts, "HF-118", Severity::warning,
+                      "has " + std::to_string(count) + " device programs on its cgroup; at 64 every update fails");
       finding.evidence.push_back(where + ": an old runc attaches one more at each update and removes none");
       finding.cure.emplace_back("start it again, with runc 1.0.0 or newer");
       findings.push_back(std::move(finding));
@@ -84,13 +87,13 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
     return;
   }
   const bool has_program = facts.observed && std::ranges::any_of(facts.observed->gates, [&facts](const Gate& gate) {
-    return gate.program && gate.where.ends_with("/" + facts.container().scope);
-  });
+                             return gate.program && gate.where.ends_with("/" + facts.container().scope);
+                           });
   if (!facts.unit->pinned.empty() && facts.observed && !has_program) {
     Finding finding = finding_for(facts, "HF-121", Severity::warning,
                                   "runs without the device filter its unit names: systemd could not attach it");
-    finding.evidence.push_back("BPFProgram=device:" + facts.unit->pinned.front() + " in " + join(facts.unit->files, ", ") +
-                               ", but no program on the scope");
+    finding.evidence.push_back("BPFProgram=device:" + facts.unit->pinned.front() + " in " +
+                               join(facts.unit->files, ", ") + ", but no program on the scope");
     finding.cure.emplace_back("ausearch -m avc -c systemd | audit2allow (SELinux denies systemd prog_run)");
     findings.push_back(std::move(finding));
   }
@@ -98,15 +101,18 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
   for (const std::string& entry : facts.unit->allow) {
     const std::string word = entry.substr(0, entry.find(' '));
     const auto major = word.starts_with("char-") ? parse_number<std::uint32_t>(word.substr(5)) : std::nullopt;
-    const bool crun_wrote_it = facts.container().runtime.name == "crun" && facts.resident->spec && !facts.spec_allows_all;
+    const bool crun_wrote_it =
+        facts.container().runtime.name == "crun" && facts.resident->spec && !facts.spec_allows_all;
     if (!major || !crun_wrote_it) {
       continue;
     }
-    const bool only_zero = facts.spec_table.allows({{device::Kind::character, *major, 0}, Access::read}) &&
-                           !facts.spec_table.allows({{device::Kind::character, *major, device::kLastMinor}, Access::read});
+    const bool only_zero =
+        facts.spec_table.allows({{device::Kind::character, *major, 0}, Access::read}) &&
+        !facts.spec_table.allows({{device::Kind::character, *major, device::kLastMinor}, Access::read});
     if (only_zero) {
-      Finding finding = finding_for(facts, "HF-120", Severity::note,
-                                    "has a unit that allows every minor of " + std::to_string(*major) + ", where the bundle has 0 only");
+      Finding finding = finding_for(
+          facts, "HF-120", Severity::note,
+          "has a unit that allows every minor of " + std::to_string(*major) + ", where the bundle has 0 only");
       finding.evidence.push_back("DeviceAllow=" + entry + " in " + join(facts.unit->files, ", ") +
                                  ": crun takes minor 0 for any; its own filter is still narrow");
       findings.push_back(std::move(finding));
@@ -116,8 +122,8 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
 
 bool is_restricted(const ContainerFacts& facts) {
   return facts.observed && std::ranges::any_of(facts.observed->gates, [](const Gate& gate) {
-    return gate.meaning && !gate.meaning->contains(device::Table::everything());
-  });
+           return gate.meaning && !gate.meaning->contains(device::Table::everything());
+         });
 }
 
 // May it open a unit that nobody says is its own? Where nothing is restricted nothing was meant to be.
@@ -136,7 +142,8 @@ void report_excess(const HostFacts& host, const ContainerFacts& facts, Findings&
     }
   }
   if (!open.empty()) {
-    Finding finding = finding_for(facts, "HF-124", Severity::note, "may open devices that no trusted evidence gives it");
+    Finding finding =
+        finding_for(facts, "HF-124", Severity::note, "may open devices that no trusted evidence gives it");
     finding.evidence.push_back(join(open, ", "));
     findings.push_back(std::move(finding));
   }
@@ -163,8 +170,9 @@ void check_libraries(const HostFacts& host, const ContainerFacts& facts, Finding
     const std::string name(name_in(mount.point));
     const bool is_library = name.starts_with(kName) && name.find('.', kName.size()) != std::string::npos;
     if (is_library && name.substr(kName.size()) != driver->version) {
-      Finding finding = finding_for(facts, "HF-122", Severity::critical,
-                                    "has driver libraries " + name.substr(kName.size()) + ", the loaded driver is " + driver->version);
+      Finding finding = finding_for(
+          facts, "HF-122", Severity::critical,
+          "has driver libraries " + name.substr(kName.size()) + ", the loaded driver is " + driver->version);
       finding.evidence.push_back("mount " + mount.point + " in the container, /proc/driver/nvidia/version on the host");
       finding.cure.emplace_back("start it again, so that it gets the libraries of the loaded driver");
       findings.push_back(std::move(finding));
@@ -174,8 +182,8 @@ void check_libraries(const HostFacts& host, const ContainerFacts& facts, Finding
     }
   }
   if (!deleted.empty()) {
-    Finding finding = finding_for(facts, "HF-123", Severity::critical,
-                                  "holds on to files of a driver installation that is gone");
+    Finding finding =
+        finding_for(facts, "HF-123", Severity::critical, "holds on to files of a driver installation that is gone");
     finding.evidence.push_back("mounts of deleted files: " + join(deleted, ", "));
     finding.cure.emplace_back("start it again, after the driver's container");
     findings.push_back(std::move(finding));
@@ -183,17 +191,20 @@ void check_libraries(const HostFacts& host, const ContainerFacts& facts, Finding
 }
 
 void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
-  const bool is_damaged = !facts.resident->spec && !facts.resident->spec_problem.empty() && !facts.container().bundle.empty();
+  const bool is_damaged =
+      !facts.resident->spec && !facts.resident->spec_problem.empty() && !facts.container().bundle.empty();
   if (is_damaged) {
-    Finding finding = finding_for(facts, "HF-129", Severity::warning, "has a bundle that cannot be believed: nothing in it counts");
+    Finding finding =
+        finding_for(facts, "HF-129", Severity::warning, "has a bundle that cannot be believed: nothing in it counts");
     finding.evidence.push_back(facts.resident->spec_problem);
     findings.push_back(std::move(finding));
   }
   for (const container::Claim& claim : facts.entitlement.refused) {
     const bool is_wish = claim.source == container::Source::environment && !facts.container().pod;
-    Finding finding = is_wish ? finding_for(facts, "HF-126", Severity::warning,
-                                            "asks for a GPU in its environment, but its runtime has no part that gives it")
-                              : finding_for(facts, "HF-125", Severity::note, "asks for devices that nobody vouches for");
+    Finding finding = is_wish
+                          ? finding_for(facts, "HF-126", Severity::warning,
+                                        "asks for a GPU in its environment, but its runtime has no part that gives it")
+                          : finding_for(facts, "HF-125", Severity::note, "asks for devices that nobody vouches for");
     std::vector<std::string> paths;
     for (const container::WantedNode& node : claim.nodes) {
       paths.push_back(node.path);
@@ -221,7 +232,8 @@ void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings
     return;
   }
   for (const kube::Allocation& allocation : host.sources.checkpoint->allocations) {
-    const bool is_ours = allocation.pod_uid == facts.container().pod->uid && allocation.container == facts.container().pod->container;
+    const bool is_ours =
+        allocation.pod_uid == facts.container().pod->uid && allocation.container == facts.container().pod->container;
     if (!is_ours || !allocation.resource.starts_with("nvidia.com/") || host.inventory.units.empty()) {
       continue;
     }
@@ -229,8 +241,9 @@ void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings
       const bool is_mig_unknown = id.starts_with("MIG-") && host.inventory.state_of("nvidia") != nullptr &&
                                   host.inventory.state_of("nvidia")->library_version.empty();
       if (nvidia::nodes_of(id, host.inventory).empty() && !is_mig_unknown) {
-        Finding finding = finding_for(facts, "HF-128", Severity::critical,
-                                      "was allocated " + allocation.resource + " " + id + ", which this node does not have any more");
+        Finding finding =
+            finding_for(facts, "HF-128", Severity::critical,
+                        "was allocated " + allocation.resource + " " + id + ", which this node does not have any more");
         finding.evidence.push_back(std::string(node::kCheckpointFile) + " has it; the driver does not");
         finding.cure.emplace_back("delete the pod, and restart the device plugin after a change of MIG layout or GPUs");
         findings.push_back(std::move(finding));

@@ -31,7 +31,8 @@ void check_driver(const HostFacts& host, Findings& findings) {
   const bool has_module = std::ranges::find(driver->modules, "nvidia") != driver->modules.end();
   const bool has_uvm = host.inventory.drivers.character.contains("nvidia-uvm");
   if (driver->version.empty()) {
-    Finding& finding = add(findings, "HF-301", Severity::critical, "the NVIDIA driver is not loaded, though there is a GPU");
+    Finding& finding =
+        add(findings, "HF-301", Severity::critical, "the NVIDIA driver is not loaded, though there is a GPU");
     for (const device::Unit& unit : host.inventory.units) {
       if (unit.device_class == "nvidia") {
         finding.evidence.push_back("PCI " + unit.pci + ": " + unit.health_words);
@@ -61,10 +62,12 @@ void check_driver(const HostFacts& host, Findings& findings) {
                            "the loaded driver is " + driver->version + ", but the libraries are of another version");
     finding.evidence.push_back("libraries: " + join(others, ", "));
     finding.evidence.push_back("driver: /proc/driver/nvidia/version");
-    finding.cure.emplace_back("drain the node, then: rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && modprobe nvidia; or reboot");
+    finding.cure.emplace_back(
+        "drain the node, then: rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && modprobe nvidia; or reboot");
   }
   if (!driver->library_error.empty()) {
-    Finding& finding = add(findings, "HF-315", Severity::critical, "NVIDIA's own library fails on the host: " + driver->library_error);
+    Finding& finding =
+        add(findings, "HF-315", Severity::critical, "NVIDIA's own library fails on the host: " + driver->library_error);
     if (!driver->meaning.empty()) {
       finding.evidence.push_back("which means: " + driver->meaning);
     }
@@ -79,8 +82,8 @@ void check_units(const HostFacts& host, Findings& findings) {
     }
     std::vector<std::string> lines;
     for (const nvidia::LogEvent& event : host.log) {
-      const bool is_bad = event.kind != nvidia::LogEvent::Kind::xid || event.xid == 79 || event.xid == 154 || event.xid == 119 ||
-                          event.xid == 48 || event.xid == 74 || event.xid == 95;
+      const bool is_bad = event.kind != nvidia::LogEvent::Kind::xid || event.xid == 79 || event.xid == 154 ||
+                          event.xid == 119 || event.xid == 48 || event.xid == 74 || event.xid == 95;
       if (is_bad && !event.pci.empty() && unit.pci.starts_with(event.pci)) {
         lines.push_back("kernel log: " + event.line);
       }
@@ -89,7 +92,8 @@ void check_units(const HostFacts& host, Findings& findings) {
     const device::DriverState* driver = host.inventory.state_of("nvidia");
     const bool is_reported = driver != nullptr && driver->version.empty();  // HF-301 has it
     if (is_fabric) {
-      Finding& finding = add(findings, "HF-314", Severity::critical, "GPU " + unit.name + ": " + unit.health_words + ", CUDA gives 802");
+      Finding& finding = add(findings, "HF-314", Severity::critical,
+                             "GPU " + unit.name + ": " + unit.health_words + ", CUDA gives 802");
       finding.evidence.push_back("PCI " + unit.pci + ", by NVML");
       finding.cure.emplace_back("systemctl restart nvidia-fabricmanager");
     } else if ((unit.health == device::Health::bad || !lines.empty()) && !is_reported) {
@@ -97,7 +101,8 @@ void check_units(const HostFacts& host, Findings& findings) {
                              "GPU " + unit.name + " is " + (unit.health_words.empty() ? "sick" : unit.health_words));
       finding.evidence.push_back("PCI " + unit.pci + (unit.model.empty() ? "" : ", " + unit.model));
       finding.evidence.insert(finding.evidence.end(), lines.begin(), lines.end());
-      finding.cure.emplace_back("taint or drain the node, then nvidia-smi --gpu-reset or a reboot; healing rules would not help");
+      finding.cure.emplace_back(
+          "taint or drain the node, then nvidia-smi --gpu-reset or a reboot; healing rules would not help");
     }
   }
 }
@@ -107,15 +112,18 @@ void check_nodes(const HostFacts& host, Findings& findings) {
     if (node.is_stale()) {
       Finding& finding = add(findings, "HF-303", Severity::critical, node.path + " has the numbers of the past");
       const std::string other = driver_with(host.inventory.drivers, node.live->kind, node.live->major);
-      finding.evidence.push_back("the node is " + to_string(*node.live) + (other.empty() ? " (nobody's)" : " (" + other + ")") +
-                                 ", the driver is at " + to_string(*node.expected));
+      finding.evidence.push_back("the node is " + to_string(*node.live) +
+                                 (other.empty() ? " (nobody's)" : " (" + other + ")") + ", the driver is at " +
+                                 to_string(*node.expected));
       finding.cure.push_back(mknod_command(node));
     } else if (!node.live && node.expected && node.part != device::Part::extra) {
-      Finding& finding = add(findings, "HF-302", node.part == device::Part::helper ? Severity::warning : Severity::critical,
-                             node.path + " is missing, though its driver is loaded");
+      Finding& finding =
+          add(findings, "HF-302", node.part == device::Part::helper ? Severity::warning : Severity::critical,
+              node.path + " is missing, though its driver is loaded");
       finding.evidence.push_back("/proc/devices or /sys has it as " + to_string(*node.expected));
       const bool is_nvidia = node.device_class == "nvidia";
-      finding.cure.push_back(is_nvidia && node.part != device::Part::unit ? "nvidia-modprobe -u -c 0" : mknod_command(node));
+      finding.cure.push_back(is_nvidia && node.part != device::Part::unit ? "nvidia-modprobe -u -c 0"
+                                                                          : mknod_command(node));
     }
   }
 }
@@ -146,7 +154,8 @@ void check_links(const HostFacts& host, const node::Census& census, Findings& fi
   Finding& finding = add(findings, "HF-304", Severity::warning,
                          "links under /dev/char are missing, and runc " + join(versions, ", ") + " needs them");
   finding.evidence.push_back("missing: " + join(missing, ", "));
-  finding.evidence.emplace_back("runc 1.1.3 to 1.1.6 tells systemd only of devices with such a link; the rest is lost at daemon-reload");
+  finding.evidence.emplace_back(
+      "runc 1.1.3 to 1.1.6 tells systemd only of devices with such a link; the rest is lost at daemon-reload");
   finding.cure.push_back(command);
 }
 
@@ -164,14 +173,16 @@ void check_host(const HostFacts& host, const node::Census& census, Findings& fin
     finding.cure.emplace_back("sysctl -w net.core.bpf_jit_harden=1, or give GPUs by CDI");
   }
   if (host.sources.nvidia.no_cgroups) {
-    Finding& finding = add(findings, "HF-312", Severity::warning,
-                           "NVIDIA's hook is told to leave the device rules alone: rootful containers get nodes they cannot open");
+    Finding& finding =
+        add(findings, "HF-312", Severity::warning,
+            "NVIDIA's hook is told to leave the device rules alone: rootful containers get nodes they cannot open");
     finding.evidence.push_back(std::string(nvidia::kSettingsFile) + ": no-cgroups = true");
     finding.cure.emplace_back("nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place");
   }
   for (const HostFacts::HardCodedRule& rule : host.lxc_rules) {
     if (driver_with(host.inventory.drivers, device::Kind::character, rule.major).empty()) {
-      Finding& finding = add(findings, "HF-316", Severity::warning, "an LXC config allows a major number that no driver has");
+      Finding& finding =
+          add(findings, "HF-316", Severity::warning, "an LXC config allows a major number that no driver has");
       finding.evidence.push_back(rule.file + ": " + rule.rule);
       finding.cure.push_back("write the number of today into " + rule.file + " (see /proc/devices)");
     }
@@ -185,7 +196,8 @@ void check_cdi(const HostFacts& host, Findings& findings) {
     finding.cure.push_back("mend or remove " + broken.file);
   }
   if (!host.missing_cdi_files.empty()) {
-    Finding& finding = add(findings, "HF-310", Severity::warning, "a CDI spec mounts files that this host does not have");
+    Finding& finding =
+        add(findings, "HF-310", Severity::warning, "a CDI spec mounts files that this host does not have");
     finding.evidence = host.missing_cdi_files;
     constexpr std::size_t kMostShown = 8;
     if (finding.evidence.size() > kMostShown) {
@@ -196,11 +208,13 @@ void check_cdi(const HostFacts& host, Findings& findings) {
   }
   std::map<std::string, std::vector<std::string>> shadowed;
   for (const cdi::Registry::Shadow& shadow : host.sources.cdi.shadows) {
-    shadowed[shadow.hidden + (shadow.is_conflict ? " conflicts with " : " is hidden by ") + shadow.by].push_back(shadow.device);
+    shadowed[shadow.hidden + (shadow.is_conflict ? " conflicts with " : " is hidden by ") + shadow.by].push_back(
+        shadow.device);
   }
   for (const auto& [words, devices] : shadowed) {
     const bool is_conflict = words.find(" conflicts ") != std::string::npos;
-    Finding& finding = add(findings, "HF-309", is_conflict ? Severity::warning : Severity::note, "the CDI spec " + words);
+    Finding& finding =
+        add(findings, "HF-309", is_conflict ? Severity::warning : Severity::note, "the CDI spec " + words);
     finding.evidence.push_back("devices: " + join(devices, ", "));
     finding.cure.emplace_back("keep one spec per device");
   }
@@ -211,8 +225,9 @@ void check_cdi(const HostFacts& host, Findings& findings) {
         const device::Node* on_host = host.inventory.find(node.on_host());
         const std::optional<device::Device> today = on_host == nullptr ? std::nullopt : on_host->numbers();
         if (node.major && node.minor && today && (*node.major != today->major || *node.minor != today->minor)) {
-          lines.push_back(node.path + ": the spec has " + std::to_string(*node.major) + ":" + std::to_string(*node.minor) +
-                          ", today it is " + std::to_string(today->major) + ":" + std::to_string(today->minor));
+          lines.push_back(node.path + ": the spec has " + std::to_string(*node.major) + ":" +
+                          std::to_string(*node.minor) + ", today it is " + std::to_string(today->major) + ":" +
+                          std::to_string(today->minor));
         }
       }
     };
@@ -249,14 +264,19 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
   for (const kube::Allocation& allocation : host.sources.checkpoint->allocations) {
     const std::string who = allocation.pod_uid + "/" + allocation.container;
     const auto hands_out = [&allocation](const char* path) {
-      return std::ranges::any_of(allocation.devices, [path](const kube::PluginDevice& device) { return device.container_path == path; });
+      return std::ranges::any_of(allocation.devices,
+                                 [path](const kube::PluginDevice& device) { return device.container_path == path; });
     };
-    if (allocation.resource.starts_with("nvidia.com/") && hands_out("/dev/nvidiactl") && !hands_out("/dev/nvidia-uvm") && has_uvm) {
-      Finding& finding = add(findings, "HF-311", Severity::critical,
-                             "the device plugin hands out GPUs without /dev/nvidia-uvm: it started before the driver was complete");
+    if (allocation.resource.starts_with("nvidia.com/") && hands_out("/dev/nvidiactl") &&
+        !hands_out("/dev/nvidia-uvm") && has_uvm) {
+      Finding& finding =
+          add(findings, "HF-311", Severity::critical,
+              "the device plugin hands out GPUs without /dev/nvidia-uvm: it started before the driver was complete");
       finding.evidence.push_back("allocation of " + allocation.resource + " to " + who + " has no /dev/nvidia-uvm (" +
                                  node::kCheckpointFile + ")");
-      finding.cure.emplace_back("restart the device plugin, then the pods: kubectl -n kube-system rollout restart daemonset nvidia-device-plugin-daemonset");
+      finding.cure.emplace_back(
+          "restart the device plugin, then the pods: kubectl -n kube-system rollout restart daemonset "
+          "nvidia-device-plugin-daemonset");
     }
     const auto registered = host.sources.checkpoint->registered.find(allocation.resource);
     std::vector<std::string> unknown;
@@ -267,10 +287,12 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
       }
     }
     if (!unknown.empty()) {
-      Finding& finding = add(findings, "HF-317", Severity::warning,
-                             "kubelet has given out devices that no plugin registers any more: such pods fail when they start again");
+      Finding& finding =
+          add(findings, "HF-317", Severity::warning,
+              "kubelet has given out devices that no plugin registers any more: such pods fail when they start again");
       finding.evidence.push_back(allocation.resource + " " + join(unknown, ", ") + " of " + who);
-      finding.cure.emplace_back("start the device plugin before kubelet admits pods; delete pods with UnexpectedAdmissionError");
+      finding.cure.emplace_back(
+          "start the device plugin before kubelet admits pods; delete pods with UnexpectedAdmissionError");
     }
   }
 }

@@ -30,9 +30,8 @@ Nodes healthy(const ContainerFacts& facts) {
 
 Nodes not_in_unit(const ContainerFacts& facts) {
   Nodes nodes = healthy(facts);
-  std::erase_if(nodes, [&facts](const NodeState* node) {
-    return facts.unit_table.allows({*node->owed.device, kReadWrite});
-  });
+  std::erase_if(nodes,
+                [&facts](const NodeState* node) { return facts.unit_table.allows({*node->owed.device, kReadWrite}); });
   return nodes;
 }
 
@@ -44,8 +43,9 @@ std::string trigger_of(const HostFacts& host, const ContainerFacts& facts) {
   if (host.cpu_state && host.cpu_state->policy == "static") {
     const std::optional<Version> version = parse_version(host.kubelet_version);
     const bool is_old = version && *version < *parse_version("1.22");
-    return std::string("kubelet's static CPU manager is active (/var/lib/kubelet/cpu_manager_state): it updates the "
-                       "container ") +
+    return std::string(
+               "kubelet's static CPU manager is active (/var/lib/kubelet/cpu_manager_state): it updates the "
+               "container ") +
            (is_old ? "every 10 seconds"
                    : "after its start, when an exclusive pod comes or goes, and after each restart of kubelet");
   }
@@ -65,20 +65,22 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
   Nodes lacking;
   for (const NodeState* node : nodes) {
     const bool unlinked = !host.linked.contains(*node->owed.device);
-    const bool by_runc = leaves_out_unlinked_devices(facts.container().runtime) && unlinked && is_in_spec(facts, node->owed);
+    const bool by_runc =
+        leaves_out_unlinked_devices(facts.container().runtime) && unlinked && is_in_spec(facts, node->owed);
     (by_runc ? left_out : lacking).push_back(node);
   }
   const auto describe = [&facts](Finding& finding, const Nodes& of) {
     for (const NodeState* node : of) {
-      finding.evidence.push_back(node->owed.path + " (" + to_string(*node->owed.device) + "): allowed now, but in no DeviceAllow of " +
-                                 facts.container().scope);
+      finding.evidence.push_back(node->owed.path + " (" + to_string(*node->owed.device) +
+                                 "): allowed now, but in no DeviceAllow of " + facts.container().scope);
     }
     finding.evidence.push_back("read in " + join(facts.unit->files, ", "));
     finding.cure.push_back(unit_command(facts, of));
   };
   if (!lacking.empty()) {
-    Finding finding = finding_for(facts, "HF-201", Severity::warning,
-                                  "will lose " + list_paths(lacking) + " at the next daemon-reload: systemd's unit does not list it");
+    Finding finding =
+        finding_for(facts, "HF-201", Severity::warning,
+                    "will lose " + list_paths(lacking) + " at the next daemon-reload: systemd's unit does not list it");
     describe(finding, lacking);
     findings.push_back(std::move(finding));
   }
@@ -89,7 +91,8 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
     describe(finding, left_out);
     for (const NodeState* node : left_out) {
       const device::Device device = *node->owed.device;
-      finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" + std::to_string(device.minor));
+      finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" +
+                                 std::to_string(device.minor));
     }
     findings.push_back(std::move(finding));
   }
@@ -109,9 +112,10 @@ void report_update(const HostFacts& host, const ContainerFacts& facts, Findings&
     return;
   }
   const std::string trigger = trigger_of(host, facts);
-  Finding finding = finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
-                                "will lose " + list_paths(nodes) +
-                                    (trigger.empty() ? " at the next update of its resources" : " to kubelet's next update"));
+  Finding finding =
+      finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
+                  "will lose " + list_paths(nodes) +
+                      (trigger.empty() ? " at the next update of its resources" : " to kubelet's next update"));
   finding.evidence.push_back(*why);
   if (!by_systemd) {
     finding.evidence.push_back(facts.resident->spec_file + " has no rule for " + list_paths(nodes));

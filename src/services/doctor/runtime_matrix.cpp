@@ -29,8 +29,8 @@ std::optional<std::string> why_update_loses(const container::Container& containe
   if (container.runtime.name == "crun" && by_systemd && is_between(version, "1.18", "1.18.99")) {
     return runtime + " empties the unit's DeviceAllow at every update (crun 1.18)";
   }
-  if (container.runtime.name == "crun" && container.engine == "podman" && version && *version >= *parse_version("1.18") &&
-      !by_systemd) {
+  if (container.runtime.name == "crun" && container.engine == "podman" && version &&
+      *version >= *parse_version("1.18") && !by_systemd) {
     return "podman 5 sends the bundle's device rules with every update, and " + runtime + " puts them in force";
   }
   if (container.runtime.name == "youki") {

@@ -1,0 +1,742 @@
+"""Real containers with a stand-in GPU: docker, containerd, podman, runc and crun, on cgroup v1 and on cgroup v2."""
+
+import contextlib
+import ctypes
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+GPU = "/dev/nvidia0"
+GPU_CONTROL = "/dev/nvidiactl"
+FUSE = "/dev/fuse"  # a device whose driver is there
+GPU_NODES = {GPU: (195, 0), GPU_CONTROL: (195, 255), FUSE: (10, 229)}
+PLAIN_NODES = {"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9}
+VIEWS = {
+    "v1": "umount /sys/fs/cgroup/unified",
+    "v2": "mount -t cgroup2 none /sys/fs/cgroup",
+    "hybrid": "true",
+}
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+IMAGE = "localhost/hf-e2e:latest"
+SLEEP = ["/bin/busybox", "sleep", "600"]
+PATIENCE = 60
+
+
+class Unavailable(RuntimeError):
+    """The engine cannot be had or cannot start on this machine; the text says why."""
+
+
+def program(name: str) -> str:
+    """Debian's own copy first: the machine may have something else of that name in /usr/local."""
+    found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") or shutil.which(name)
+    if not found:
+        raise Unavailable(f"needs {name}")
+    return found
+
+
+def need(*names: str) -> None:
+    for name in names:
+        program(name)
+
+
+# ---- crun on v2 where root may not raise limits ----------------------------------------------------------------------
+
+
+def pretend_memlock() -> None:
+    """crun dies where root lacks CAP_SYS_RESOURCE: from here on, raising RLIMIT_MEMLOCK does nothing and succeeds."""
+    if int(re.search(r"CapEff:\s*(\w+)", pathlib.Path("/proc/self/status").read_text())[1], 16) >> 24 & 1:
+        return
+    setrlimit, prlimit = {"x86_64": (160, 302), "aarch64": (164, 261)}[os.uname().machine]
+    load, equal, answer, memlock = 0x20, 0x15, 0x06, 8
+    lines = [
+        (load, 0, 0, 0), (equal, 0, 2, setrlimit), (load, 0, 0, 16), (equal, 5, 6, memlock),
+        (equal, 0, 5, prlimit), (load, 0, 0, 24), (equal, 0, 3, memlock), (load, 0, 0, 32), (equal, 1, 0, 0),
+        (answer, 0, 0, 0x00050000), (answer, 0, 0, 0x7FFF0000),
+    ]  # fmt: skip
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
+    filter_ = ctypes.create_string_buffer(struct.pack("@HP", len(lines), ctypes.addressof(code)))
+    if ctypes.CDLL(None, use_errno=True).prctl(22, 2, filter_) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+# ---- A mount namespace that shows one cgroup version and a GPU -------------------------------------------------------
+
+
+def view_script(version: str) -> str:
+    lines = [VIEWS[version], "mount -t tmpfs -o mode=755 dev /dev", "mkdir /dev/pts /dev/shm /dev/mqueue"]
+    lines += [f"mknod -m 666 /dev/{name} c 1 {minor}" for name, minor in PLAIN_NODES.items()]
+    lines += [f"mknod -m 666 {path} c {major} {minor}" for path, (major, minor) in GPU_NODES.items()]
+    lines += ["mknod -m 666 /dev/tty c 5 0", "mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts"]
+    lines += ["ln -s pts/ptmx /dev/ptmx", "ln -s /proc/self/fd /dev/fd", "ln -s fd/0 /dev/stdin"]
+    lines += ["ln -s fd/1 /dev/stdout", "ln -s fd/2 /dev/stderr", "echo ready", "exec sleep infinity"]
+    return "\n".join(lines)
+
+
+class View:
+    """The machine as an engine is to see it; everything started in here ends with it."""
+
+    def __init__(self, version: str):
+        self.version = version
+        self.before = pretend_memlock if version == "v2" else None
+        words = ["unshare", "-m", "sh", "-ec", view_script(version)]
+        self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if self.holder.stdout.readline() != b"ready\n":
+            _, said = self.holder.communicate(timeout=PATIENCE)
+            raise Unavailable(f"no view of cgroup {version}: {said.decode().strip()}")
+        self.inode = mount_namespace(self.holder.pid)
+        self.cgroups: set[str] = set()  # Of our containers alone.
+        self.shared_cgroups: set[str] = set()  # Of the engine, which somebody else may use as well.
+
+    def inside(self, words: list[str]) -> list[str]:
+        return ["nsenter", "--mount", "--target", str(self.holder.pid), "--", *words]
+
+    def call(self, *words: str) -> str:
+        """Runs a command to its end; into files, as a container in the background would hold a pipe open."""
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            done = subprocess.run(
+                self.inside([*words]), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                timeout=PATIENCE, check=False, preexec_fn=self.before,
+            )  # fmt: skip
+            out.seek(0)
+            err.seek(0)
+            if done.returncode != 0:
+                raise Unavailable(f"{' '.join(words)}: {err.read().strip()}")
+            return out.read()
+
+    def start(self, *words: str, log: pathlib.Path) -> subprocess.Popen:
+        with log.open("w") as out:
+            return subprocess.Popen(
+                self.inside([*words]), stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=self.before
+            )
+
+    def close(self) -> None:
+        """Ends daemons, shims and monitors, what descends from them, and what is left in the containers' cgroups."""
+        for _ in range(100):
+            ours = [pid for pid in processes() if mount_namespace(pid) == self.inode] + members(self.cgroups)
+            for pid in descendants(ours):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.holder.poll()
+            if not ours:
+                break
+            time.sleep(0.05)
+        self.holder.wait(timeout=PATIENCE)
+        self.holder.stdout.close()
+        self.holder.stderr.close()
+        remove_cgroups(self.cgroups | self.shared_cgroups)
+
+
+def processes() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+
+
+def mount_namespace(pid: int) -> int | None:
+    try:
+        return os.stat(f"/proc/{pid}/ns/mnt").st_ino
+    except OSError:
+        return None
+
+
+def parent_of(pid: int) -> int | None:
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def descendants(roots: list[int]) -> set[int]:
+    """The processes themselves and all below them."""
+    children: dict[int | None, list[int]] = {}
+    for pid in processes():
+        children.setdefault(parent_of(pid), []).append(pid)
+    found: set[int] = set()
+    todo = list(roots)
+    while todo:
+        pid = todo.pop()
+        found.add(pid)
+        todo += [child for child in children.get(pid, []) if child not in found]
+    return found
+
+
+@contextlib.contextmanager
+def view(version: str) -> Iterator[View]:
+    seat = View(version)
+    try:
+        yield seat
+    finally:
+        seat.close()
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[pathlib.Path]:
+    """Short, as sockets lie in it; what an engine left unreadable or mounted elsewhere does not stop the removal."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hf-e2e-", dir="/tmp"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---- What all containers have ---------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Container:
+    """A running container, whoever started it."""
+
+    engine: str
+    version: str
+    name: str
+    id: str
+    pid: int
+    update: Callable[[], object] | None = None
+    bundle: pathlib.Path | None = None
+    state: pathlib.Path | None = None
+    record: pathlib.Path | None = None
+
+    def cgroups(self) -> list[pathlib.Path]:
+        return cgroups_of(self.pid)
+
+    def with_nodes(self) -> "Container":
+        """Where the engine was not told of a GPU there are bare nodes, which nothing allows: what a hook leaves."""
+        for path, numbers in GPU_NODES.items():
+            with contextlib.suppress(FileExistsError):
+                os.mknod(f"/proc/{self.pid}/root{path}", 0o666 | stat.S_IFCHR, os.makedev(*numbers))
+        return self
+
+    def inject_v1(self) -> None:
+        """What libnvidia-container does on v1: allowed behind the engine's back."""
+        for cgroup in self.cgroups():
+            for major, minor in GPU_NODES.values() if (cgroup / "devices.allow").exists() else []:
+                (cgroup / "devices.allow").write_text(f"c {major}:{minor} rw")
+
+    def opens(self, path: str = GPU) -> str:
+        """From the container's seat: ENXIO says that the cgroup lets it through, EPERM that it does not."""
+        script = (
+            "import errno,os,sys\n"
+            "root=os.open('/proc/%s/root'%sys.argv[1],os.O_RDONLY)\n"
+            "for path in sys.argv[3:]: open(path+'/cgroup.procs','w').write('0')\n"
+            "try: os.open(sys.argv[2].lstrip('/'),os.O_RDWR|os.O_NONBLOCK|os.O_NOCTTY,dir_fd=root); print('ok')\n"
+            "except OSError as error: print(errno.errorcode[error.errno])\n"
+        )
+        words = [sys.executable, "-c", script, str(self.pid), path, *map(str, self.cgroups())]
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.strip()
+
+    def update_cpus(self) -> None:
+        """The engine's own update of CPU settings, which has nothing to do with devices."""
+        if not self.update:
+            raise Unavailable(f"{self.engine} has no update")
+        self.update()
+
+
+def cgroups_of(pid: int) -> list[pathlib.Path]:
+    """The process's cgroups that can hold back devices, as the machine's own mounts show them."""
+    found = []
+    for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "devices") and path != "/":
+            found.append(CGROUPS / (controllers or "unified") / path.lstrip("/"))
+    return found
+
+
+def members(paths: set[str]) -> list[int]:
+    found: list[int] = []
+    for path in (mount / path.lstrip("/") for mount in CGROUPS.iterdir() for path in paths):
+        with contextlib.suppress(OSError):
+            found += map(int, (path / "cgroup.procs").read_text().split())
+    return found
+
+
+def remove_cgroups(paths: set[str]) -> None:
+    """With the parents that an engine makes and leaves behind, as far as they are empty."""
+    for path in (mount / path.lstrip("/") for mount in CGROUPS.iterdir() for path in sorted(paths, reverse=True)):
+        for step in (path, *path.parents):
+            if step.parent == CGROUPS or not remove_empty(step):
+                break
+
+
+def remove_empty(path: pathlib.Path) -> bool:
+    """A dying process may hold it for a moment."""
+    for _ in range(100):
+        try:
+            path.rmdir()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            if any(entry.is_dir() for entry in path.iterdir()):
+                return False
+            time.sleep(0.01)
+        else:
+            return True
+    return False
+
+
+# ---- An image -------------------------------------------------------------------------------------------------------
+
+
+def fill_rootfs(rootfs: pathlib.Path) -> pathlib.Path:
+    for directory in ("bin", "dev", "etc", "proc", "sys", "tmp"):
+        (rootfs / directory).mkdir(parents=True)
+    shutil.copy(program("busybox"), rootfs / "bin/busybox")
+    return rootfs
+
+
+def write_image(folder: pathlib.Path) -> pathlib.Path:
+    """An image archive that docker, podman and ctr all load."""
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        tar.add(fill_rootfs(folder / "image"), arcname=".")
+    shutil.rmtree(folder / "image")
+    digest = hashlib.sha256(layer.getvalue()).hexdigest()
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+    config = json.dumps({
+        "architecture": architecture,
+        "os": "linux",
+        "config": {"Cmd": SLEEP, "Env": ["PATH=/bin"]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+    }).encode()  # fmt: skip
+    config_name = f"{hashlib.sha256(config).hexdigest()}.json"
+    manifest = [{"Config": config_name, "RepoTags": [IMAGE], "Layers": [f"{digest}/layer.tar"]}]
+    files = {config_name: config, manifest[0]["Layers"][0]: layer.getvalue()}
+    files["manifest.json"] = json.dumps(manifest).encode()
+    with tarfile.open(folder / "image.tar", "w") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return folder / "image.tar"
+
+
+def unique_name(engine: str) -> str:
+    return f"hf-e2e-{engine}-{uuid.uuid4().hex[:12]}"
+
+
+# ---- runc and crun by hand ------------------------------------------------------------------------------------------
+
+
+def state_file(kind: str) -> str:
+    return "status" if kind == "crun" else "state.json"
+
+
+def runtime_update(seat: View, runtime: list[str], name: str) -> None:
+    """On v2 an update of nothing: the CPU controllers of a hybrid machine belong to v1."""
+    if seat.version != "v2":
+        seat.call(*runtime, "update", "--cpuset-cpus", "0", name)
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as resources:
+        resources.write("{}")
+        resources.flush()
+        seat.call(*runtime, "update", "-r", resources.name, name)
+
+
+def without_controllers(runtime: str, folder: pathlib.Path) -> str:
+    """The runtime behind a wrapper that takes out of the specification what no v2 controller is there for."""
+    wrapper = folder / pathlib.Path(runtime).name
+    edit = r's/,"\(cpu\|blockIO\)":{[^}]*}//g'
+    case = f"""case " $* " in *" create "*) sed -i '{edit}' config.json ;; esac"""
+    wrapper.write_text(f'#!/bin/sh\n{case}\nexec {runtime} "$@"\n')
+    wrapper.chmod(0o755)
+    return str(wrapper)
+
+
+def write_bundle(folder: pathlib.Path, name: str, gpu: bool) -> None:
+    fill_rootfs(folder / "rootfs")
+    nodes = [{"type": "c", "major": major, "minor": minor} for major, minor in GPU_NODES.values() if gpu]
+    allowed = [node | {"allow": True, "access": "rwm"} for node in nodes]
+    config = {
+        "ociVersion": "1.0.2",
+        "process": {"cwd": "/", "args": SLEEP, "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}},
+        "root": {"path": "rootfs"},
+        "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+        "linux": {
+            "cgroupsPath": f"/{name}",
+            "namespaces": [{"type": kind} for kind in ("mount", "pid", "ipc", "uts")],
+            "devices": [node | {"path": path, "fileMode": 0o666} for path, node in zip(GPU_NODES, nodes)],
+            "resources": {"devices": [{"allow": False, "access": "rwm"}, *allowed]},
+        },
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+@contextlib.contextmanager
+def oci(version: str, runtime: str, *, gpu: bool = True) -> Iterator[Container]:
+    """A container of runc, crun or a program given by its path, with no engine above it."""
+    runtime_path = program(runtime)
+    kind = pathlib.Path(runtime_path).name
+    name = unique_name(kind)
+    with scratch_folder() as folder, view(version) as seat:
+        start = [runtime_path, "--root", f"{folder}/state"]
+        write_bundle(folder, name, gpu)
+        seat.cgroups.add(f"/{name}")
+        with cleanup(lambda: seat.call(*start, "delete", "-f", name)):
+            seat.call(*start, "run", "-d", "--bundle", f"{folder}", name)
+            yield Container(
+                kind, version, name, name, json.loads(seat.call(*start, "state", name))["pid"],
+                bundle=folder,
+                state=folder / "state" / name / state_file(kind),
+                update=lambda: runtime_update(seat, start, name),
+            ).with_nodes()  # fmt: skip
+
+
+# ---- An old runc ----------------------------------------------------------------------------------------------------
+
+
+def debian_mirror() -> str:
+    """A line of the machine's own package sources, without suite and components; no mirror is named anywhere else."""
+    apt = pathlib.Path("/etc/apt")
+    for path in sorted(apt.glob("sources.list.d/*.sources")):
+        for stanza in path.read_text().split("\n\n"):
+            fields = dict(re.findall(r"^(\S+):\s*(.+)$", stanza, re.M))
+            if "security" not in fields.get("Suites", "security") and "main" in fields.get("Components", ""):
+                signed = f"[signed-by={fields['Signed-By']}] " if fields.get("Signed-By", "").startswith("/") else ""
+                return f"deb {signed}{fields['URIs'].split()[0]}"
+    lines = re.compile(r"^(deb (?:\[.*?\] )?\S+) [\w-]+ .*\bmain\b", re.M)
+    for path in (apt / "sources.list", *sorted(apt.glob("sources.list.d/*.list"))):
+        if path.exists() and (found := lines.search(path.read_text())):
+            return found[1]
+    raise Unavailable("this machine's package sources name no Debian mirror")
+
+
+def fetch_package(package: str, suite: str, cache: pathlib.Path) -> pathlib.Path:
+    """Unpacks a package of another Debian release below the cache, once; the machine's own package lists stay alone."""
+    target = cache / f"{package}-{suite}"
+    if target.exists():
+        return target
+    with scratch_folder() as folder:
+        (folder / "sources").write_text(f"{debian_mirror()} {suite} main\n")
+        (folder / "status").touch()
+        for needed in ("lists/partial", "cache/archives/partial"):
+            (folder / needed).mkdir(parents=True)
+        options = {
+            "Dir::Etc::sourcelist": "sources", "Dir::Etc::sourceparts": "none", "Dir::State::lists": "lists",
+            "Dir::State::status": "status", "Dir::Cache": "cache",
+        }  # fmt: skip
+        apt = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
+        apt += [word for key, name in options.items() for word in ("-o", f"{key}={folder / name}")]
+        for words in ([*apt, "update"], [*apt, "download", package]):
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode != 0 or "Err:" in done.stdout:
+                raise Unavailable(f"{package} of {suite} cannot be had: apt-get {words[-1]} failed")
+        found = list(folder.glob(f"{package}_*.deb"))
+        if not found:
+            raise Unavailable(f"{package} of {suite} cannot be had")
+        subprocess.run(["dpkg", "-x", found[0], folder / "unpacked"], check=True, timeout=PATIENCE)
+        cache.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder / "unpacked", target)
+    return target
+
+
+def old_runc(cache: pathlib.Path) -> str:
+    """Debian 11's runc 1.0.0~rc93, whose update takes back every device that its specification does not name."""
+    return str(fetch_package("runc", "bullseye", cache) / "usr/sbin/runc")
+
+
+# ---- docker ---------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def daemon(seat: View, *words: str, ready: Callable[[], str], log: pathlib.Path) -> Iterator[None]:
+    """A daemon that answers `ready`; asked to end in the end, its containers being gone by then."""
+    seat.call("sh", "-c", "mkdir -p /run/containerd/s && mount -t tmpfs none /run/containerd/s")  # The shims' sockets.
+    process = seat.start(*words, log=log)
+    try:
+        for _ in range(PATIENCE * 10):
+            if answers(ready):
+                break
+            if process.poll() is not None:
+                raise Unavailable(f"{words[0]} does not start: {log.read_text()[-600:].strip()}")
+            time.sleep(0.1)
+        else:
+            raise Unavailable(f"{words[0]} does not answer: {log.read_text()[-600:].strip()}")
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(timeout=PATIENCE)
+
+
+def answers(ask: Callable[[], str]) -> bool:
+    try:
+        ask()
+    except Unavailable:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def cleanup(*steps: Callable[[], object]) -> Iterator[None]:
+    """Each step is tried, whatever became of the others."""
+    try:
+        yield
+    finally:
+        for step in steps:
+            with contextlib.suppress(Unavailable, subprocess.TimeoutExpired, OSError):
+                step()
+
+
+def device_options(gpu: bool) -> list[str]:
+    return [word for node in GPU_NODES if gpu for word in ("--device", node)]
+
+
+@contextlib.contextmanager
+def docker(version: str, *, runtime: str = "runc", gpu: bool = True) -> Iterator[Container]:
+    """dockerd with a containerd of its own, both private."""
+    need("containerd", "busybox")
+    server, client, runtime_path = program("dockerd"), program("docker"), program(runtime)
+    kind = pathlib.Path(runtime_path).name
+    name = unique_name("docker")
+    with scratch_folder() as folder, view(version) as seat:
+        socket = f"unix://{folder}/d.sock"
+        if version == "v2" and kind == "crun":
+            runtime_path = without_controllers(runtime_path, folder)
+        (folder / "daemon.json").write_text(json.dumps({"deprecated-key-path": f"{folder}/key.json"}))
+        where = ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
+        where += ["--config-file", f"{folder}/daemon.json", "--add-runtime", f"tested={runtime_path}"]
+        quiet = ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--bridge=none", "--storage-driver=vfs"]
+
+        def call(*words: str) -> str:
+            return seat.call(client, "--config", f"{folder}", "-H", socket, *words)
+
+        def ready() -> str:
+            return call("version")
+
+        with (
+            daemon(seat, server, "-H", socket, *where, *quiet, ready=ready, log=folder / "log"),
+            cleanup(lambda: call("rm", "-f", name)),
+        ):
+            call("load", "-i", f"{write_image(folder)}")
+            what = ["--network", "none", "--name", name, *device_options(gpu)]
+            handler = "runc" if runtime == "runc" else "tested"
+            whole = call("create", "--runtime", handler, *what, IMAGE).strip()
+            seat.cgroups.add(f"/docker/{whole}")
+            call("start", whole)
+            pid = int(call("inspect", "-f", "{{.State.Pid}}", whole))
+            yield Container(
+                f"docker+{kind}", version, name, whole, pid,
+                bundle=folder / "exec/containerd/daemon/io.containerd.runtime.v2.task/moby" / whole,
+                state=folder / "exec/runtime-runc/moby" / whole / state_file(kind),
+                record=folder / "data/containers" / whole / "config.v2.json",
+                update=lambda: call("update", "--cpuset-cpus", "0", whole),
+            ).with_nodes()  # fmt: skip
+
+
+# ---- containerd -----------------------------------------------------------------------------------------------------
+
+RUNTIME_STATE = pathlib.Path("/run/containerd/runc")
+
+
+@contextlib.contextmanager
+def containerd(
+    version: str, *, runtime: str = "runc", namespace: str = "default", gpu: bool = True
+) -> Iterator[Container]:
+    """A private containerd and ctr; the runtime's state lies where it always does, in /run/containerd."""
+    need("busybox")
+    server, client, runtime_path = program("containerd"), program("ctr"), program(runtime)
+    kind = pathlib.Path(runtime_path).name
+    name = unique_name("containerd")
+    with scratch_folder() as folder, view(version) as seat:
+        socket = f"{folder}/c.sock"
+        (folder / "config.toml").write_text(
+            f'version = 2\nroot = "{folder}/root"\nstate = "{folder}/state"\n'
+            f'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n[grpc]\naddress = "{socket}"\n'
+        )
+        state = RUNTIME_STATE / namespace / name
+
+        def call(*words: str) -> str:
+            return seat.call(client, "-a", socket, "-n", namespace, *words)
+
+        def ready() -> str:
+            return call("version")
+
+        seat.cgroups.add(f"/{namespace}/{name}")
+        with (
+            daemon(seat, server, "--config", f"{folder}/config.toml", ready=ready, log=folder / "log"),
+            cleanup(
+                lambda: call("task", "delete", "--force", name),
+                lambda: call("container", "delete", name),
+                lambda: shutil.rmtree(state, ignore_errors=True),
+            ),
+        ):
+            call("image", "import", "--snapshotter", "native", f"{write_image(folder)}")
+            how = ["--snapshotter", "native", "--runc-binary", runtime_path, *device_options(gpu)]
+            how += ["--fifo-dir", f"{folder}/fifo", *(["--cpu-shares", "0"] if version == "v2" else [])]
+            call("run", "-d", *how, IMAGE, name)
+            pid = int(re.search(rf"{name}\s+(\d+)", call("task", "list"))[1])
+            yield Container(
+                f"containerd+{kind}", version, name, name, pid,
+                bundle=folder / "state/io.containerd.runtime.v2.task" / namespace / name,
+                state=state / state_file(kind),
+                update=lambda: runtime_update(seat, [runtime_path, "--root", f"{state.parent}"], name),
+            ).with_nodes()  # fmt: skip
+
+
+# ---- podman ---------------------------------------------------------------------------------------------------------
+
+
+def ulimit(name: str) -> str:
+    """Little: podman asks for more than this process has, which root without CAP_SYS_RESOURCE may not give."""
+    soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
+    return f"{name}={min(soft, 1024)}:{min(hard, 1024)}"
+
+
+@contextlib.contextmanager
+def podman(version: str, *, runtime: str = "crun", gpu: bool = True) -> Iterator[Container]:
+    """Rootful podman with storage of its own; the runtime's state lies where it always does, in /run/runc or so."""
+    need("conmon", "busybox")
+    client, runtime_path = program("podman"), program(runtime)
+    kind = pathlib.Path(runtime_path).name
+    name = unique_name("podman")
+    with scratch_folder() as folder, view(version) as seat:
+        where = ["--root", f"{folder}/root", "--runroot", f"{folder}/runroot", "--tmpdir", f"{folder}/tmp"]
+        where += ["--network-config-dir", f"{folder}/net"]
+        how = ["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
+        limits = ["--ulimit", ulimit("nofile"), "--ulimit", ulimit("nproc")]
+        limits += ["--pids-limit", "0"] if version == "v2" else []
+
+        def call(*words: str) -> str:
+            return seat.call(client, *where, *how, "--runtime", runtime_path, *words)
+
+        def update() -> None:
+            if version == "v2":
+                runtime_update(seat, [runtime_path], whole)
+            else:
+                call("update", "--cpuset-cpus", "0", whole)
+
+        states: list[pathlib.Path] = []
+        with cleanup(
+            lambda: call("rm", "-f", "-t", "0", name),
+            lambda: [shutil.rmtree(state, ignore_errors=True) for state in states],
+        ):
+            call("load", "-i", f"{write_image(folder)}")
+            what = ["--network", "none", "--name", name, *limits, *device_options(gpu)]
+            whole = call("create", *what, IMAGE).strip()
+            seat.cgroups.add(f"/libpod_parent/libpod-{whole}")
+            seat.shared_cgroups.add("/libpod_parent/conmon")
+            states.append(pathlib.Path("/run") / kind / whole)
+            call("start", whole)
+            pid = int(call("inspect", "-f", "{{.State.Pid}}", whole))
+            yield Container(
+                f"podman+{kind}", version, name, whole, pid,
+                bundle=folder / "root/vfs-containers" / whole / "userdata",
+                state=states[0] / state_file(kind),
+                record=folder / "root/vfs-containers/containers.json",
+                update=update,
+            ).with_nodes()  # fmt: skip
+
+
+# ---- Kubernetes: what kubelet asks of containerd --------------------------------------------------------------------
+
+
+def message(fields: dict[int, object]) -> bytes:
+    """Protocol buffers, as far as it is needed: numbers, texts, messages, and lists of texts or messages."""
+    out = b""
+    for number, value in fields.items():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, int):
+                out += varint(number << 3) + varint(item)
+            else:
+                content = message(item) if isinstance(item, dict) else str(item).encode()
+                out += varint(number << 3 | 2) + varint(len(content)) + content
+    return out
+
+
+def varint(value: int) -> bytes:
+    out = b""
+    while value > 0x7F:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def first_text(answer: bytes) -> str:
+    """Field 1 of an answer: an id, shorter than 128 bytes."""
+    return answer[2 : 2 + answer[1]].decode() if answer[:1] == b"\x0a" else ""
+
+
+def cri(socket: str, method: str, fields: dict[int, object]) -> bytes:
+    """One call of containerd's CRI; curl speaks HTTP/2."""
+    content = message(fields)
+    url = f"http://cri/runtime.v1.RuntimeService/{method}"
+    words = [program("curl"), "-s", "--http2-prior-knowledge", "--unix-socket", socket, "--max-time", str(PATIENCE)]
+    words += ["-H", "content-type: application/grpc", "-H", "te: trailers", "-D", "/dev/stderr", "--data-binary", "@-"]
+    frame = struct.pack(">BI", 0, len(content)) + content
+    done = subprocess.run([*words, url], input=frame, capture_output=True, timeout=PATIENCE, check=False)
+    headers = done.stderr.decode()
+    if done.returncode != 0 or not re.search(r"grpc-status: 0\b", headers):
+        raise Unavailable(f"{method}: {headers.strip()[-400:] or done.returncode}")
+    return done.stdout[5:]
+
+
+@contextlib.contextmanager
+def kubernetes(version: str, *, runtime: str = "runc", gpu: bool = True) -> Iterator[Container]:
+    """A pod of one container in a private containerd, as kubelet would have it made."""
+    need("busybox", "curl")
+    server, client, runtime_path = program("containerd"), program("ctr"), program(runtime)
+    kind = pathlib.Path(runtime_path).name
+    name, uid = unique_name("pod"), str(uuid.uuid4())
+    parent = f"/kubepods/besteffort/pod{uid}"
+    with scratch_folder() as folder, view(version) as seat:
+        socket = f"{folder}/c.sock"
+        if version == "v2":
+            runtime_path = without_controllers(runtime_path, folder)
+        plugin = '[plugins."io.containerd.grpc.v1.cri"'
+        (folder / "config.toml").write_text(
+            f'version = 2\nroot = "{folder}/root"\nstate = "{folder}/state"\n[grpc]\naddress = "{socket}"\n'
+            f'{plugin}]\nsandbox_image = "{IMAGE}"\nrestrict_oom_score_adj = true\n'
+            f'{plugin}.containerd]\nsnapshotter = "native"\n'
+            f'{plugin}.containerd.runtimes.runc]\nruntime_type = "io.containerd.runc.v2"\n'
+            f'{plugin}.containerd.runtimes.runc.options]\nBinaryName = "{runtime_path}"\n'
+        )
+
+        def call(*words: str) -> str:
+            return seat.call(client, "-a", socket, "-n", "k8s.io", *words)
+
+        def ready() -> str:
+            return call("version")
+
+        ids: list[str] = []
+        on_the_host_network = {1: {1: 2}}
+        pod = {1: {1: name, 2: uid, 3: "hf-e2e"}, 6: {1: "app", 2: "hf-e2e"}, 8: {1: parent, 2: on_the_host_network}}
+        with (
+            daemon(seat, server, "--config", f"{folder}/config.toml", ready=ready, log=folder / "log"),
+            cleanup(
+                lambda: cri(socket, "StopPodSandbox", {1: ids[0]}) if ids else None,
+                lambda: cri(socket, "RemovePodSandbox", {1: ids[0]}) if ids else None,
+                lambda: [shutil.rmtree(RUNTIME_STATE / "k8s.io" / id_, ignore_errors=True) for id_ in ids],
+            ),
+        ):
+            call("image", "import", "--snapshotter", "native", f"{write_image(folder)}")
+            seat.shared_cgroups.add(parent)
+            ids.append(first_text(cri(socket, "RunPodSandbox", {1: pod})))
+            devices = [{1: node, 2: node, 3: "rwm"} for node in GPU_NODES if gpu]
+            wanted = {1: {1: "main"}, 2: {1: IMAGE}, 3: SLEEP, 8: devices, 9: {1: "app", 2: "hf-e2e"}}
+            ids.append(first_text(cri(socket, "CreateContainer", {1: ids[0], 2: wanted, 3: pod})))
+            seat.cgroups |= {f"{parent}/{id_}" for id_ in ids}
+            cri(socket, "StartContainer", {1: ids[1]})
+            pid = int(re.search(rf"{ids[1]}\s+(\d+)", call("task", "list"))[1])
+            cpus = {6: "0"} if version != "v2" else {}
+            yield Container(
+                f"kubernetes+{kind}", version, name, ids[1], pid,
+                bundle=folder / "state/io.containerd.runtime.v2.task/k8s.io" / ids[1],
+                state=RUNTIME_STATE / "k8s.io" / ids[1] / state_file(kind),
+                update=lambda: cri(socket, "UpdateContainerResources", {1: ids[1], 2: cpus}),
+            ).with_nodes()  # fmt: skip
