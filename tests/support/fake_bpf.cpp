@@ -23,13 +23,19 @@ Result<kernel::Program> FakeBpf::open(ProgramId id) {
   if (program == programs_.end()) {
     return fail(std::errc::no_such_file_or_directory, "open program " + std::to_string(id.value));
   }
-  return kernel::Program{kernel::Fd(), id, "", 0, 0, program->second};
+  return kernel::Program{kernel::Fd(), id, program->second.name, 0, program->second.at, program->second.code};
 }
 
 Result<kernel::Program> FakeBpf::load(const bpf::Code& code) {
   ++loads;
-  programs_[next_id_] = code;
+  programs_[next_id_] = {code, "", 0};
   return open({next_id_++});
+}
+
+void FakeBpf::add(const kernel::Cgroup& cgroup, const bpf::Code& code, const std::string& name,
+                  std::int64_t loaded_at) {
+  programs_[next_id_] = {code, name, loaded_at};
+  attached_[cgroup.id.value].ids.push_back({next_id_++});
 }
 
 Result<void> FakeBpf::attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) {
@@ -74,7 +80,7 @@ Result<void> FakeBpf::detach(const kernel::Cgroup& cgroup, const kernel::Program
 
 bool FakeBpf::allows(const kernel::Cgroup& cgroup, const device::Request& request) {
   return std::ranges::all_of(attached_[cgroup.id.value].ids, [&](ProgramId id) {
-    const bpf::Readable<bpf::Verdict> verdict = bpf::interpret(programs_.at(id.value), request);
+    const bpf::Readable<bpf::Verdict> verdict = bpf::interpret(programs_.at(id.value).code, request);
     return verdict && *verdict == bpf::Verdict::allow;
   });
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "core/device/device.h"
@@ -19,6 +20,9 @@ class FakeBpf final : public kernel::Bpf {
   Result<void> attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) override;
   Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override;
 
+  // A program as somebody else has attached it, with the name and the time (seconds since 1970) he gave it.
+  void add(const kernel::Cgroup& cgroup, const bpf::Code& code, const std::string& name, std::int64_t loaded_at);
+
   // What a process of the cgroup would be told.
   bool allows(const kernel::Cgroup& cgroup, const device::Request& request);
 
@@ -28,7 +32,13 @@ class FakeBpf final : public kernel::Bpf {
   int loads = 0;
 
  private:
-  std::map<std::uint32_t, bpf::Code> programs_;
+  struct Loaded {
+    bpf::Code code;
+    std::string name;
+    std::int64_t at = 0;
+  };
+
+  std::map<std::uint32_t, Loaded> programs_;
   std::map<std::uint64_t, kernel::AttachedPrograms> attached_;
   std::uint32_t next_id_ = 1;
 };

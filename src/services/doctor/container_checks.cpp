@@ -53,7 +53,7 @@ bool is_above(const Gate& gate, const ContainerFacts& facts) {
 
 const Gate* find_denier(const ContainerFacts& facts, const NodeState& node) {
   const Gate* found = nullptr;
-  for (const Gate& gate : facts.observed ? facts.observed->gates : std::vector<Gate>()) {
+  for (const Gate& gate : facts.observed.gates) {
     if (denies(gate, node)) {
       found = found == nullptr || (is_above(*found, facts) && !is_above(gate, facts)) ? &gate : found;
     }
@@ -131,7 +131,7 @@ void report_denied(const HostFacts& host, const ContainerFacts& facts, Findings&
   for (const NodeState* node : nodes_with(facts, Trouble::cgroup_denies)) {
     const Gate* denier = find_denier(facts, *node);
     const bool by_parent_list = denier != nullptr && denier->list &&
-                                std::ranges::any_of(facts.observed->v1_above, [node](const container::V1Limit& limit) {
+                                std::ranges::any_of(facts.observed.v1_above, [node](const container::V1Limit& limit) {
                                   return node->owed.device && !hides_exceptions(limit.list) &&
                                          !meaning(limit.list).allows({*node->owed.device, kReadWrite});
                                 });
@@ -185,7 +185,7 @@ void report_denied(const HostFacts& host, const ContainerFacts& facts, Findings&
       finding.evidence.push_back(line_of(facts, *node, denier));
       std::string where = denier->where;
       for (const container::V1Limit& limit :
-           denier->list ? facts.observed->v1_above : std::vector<container::V1Limit>()) {
+           denier->list ? facts.observed.v1_above : std::vector<container::V1Limit>()) {
         if (!hides_exceptions(limit.list) && !meaning(limit.list).allows({*node->owed.device, kReadWrite})) {
           where = limit.where;  // the highest one: it must allow first
           finding.evidence.push_back(limit.where + "/devices.list does not allow it either");

@@ -137,9 +137,7 @@ Result<report::Explanation> explain(Machine& machine, const std::string& contain
   explanation.line = {resident->container, judged.facts.entitlement, judged.state, codes_of(judged.findings)};
   explanation.claims = judged.facts.claims;
   explanation.gates_problem = judged.facts.observed_problem;
-  if (judged.facts.observed) {
-    explanation.gates = judged.facts.observed->gates;
-  }
+  explanation.gates = judged.facts.observed.gates;
   for (const container::NodeState& node : judged.facts.nodes) {
     const bool is_asked = device.empty() || node.owed.path == device || name_in(node.owed.path) == device ||
                           node.owed.device_class == device;

@@ -203,10 +203,10 @@ class Examination {
   }
 
   Answer judge_rules(const container::OwedNode& owed) const {
-    if (!facts_.observed || !owed.device) {
-      return {Answer::Kind::unknown, facts_.observed ? "its driver is not loaded" : facts_.observed_problem};
+    if (!facts_.observed_problem.empty() || !owed.device) {
+      return {Answer::Kind::unknown, owed.device ? facts_.observed_problem : "its driver is not loaded"};
     }
-    return judge(*facts_.observed, request_for(owed));
+    return judge(facts_.observed, request_for(owed));
   }
 
   container::Background background_of(const NodeState& state, const Result<kernel::Rights>& rights) const {

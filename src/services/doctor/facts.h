@@ -62,8 +62,8 @@ struct ContainerFacts {
   const node::Resident* resident = nullptr;
   std::vector<container::Claim> claims;
   container::Entitlement entitlement;
-  std::optional<container::Observed> observed;
-  std::string observed_problem;
+  container::Observed observed;
+  std::string observed_problem;  // why there is none
   std::vector<container::NodeState> nodes;
   std::vector<container::Seen> strangers;  // units of this node it is not owed, as seen from its seat
   std::string seat_problem;

@@ -34,7 +34,7 @@ std::vector<std::string> slips_of(const device::Table& table) {
 }
 
 void report_slips(const ContainerFacts& facts, Findings& findings) {
-  for (const Gate& gate : facts.observed ? facts.observed->gates : std::vector<Gate>()) {
+  for (const Gate& gate : facts.observed.gates) {
     const std::vector<std::string> slips =
         gate.meaning && gate.is_own ? slips_of(*gate.meaning) : std::vector<std::string>();
     if (slips.empty()) {
@@ -52,7 +52,7 @@ void report_slips(const ContainerFacts& facts, Findings& findings) {
 void report_program_count(const ContainerFacts& facts, Findings& findings) {
   constexpr int kNearTheLimit = 60;  // Kernel: 64 programs per cgroup at most (BPF_CGROUP_MAX_PROGS)
   std::map<std::string, int> counts;
-  for (const Gate& gate : facts.observed ? facts.observed->gates : std::vector<Gate>()) {
+  for (const Gate& gate : facts.observed.gates) {
     counts[gate.where] += gate.program ? 1 : 0;
   }
   for (const auto& [where, count] : counts) {
@@ -86,10 +86,10 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
   if (!facts.unit) {
     return;
   }
-  const bool has_program = facts.observed && std::ranges::any_of(facts.observed->gates, [&facts](const Gate& gate) {
-                             return gate.program && gate.where.ends_with("/" + facts.container().scope);
-                           });
-  if (!facts.unit->pinned.empty() && facts.observed && !has_program) {
+  const bool has_program = std::ranges::any_of(facts.observed.gates, [&facts](const Gate& gate) {
+    return gate.program && gate.where.ends_with("/" + facts.container().scope);
+  });
+  if (!facts.unit->pinned.empty() && facts.observed_problem.empty() && !has_program) {
     Finding finding = finding_for(facts, "HF-121", Severity::warning,
                                   "runs without the device filter its unit names: systemd could not attach it");
     finding.evidence.push_back("BPFProgram=device:" + facts.unit->pinned.front() + " in " +
@@ -121,9 +121,9 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
 }
 
 bool is_restricted(const ContainerFacts& facts) {
-  return facts.observed && std::ranges::any_of(facts.observed->gates, [](const Gate& gate) {
-           return gate.meaning && !gate.meaning->contains(device::Table::everything());
-         });
+  return std::ranges::any_of(facts.observed.gates, [](const Gate& gate) {
+    return gate.meaning && !gate.meaning->contains(device::Table::everything());
+  });
 }
 
 // May it open a unit that nobody says is its own? Where nothing is restricted nothing was meant to be.
@@ -137,7 +137,7 @@ void report_excess(const HostFacts& host, const ContainerFacts& facts, Findings&
     if (node == nullptr || facts.entitlement.find(node->path) != nullptr || !node->numbers()) {
       continue;
     }
-    if (judge(*facts.observed, {*node->numbers(), kReadWrite}).kind == container::Answer::Kind::allow) {
+    if (judge(facts.observed, {*node->numbers(), kReadWrite}).kind == container::Answer::Kind::allow) {
       open.push_back(node->path + " (" + to_string(*node->numbers()) + ")");
     }
   }

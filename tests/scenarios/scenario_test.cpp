@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "core/report/node_report.h"
+#include "services/doctor/doctor.h"
+#include "story.h"
+
+namespace hf::test {
+namespace {
+
+class Scenario : public testing::TestWithParam<std::string> {};
+
+std::string text_of(const report::Finding& finding) {
+  return finding.verdict + "\n" + join(finding.evidence, "\n") + "\n" + join(finding.cure, "\n");
+}
+
+TEST_P(Scenario, IsToldRight) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to make device nodes";
+  }
+  Story story(HOLDFAST_STORIES, GetParam());
+  doctor::Machine machine{story.host(), story.filters(), story.seats(), kNow};
+  const Result<report::DoctorReport> report = doctor::diagnose(machine, {});
+  ASSERT_TRUE(report) << report.error().message;
+  const std::string told = render_text(*report);
+
+  using Key = std::pair<std::string, std::string>;
+  std::set<Key> wanted;
+  for (const Expectation& expected : story.findings()) {
+    wanted.emplace(expected.code, expected.subject);
+    const bool found = std::ranges::any_of(report->findings, [&expected](const report::Finding& finding) {
+      return finding.code == expected.code && finding.subject == expected.subject &&
+             text_of(finding).find(expected.words) != std::string::npos;
+    });
+    EXPECT_TRUE(found) << expected.code << " " << expected.subject << " with '" << expected.words << "' is not in\n"
+                       << told;
+  }
+  for (const report::Finding& finding : report->findings) {
+    EXPECT_TRUE(wanted.contains({finding.code, finding.subject})) << "not expected: " << finding.code << "\n" << told;
+    EXPECT_FALSE(report::page_of(finding.code).empty()) << finding.code << " has no page in docs/FINDINGS.md";
+  }
+  const Result<report::ContainerList> list = doctor::list_containers(machine);
+  ASSERT_TRUE(list) << list.error().message;
+  std::map<std::string, std::string> states;
+  for (const report::ContainerLine& line : list->lines) {
+    states[title_of(line.container)] = to_string(line.state);
+  }
+  EXPECT_EQ(states, story.states());
+}
+
+INSTANTIATE_TEST_SUITE_P(Stories, Scenario, testing::ValuesIn(list_stories(HOLDFAST_STORIES)),
+                         [](const testing::TestParamInfo<std::string>& story) {
+                           std::string name = story.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace hf::test
