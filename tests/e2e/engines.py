@@ -355,7 +355,7 @@ def without_controllers(runtime: str, folder: pathlib.Path) -> str:
     return str(wrapper)
 
 
-def write_bundle(folder: pathlib.Path, name: str, gpu: bool) -> None:
+def write_bundle(folder: pathlib.Path, cgroup: str, gpu: bool) -> None:
     fill_rootfs(folder / "rootfs")
     nodes = [{"type": "c", "major": major, "minor": minor} for major, minor in GPU_NODES.values() if gpu]
     allowed = [node | {"allow": True, "access": "rwm"} for node in nodes]
@@ -365,7 +365,7 @@ def write_bundle(folder: pathlib.Path, name: str, gpu: bool) -> None:
         "root": {"path": "rootfs"},
         "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
         "linux": {
-            "cgroupsPath": f"/{name}",
+            "cgroupsPath": cgroup,
             "namespaces": [{"type": kind} for kind in ("mount", "pid", "ipc", "uts")],
             "devices": [node | {"path": path, "fileMode": 0o666} for path, node in zip(GPU_NODES, nodes)],
             "resources": {"devices": [{"allow": False, "access": "rwm"}, *allowed]},
@@ -375,21 +375,23 @@ def write_bundle(folder: pathlib.Path, name: str, gpu: bool) -> None:
 
 
 @contextlib.contextmanager
-def oci(version: str, runtime: str, *, gpu: bool = True) -> Iterator[Container]:
+def oci(version: str, runtime: str, *, gpu: bool = True, parent: str = "") -> Iterator[Container]:
     """A container of runc, crun or a program given by its path, with no engine above it."""
     runtime_path = program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name(kind)
     with scratch_folder() as folder, view(version) as seat:
-        start = [runtime_path, "--root", f"{folder}/state"]
-        write_bundle(folder, name, gpu)
-        seat.cgroups.add(f"/{name}")
+        root = f"/run/{'crun' if kind == 'crun' else 'runc'}"  # Where it looks by itself, and holdfast with it.
+        start = [runtime_path, "--root", root]
+        cgroup = f"/{parent}/{name}" if parent else f"/{name}"
+        write_bundle(folder, cgroup, gpu)
+        seat.cgroups.add(cgroup)
         with cleanup(lambda: seat.call(*start, "delete", "-f", name)):
             seat.call(*start, "run", "-d", "--bundle", f"{folder}", name)
             yield Container(
                 kind, version, name, name, json.loads(seat.call(*start, "state", name))["pid"],
                 bundle=folder,
-                state=folder / "state" / name / state_file(kind),
+                state=pathlib.Path(root) / name / state_file(kind),
                 update=lambda: runtime_update(seat, start, name),
             ).with_nodes()  # fmt: skip
 

@@ -12,6 +12,8 @@ import time
 from support import V2, errno_of_open, remove_cgroup, which
 
 GPU = (195, 0)
+FUSE = (10, 229)  # a device whose driver is there
+NODES = {GPU: "/dev/nvidia0", FUSE: "/dev/fuse"}
 SYSTEMD = pathlib.Path("/lib/systemd/systemd")
 PROGRAMS = ("systemctl", "busctl", "dbus-daemon", "runc", "busybox", "unshare", "nsenter", "setpriv")
 
@@ -120,7 +122,7 @@ class Systemd:
         """A running container of runc's systemd driver; `devices` are character devices that its spec allows."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="c-", dir=self.folder))
         name = folder.name
-        runc = ("runc", "--systemd-cgroup", "--root", folder / "state")
+        runc = ("runc", "--systemd-cgroup")
         make_bundle(folder, f"system.slice:holdfast-test:{name}", devices)
         try:
             self.run(*runc, "run", "-d", "--bundle", folder, name)
@@ -146,18 +148,20 @@ class Container:
         """What systemd holds for a property of the scope: DeviceAllow has one line for each entry."""
         return self.host.systemctl("show", self.unit, f"--property={name}", "--value").splitlines()
 
-    def opens_gpu(self) -> str:
-        """From the container's seat: ENXIO says that the cgroup lets it through, EPERM that it does not."""
-        return errno_of_open(self.cgroup, f"/proc/{self.pid}/root/gpu")
+    def opens(self, device: tuple[int, int] = GPU) -> str:
+        """From the container's seat: ENXIO (of the GPU, which has no driver) or ok says that the cgroup lets it through."""
+        return errno_of_open(self.cgroup, f"/proc/{self.pid}/root{NODES[device]}")
 
 
 def make_bundle(folder: pathlib.Path, cgroups_path: str, devices: list[tuple[int, int]]) -> None:
-    """busybox that sleeps, and a node /gpu (195:0) that only `devices` can allow."""
+    """busybox that sleeps, with nodes that only `devices` can allow."""
     rootfs = folder / "rootfs"
     for directory in ("bin", "dev", "proc", "sys", "tmp"):
         (rootfs / directory).mkdir(parents=True)
     shutil.copy(which("busybox"), rootfs / "bin/busybox")
-    os.mknod(rootfs / "gpu", 0o20666, os.makedev(*GPU))
+    for numbers, path in NODES.items():
+        os.mknod(f"{rootfs}{path}", 0o20666, os.makedev(*numbers))
+    listed = [{"path": NODES[major, minor], "type": "c", "major": major, "minor": minor} for major, minor in devices]
     rules = [{"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for major, minor in devices]
     config = {
         "ociVersion": "1.0.2",
@@ -167,6 +171,7 @@ def make_bundle(folder: pathlib.Path, cgroups_path: str, devices: list[tuple[int
         "linux": {
             "cgroupsPath": cgroups_path,
             "namespaces": [{"type": kind} for kind in ("mount", "pid", "ipc", "uts")],
+            "devices": listed,
             "resources": {"devices": [{"allow": False, "access": "rwm"}, *rules]},
         },
     }

@@ -71,9 +71,14 @@ std::string when_of(const Gate& gate, const ContainerFacts& facts) {
                                 : ", when the container started");
 }
 
-// v2: the program that refuses is younger than the container. v1 keeps no times: what the bundle or a hook once gave,
-// and is refused now, was taken.
+// v2: the program that refuses is not the runtime's, or is younger than the container. v1 keeps no times: what the
+// bundle or a hook once gave, and is refused now, was taken.
 bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
+  const std::string& runtime = facts.container().runtime.name;
+  const bool by_another = denier != nullptr && !denier->owner.empty() && !runtime.empty() && denier->owner != runtime;
+  if (by_another && denier->owner != "libnvidia-container") {
+    return true;
+  }
   if (denier != nullptr && denier->program && denier->program->loaded_at) {
     return *denier->program->loaded_at > facts.container().started_at + kStartSeconds;
   }
@@ -305,8 +310,12 @@ std::string mode_command(const ContainerFacts& facts, const Nodes& nodes) {
   return command;
 }
 
+// With the container's own mount(8): one of the host's cannot be run in there.
 std::string remount_command(const ContainerFacts& facts, const NodeState& node) {
   const container::Mount* mount = mount_over(facts.mounts, node.owed.path);
+  if (!facts.has_mount_program) {
+    return "start it again with a /dev that is not mounted nodev: it has no mount(8) to change that now";
+  }
   return "nsenter -t " + std::to_string(facts.container().init.value) + " -m -- mount -o remount,bind,dev " +
          quoted_for_shell(mount == nullptr ? "/dev" : mount->point);
 }

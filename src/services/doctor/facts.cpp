@@ -127,8 +127,12 @@ class Examination {
     read_unit();
     if (!facts_.entitlement.owes_nothing()) {
       look_from_seat(depth);
-      const std::string file = "proc/" + std::to_string(facts_.container().init.value) + "/mountinfo";
-      facts_.mounts = container::parse_mountinfo(read(machine_.host, file));
+      const std::string folder = "proc/" + std::to_string(facts_.container().init.value);
+      facts_.mounts = container::parse_mountinfo(read(machine_.host, folder + "/mountinfo"));
+      const bool is_troubled = std::ranges::any_of(facts_.nodes, [](const NodeState& node) {
+        return node.diagnosis.trouble == container::Trouble::nodev_mount;
+      });
+      facts_.has_mount_program = is_troubled && kernel::exists(machine_.host.root.get(), folder + "/root/bin/mount");
     }
     return std::move(facts_);
   }

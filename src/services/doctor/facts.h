@@ -72,6 +72,7 @@ struct ContainerFacts {
   device::Table spec_table;  // what the bundle's rules let through
   bool spec_allows_all = false;
   std::vector<container::Mount> mounts;  // only of containers that are owed something
+  bool has_mount_program = false;        // in its own file system
   std::map<device::Device, std::vector<container::Pid>> holders;
 
   [[nodiscard]] const container::Container& container() const { return resident->container; }

@@ -117,11 +117,11 @@ void check_nodes(const HostFacts& host, Findings& findings) {
                                  to_string(*node.expected));
       finding.cure.push_back(mknod_command(node));
     } else if (!node.live && node.expected && node.part != device::Part::extra) {
-      Finding& finding =
-          add(findings, "HF-302", node.part == device::Part::helper ? Severity::warning : Severity::critical,
-              node.path + " is missing, though its driver is loaded");
-      finding.evidence.push_back("/proc/devices or /sys has it as " + to_string(*node.expected));
       const bool is_nvidia = node.device_class == "nvidia";
+      const bool is_needed = is_nvidia && node.part != device::Part::helper;
+      Finding& finding = add(findings, "HF-302", is_needed ? Severity::critical : Severity::warning,
+                             node.path + " is missing, though its driver is loaded");
+      finding.evidence.push_back("/proc/devices or /sys has it as " + to_string(*node.expected));
       finding.cure.push_back(is_nvidia && node.part != device::Part::unit ? "nvidia-modprobe -u -c 0"
                                                                           : mknod_command(node));
     }

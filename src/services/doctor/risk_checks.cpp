@@ -112,6 +112,9 @@ void report_update(const HostFacts& host, const ContainerFacts& facts, Findings&
     return;
   }
   const std::string trigger = trigger_of(host, facts);
+  if (by_systemd && facts.unit && trigger.empty()) {
+    return;  // HF-201 and HF-202 have said it
+  }
   Finding finding =
       finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
                   "will lose " + list_paths(nodes) +

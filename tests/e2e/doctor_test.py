@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Real containers of every engine, on cgroup v1 and v2, broken in every way that can be had here: what doctor says, and that its cures cure."""
+
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import unittest
+
+import engines
+from engines import FUSE, Unavailable
+from support import HOLDFAST, V1, Case, holdfast, holdfast_json, scratch_cgroup
+
+CACHE = pathlib.Path(HOLDFAST).parent / "packages"
+LEDGER = pathlib.Path("/run/holdfast/ledger")
+MS_NODEV, MS_REMOUNT, MS_BIND = 4, 32, 4096
+CLONE_NEWNS = 0x20000
+
+
+def remount(pid: int, point: str, flags: int) -> None:
+    """In the container's mount namespace, by a child."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    namespace = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)
+    child = os.fork()
+    if child == 0:
+        failed = libc.setns(namespace, CLONE_NEWNS) or libc.mount(None, point.encode(), None, MS_REMOUNT | MS_BIND | flags, None)
+        os._exit(1 if failed else 0)
+    os.close(namespace)
+    if os.waitpid(child, 0)[1] != 0:
+        raise OSError(f"remount {point}")
+
+
+class Engines(Case):
+    def start(self, make, *words, **options) -> engines.Container:
+        try:
+            return self.enterContext(make(*words, **options))
+        except Unavailable as error:
+            self.skipTest(str(error))
+
+    def findings(self, container: engines.Container) -> list[dict]:
+        """Those about /dev/fuse: the stand-in GPU has no driver, which is a finding of its own."""
+        report = holdfast_json("doctor", container.id)
+        return [finding for finding in report["findings"] if FUSE in finding["verdict"]]
+
+    def codes(self, container: engines.Container) -> list[str]:
+        return [finding["code"] for finding in self.findings(container)]
+
+    def trouble(self, container: engines.Container) -> str:
+        return holdfast_json("explain", container.id, FUSE)["nodes"][0]["trouble"]
+
+    def cure(self, container: engines.Container) -> None:
+        """Types what doctor says."""
+        for finding in self.findings(container):
+            for command in finding["cure"]:
+                self.assertRegex(command, r"^(holdfast|mknod|rm|chmod|systemctl) ", finding)
+                words = command.replace("holdfast ", f"{HOLDFAST} ", 1) if command.startswith("holdfast ") else command
+                done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}{done.stderr}")
+        self.assertEqual(self.codes(container), [])
+        self.assertEqual(container.opens(FUSE), "ok")
+
+    def node(self, container: engines.Container) -> str:
+        return f"/proc/{container.pid}/root{FUSE}"
+
+    def check_identity(self, container: engines.Container, engine: str) -> dict:
+        report = holdfast_json("ps")
+        mine = next(entry for entry in report["containers"] if entry["id"] == container.id)
+        self.assertEqual(mine["pid"], container.pid)
+        self.assertEqual(mine["engine"], engine)
+        self.assertIn(FUSE, [node["path"] for node in mine["owed"]])
+        self.assertIn("/dev/nvidia-uvm", [node["path"] for node in mine["owed"]], "a GPU is owed as a whole set")
+        self.assertIn("1.", mine["runtime_version"])
+        return mine
+
+    def break_and_cure(self, container: engines.Container) -> None:
+        self.assertEqual(self.codes(container), [])
+        self.assertEqual(self.trouble(container), "ok")
+        with self.subTest("rules rewritten"):
+            self.ok("revoke", container.id, "c 10:229 rw")
+            self.assertEqual(container.opens(FUSE), "EPERM")
+            self.assertEqual(self.codes(container), ["HF-101"])
+            self.cure(container)
+        with self.subTest("node removed"):
+            os.unlink(self.node(container))
+            self.assertEqual(self.codes(container), ["HF-104"])
+            self.cure(container)
+        with self.subTest("wrong major"):
+            os.unlink(self.node(container))
+            os.mknod(self.node(container), 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+            self.assertEqual(self.codes(container), ["HF-106"])
+            self.assertIn("that is mem", " ".join(self.findings(container)[0]["evidence"]))
+            self.cure(container)
+        with self.subTest("a file in its place"):
+            os.unlink(self.node(container))
+            pathlib.Path(self.node(container)).write_text("no device")
+            self.assertEqual(self.codes(container), ["HF-115"])
+            self.cure(container)
+
+    def break_mount(self, container: engines.Container, point: str) -> None:
+        with self.subTest("nodev"):
+            remount(container.pid, point, MS_NODEV)
+            self.assertEqual(self.codes(container), ["HF-110"])
+            remount(container.pid, point, 0)
+            self.assertEqual(self.codes(container), [])
+
+    def break_parent(self, container: engines.Container) -> None:
+        with self.subTest("an ancestor denies"):
+            parent = container.cgroups()[0].parent
+            self.ok("revoke", f"cgroup:{parent}", "c 10:229 rw")
+            self.assertEqual(container.opens(FUSE), "EPERM")
+            self.assertEqual(self.codes(container), ["HF-103"])
+            self.assertIn(str(parent), json.dumps(self.findings(container)[0]["evidence"]))
+            self.cure(container)
+
+    def check_engine(self, engine: str, make, *words, **options) -> None:
+        container = self.start(make, *words, **options)
+        self.check_identity(container, engine)
+        self.break_and_cure(container)
+        self.break_mount(container, "/dev")
+        if container.version == "v2":
+            self.break_parent(container)
+
+    def check_names(self, container: engines.Container) -> None:
+        """A name and the beginning of an id are targets everywhere."""
+        for word in (container.name, container.id[:20]):
+            self.ok("rules", word, "--ask", "c:10:229:rw")
+            self.assertIn(container.name, holdfast("explain", word).stdout)
+        self.refused(2, "no running container is called so", "explain", "hf-no-such-container")
+
+    def test_docker_v1(self):
+        self.check_engine("docker", engines.docker, "v1")
+
+    def test_docker_v2(self):
+        self.check_engine("docker", engines.docker, "v2")
+
+    def test_containerd_v1(self):
+        self.check_engine("containerd", engines.containerd, "v1")
+
+    def test_containerd_v2_in_another_namespace(self):
+        self.check_engine("containerd", engines.containerd, "v2", namespace="other")
+
+    def test_podman_v1(self):
+        self.check_engine("podman", engines.podman, "v1")
+
+    def test_podman_v2(self):
+        self.check_engine("podman", engines.podman, "v2")
+
+    def test_a_pod_v1(self):
+        self.check_engine("containerd", engines.kubernetes, "v1")
+
+    def test_a_pod_v2_with_crun(self):
+        container = self.start(engines.kubernetes, "v2", runtime="crun")
+        mine = self.check_identity(container, "containerd")
+        self.assertEqual(mine["pod"]["name"], container.name)
+        self.assertEqual(mine["pod"]["container"], "main")
+        self.assertEqual(mine["runtime"], "crun")
+        self.ok("rules", f"{container.name}/main", "--ask", "c:10:229:rw")
+        self.break_and_cure(container)
+
+    def test_runc_and_crun_by_themselves(self):
+        for runtime in ("runc", "crun"):
+            for version in ("v1", "v2"):
+                with self.subTest(f"{runtime} {version}"):
+                    container = self.start(engines.oci, version, runtime)
+                    self.check_identity(container, runtime)
+                    self.check_names(container)
+                    self.break_and_cure(container)
+                    # It has no CAP_DAC_OVERRIDE: mode 000 keeps even root out.
+                    os.chmod(self.node(container), 0)
+                    self.assertEqual(self.codes(container), ["HF-108"])
+                    self.cure(container)
+
+    def test_an_ancestor_denies_on_v1(self):
+        with scratch_cgroup(V1) as parent:
+            (parent / "devices.deny").write_text("a")
+            for rule in ("c *:* m", "b *:* m", "c 1:* rwm", "c 5:* rwm", "c 136:* rwm", "c 195:* rwm", "c 10:* rwm"):
+                (parent / "devices.allow").write_text(rule)
+            container = self.start(engines.oci, "v1", "runc", parent=parent.name)
+            self.assertEqual(self.codes(container), [])
+            (parent / "devices.deny").write_text("c 10:* rw")
+            self.assertEqual(container.opens(FUSE), "EPERM")
+            self.assertEqual(self.codes(container), ["HF-103"])
+            self.cure(container)
+
+    def test_two_names_that_begin_alike_are_listed(self):
+        first = self.start(engines.oci, "v1", "runc")
+        second = self.start(engines.oci, "v1", "runc")
+        done = holdfast("explain", "hf-e2e-runc-")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(first.name, done.stderr)
+        self.assertIn(second.name, done.stderr)
+
+    @contextlib.contextmanager
+    def given(self, container: engines.Container):
+        """The ledger says that the container was given a device its bundle does not have."""
+        LEDGER.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = LEDGER / f"{container.id}.json"
+        node = {"path": FUSE, "type": "c", "major": 10, "minor": 229, "access": "rw"}
+        file.write_text(json.dumps({"version": 1, "container": container.id, "bundle": str(container.bundle), "nodes": [node]}))
+        file.chmod(0o600)
+        try:
+            yield
+        finally:
+            file.unlink()
+            with contextlib.suppress(OSError):
+                LEDGER.rmdir()
+                LEDGER.parent.rmdir()
+
+    def test_an_old_runc_loses_at_its_update_what_it_was_given_and_doctor_knew(self):
+        runtime = self.start(lambda: contextlib.nullcontext(engines.old_runc(CACHE)))
+        container = self.start(engines.oci, "v1", runtime, gpu=False)
+        container.inject_v1()
+        self.assertEqual(container.opens(FUSE), "ok")
+        self.assertEqual(self.codes(container), [], "nobody says that it is owed")
+        with self.given(container):
+            # The state folder does not tell which binary it was; an engine's keeper would.
+            container.update_cpus()
+            self.assertEqual(container.opens(FUSE), "EPERM")
+            self.assertEqual(self.codes(container), ["HF-101"])
+            self.cure(container)
+
+    def test_an_old_runc_below_docker_is_a_risk(self):
+        runtime = self.start(lambda: contextlib.nullcontext(engines.old_runc(CACHE)))
+        container = self.start(engines.docker, "v1", runtime=runtime, gpu=False)
+        container.inject_v1()
+        with self.given(container):
+            self.assertEqual(self.codes(container), ["HF-203"])
+            self.assertIn("1.0.0~rc93", json.dumps(self.findings(container)))
+            self.assertEqual(holdfast_json("explain", container.id)["container"]["state"], "at risk")
+            container.update_cpus()
+            self.assertEqual(container.opens(FUSE), "EPERM")
+            self.assertEqual(self.codes(container), ["HF-101"])
+
+    def test_crun_below_containerd_is_a_risk_in_a_pod(self):
+        container = self.start(engines.kubernetes, "v1", runtime="crun", gpu=False)
+        container.inject_v1()
+        with self.given(container):
+            self.assertEqual(self.codes(container), ["HF-203"])
+            container.update_cpus()
+            self.assertEqual(container.opens(FUSE), "EPERM")
+            self.assertEqual(self.codes(container), ["HF-101"])
+            self.ok("grant", container.id, "c 10:229 rw")
+            self.assertEqual(self.codes(container), ["HF-203"], "granted again, and at risk again")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
