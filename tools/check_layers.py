@@ -19,8 +19,9 @@ MAY_INCLUDE = {
     "core/report": CORE,
     "kernel": CORE,
     "adapters": CORE + ["kernel"],
-    "services": CORE + ["kernel", "adapters"],
-    "programs": CORE + ["kernel", "adapters", "services"],
+    "node": CORE + ["kernel", "adapters"],
+    "services": CORE + ["kernel", "adapters", "node"],
+    "programs": CORE + ["kernel", "adapters", "node", "services"],
 }
 
 # third-party header prefix -> (rooms that may use it, only in .cpp files?)
@@ -32,6 +33,8 @@ THIRD_PARTY = {
     "yaml-cpp/": (["adapters"], True),
     "dbus/": (["adapters/systemd"], True),
     "grpcpp/": (["adapters/kube"], True),
+    "google/protobuf": (["adapters/kube"], True),
+    "toml++/": (["adapters"], True),
     "fmt/": (["core/report"], False),
     "spdlog/": (["services", "programs"], True),
     "httplib.h": (["services/web"], True),
@@ -47,7 +50,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 def room_of(path: str) -> str:
     """core/device/table.h -> core/device; services/rules/x.h -> services/rules; kernel/fd.h -> kernel"""
     parts = path.split("/")
-    return parts[0] if parts[0] == "kernel" else "/".join(parts[:2])
+    return parts[0] if parts[0] in ("kernel", "node") else "/".join(parts[:2])
 
 
 def rule_of(room: str) -> str:

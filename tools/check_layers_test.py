@@ -19,6 +19,10 @@ CASES = [
     ("adapters/oci/a.cpp", "#include <nlohmann/json.hpp>", False),
     ("services/guard/a.cpp", '#include "services/doctor/b.h"', True),
     ("services/guard/a.cpp", '#include "kernel/fd.h"', False),
+    ("services/guard/a.cpp", '#include "node/census.h"', False),
+    ("node/a.cpp", '#include "adapters/oci/spec.h"', False),
+    ("node/a.cpp", '#include "services/doctor/b.h"', True),
+    ("adapters/oci/a.cpp", '#include "node/census.h"', True),
     ("programs/holdfast/a.h", "#include <CLI/CLI.hpp>", True),
     ("attic/a.h", "#include <vector>", True),
 ]
