@@ -100,19 +100,23 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
   // crun takes minor 0 for "any" when it writes DeviceAllow.
   for (const std::string& entry : facts.unit->allow) {
     const std::string word = entry.substr(0, entry.find(' '));
-    const auto major = word.starts_with("char-") ? parse_number<std::uint32_t>(word.substr(5)) : std::nullopt;
     const bool crun_wrote_it =
         facts.container().runtime.name == "crun" && facts.resident->spec && !facts.spec_allows_all;
-    if (!major || !crun_wrote_it) {
+    if (!crun_wrote_it || !word.starts_with("char-")) {
+      continue;
+    }
+    constexpr std::uint32_t kNone = device::kLastNumber;
+    const std::uint32_t major = parse_number<std::uint32_t>(std::string_view(word).substr(5)).value_or(kNone);
+    if (major == kNone) {
       continue;
     }
     const bool only_zero =
-        facts.spec_table.allows({{device::Kind::character, *major, 0}, Access::read}) &&
-        !facts.spec_table.allows({{device::Kind::character, *major, device::kLastMinor}, Access::read});
+        facts.spec_table.allows({{device::Kind::character, major, 0}, Access::read}) &&
+        !facts.spec_table.allows({{device::Kind::character, major, device::kLastMinor}, Access::read});
     if (only_zero) {
       Finding finding = finding_for(
           facts, "HF-120", Severity::note,
-          "has a unit that allows every minor of " + std::to_string(*major) + ", where the bundle has 0 only");
+          "has a unit that allows every minor of " + std::to_string(major) + ", where the bundle has 0 only");
       finding.evidence.push_back("DeviceAllow=" + entry + " in " + join(facts.unit->files, ", ") +
                                  ": crun takes minor 0 for any; its own filter is still narrow");
       findings.push_back(std::move(finding));
