@@ -52,10 +52,10 @@ lose() {  # what, rule, words that nvidia-smi or the libraries must say
   echo "--- lost: $1"
   "$holdfast" revoke "$id" "$2" >/dev/null
   in_group nvidia-smi -L || true
-  in_group "$holdfast" devices | sed -n '1,4p' | tee "/tmp/hf-gpu-$$"
-  grep -q "$3" "/tmp/hf-gpu-$$" || { rm -f "/tmp/hf-gpu-$$"; fail "the libraries do not say '$3'"; }
-  rm -f "/tmp/hf-gpu-$$"
-  local report status=0
+  local said report status=0
+  said=$(in_group "$holdfast" devices || true)
+  echo "$said" | sed -n '1,3p'
+  echo "$said" | grep -q "$3" || fail "the libraries do not say '$3'"
   report=$("$holdfast" doctor "$id") || status=$?
   echo "$report"
   [ "$status" -eq 1 ] || fail "doctor exits with $status"
