@@ -99,7 +99,8 @@ std::vector<Group> find_groups(const kernel::Host& host) {
   std::map<std::string, Place> places;
   for (const Pid pid : kernel::list_processes(host)) {
     std::string lines = kernel::read_cgroup_lines(host, pid);
-    if (lines.empty()) {
+    // Kernel: a zombie's cgroup may be gone before it is.
+    if (lines.empty() || lines.find(" (deleted)\n") != std::string::npos) {
       continue;
     }
     auto [place, is_new] = places.try_emplace(std::move(lines));

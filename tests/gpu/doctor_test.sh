@@ -10,7 +10,7 @@ fail() { echo "FAILED: $1"; exit 1; }
 [ -c /dev/nvidiactl ] && command -v nvidia-smi >/dev/null || skip "needs an NVIDIA GPU"
 v2=$(awk '$(NF-2) == "cgroup2" { print $5; exit }' /proc/self/mountinfo)
 [ -n "$v2" ] || skip "needs cgroup v2"
-id=$(printf '%064x' $$)
+id=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
 group="$v2/docker/$id"
 mkdir -p "$group" 2>/dev/null || skip "cannot make a cgroup in $v2"
 ledger="/run/holdfast/ledger/$id.json"

@@ -2,6 +2,7 @@
 #include <functional>
 
 #include "core/base/text.h"
+#include "core/bpf/producer.h"
 #include "core/report/node_report.h"
 #include "core/report/rules_report.h"
 #include "services/doctor/checks.h"
@@ -71,12 +72,18 @@ std::string when_of(const Gate& gate, const ContainerFacts& facts) {
                                 : ", when the container started");
 }
 
+// Neither the runtime that made the container nor NVIDIA's hook at its start.
+bool is_written_by_another(const Gate& gate, const std::string& runtime) {
+  if (gate.owner == "systemd" || gate.owner == bpf::kOurName) {
+    return true;
+  }
+  return !gate.owner.empty() && !runtime.empty() && gate.owner != runtime && gate.owner != "libnvidia-container";
+}
+
 // v2: the program that refuses is not the runtime's, or is younger than the container. v1 keeps no times: what the
 // bundle or a hook once gave, and is refused now, was taken.
 bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
-  const std::string& runtime = facts.container().runtime.name;
-  const bool by_another = denier != nullptr && !denier->owner.empty() && !runtime.empty() && denier->owner != runtime;
-  if (by_another && denier->owner != "libnvidia-container") {
+  if (denier != nullptr && is_written_by_another(*denier, facts.container().runtime.name)) {
     return true;
   }
   if (denier != nullptr && denier->program && denier->program->loaded_at) {
