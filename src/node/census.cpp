@@ -178,7 +178,8 @@ class Registrar {
   // dockerd mounts a file from the folder of its record into each container: that tells where it is.
   std::string docker_record_of(const Resident& resident) {
     const std::string folder = "/containers/" + resident.container.id.value + "/";
-    for (const oci::SpecMount& mount : resident.spec ? resident.spec->mounts : std::vector<oci::SpecMount>()) {
+    const std::vector<oci::SpecMount> none;
+    for (const oci::SpecMount& mount : resident.spec ? resident.spec->mounts : none) {
       if (mount.source.ends_with(folder + std::string(name_in(mount.source))) &&
           mount.destination.starts_with("/etc/")) {
         return mount.source.substr(0, mount.source.rfind('/')) + "/config.v2.json";

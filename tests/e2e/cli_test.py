@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The command line on real cgroups: every command, both cgroup versions, and what bad words get."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -17,7 +18,21 @@ def write(path: pathlib.Path, text: str) -> None:
 class Words(Case):
     def test_bad_words_get_one_clear_line_and_exit_2(self):
         for words, names in [
-            ((), "rules, grant or revoke"),
+            ((), "ps, doctor, explain, devices, rules, grant or revoke"),
+            (("ps", "-o", "toml"), "toml"),
+            (("ps", "--interval", "0"), "interval"),
+            (("ps", "--interval", "soon"), "soon"),
+            (("doctor", "hf-no-such-container"), "hf-no-such-container"),
+            (("doctor", "--explain", "HF-999"), "HF-999"),
+            (("doctor", "--explain", "../etc"), "../etc"),
+            (("doctor", "-o", "wide"), "wide"),
+            (("explain",), "CONTAINER"),
+            (("explain", "hf-no-such-container"), "hf-no-such-container"),
+            (("explain", ""), "no running container"),
+            (("explain", "\x1b[31m"), "?[31m"),
+            (("devices", "nonsense"), "nonsense"),
+            (("grant", "hf-no-such-container", "c 195:0 rw"), "hf-no-such-container"),
+            (("rules", "container:"), "no running container"),
             (("nonsense",), "nonsense"),
             (("rules", "--bogus"), "--bogus"),
             (("rules", "pid:0"), "pid:0"),
@@ -25,6 +40,7 @@ class Words(Case):
             (("rules", "pid:99999999"), "99999999"),
             (("rules", "pid:4294967297"), "pid:4294967297"),
             (("rules", "frog:1"), "frog:1"),
+            (("rules", "container:hf-no-such-container"), "hf-no-such-container"),
             (("rules", "cgroup:relative"), "cgroup:relative"),
             (("rules", "cgroup:/no/such/cgroup"), "/no/such/cgroup"),
             (("rules", "cgroup:/a/../b"), "/a/../b"),
@@ -54,6 +70,45 @@ class Words(Case):
         self.assertIn("--ask", self.ok("rules", "--help"))
         self.assertIn("--dry-run", self.ok("grant", "--help"))
         self.assertRegex(self.ok("--version"), r"^holdfast \d+\.\d+\.\d+")
+
+    def test_every_code_has_its_page(self):
+        pages = pathlib.Path(__file__).parents[2] / "docs/FINDINGS.md"
+        codes = [line.split()[1] for line in pages.read_text().splitlines() if line.startswith("## HF-")]
+        self.assertGreater(len(codes), 45)
+        self.assertEqual(len(codes), len(set(codes)))
+        for code in codes:
+            self.assertTrue(self.ok("doctor", "--explain", code).startswith(code + " "))
+
+    def test_a_node_in_every_form(self):
+        for command in ("ps", "doctor", "devices"):
+            with self.subTest(command):
+                done = holdfast(command, "-o", "json")
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertEqual(json.loads(done.stdout)["version"], 1)
+                yaml = holdfast(command, "-o", "yaml")
+                self.assertEqual(yaml.stdout.splitlines()[0], '"version": 1')
+                self.assertNotIn("\x1b", holdfast(command).stdout, "colours are for terminals")
+
+    def test_a_config_that_makes_no_sense_is_named(self):
+        """In a mount namespace of its own: the machine's /etc stays as it is."""
+        for text, names in (
+            ("clases: []\n", "clases"),
+            ("classes: [{name: x}]\n", "units"),
+            ("classes: [{name: X, units: [/dev/x]}]\n", "name"),
+            ("state_roots: [relative]\n", "relative"),
+            ("{", "config"),
+        ):
+            with self.subTest(text), tempfile.TemporaryDirectory(prefix="hf-e2e-") as folder:
+                write(pathlib.Path(folder) / "config.yaml", text)
+                script = f"mkdir -p /etc/holdfast && mount --bind {folder} /etc/holdfast && exec {HOLDFAST} ps"
+                made = not pathlib.Path("/etc/holdfast").exists()
+                done = subprocess.run(["unshare", "-m", "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=60)
+                if made:
+                    pathlib.Path("/etc/holdfast").rmdir()
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertIn("/etc/holdfast/config.yaml", done.stderr)
+                self.assertIn(names, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_an_answer_that_cannot_be_written_is_no_answer(self):
         with open("/dev/full", "w", encoding="utf-8") as full:

@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 import unittest
@@ -31,6 +32,13 @@ def remount(pid: int, point: str, flags: int) -> None:
     os.close(namespace)
     if os.waitpid(child, 0)[1] != 0:
         raise OSError(f"remount {point}")
+
+
+def command_line(pid: int) -> str:
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
 
 
 class Engines(Case):
@@ -136,6 +144,20 @@ class Engines(Case):
     def test_docker_v2(self):
         self.check_engine("docker", engines.docker, "v2")
 
+    def test_an_engine_that_hangs_costs_nothing(self):
+        container = self.start(engines.docker, "v1")
+        folder = str(container.record.parents[3])
+        daemons = [pid for pid in engines.processes() if folder in command_line(pid) and "shim" not in command_line(pid)]
+        self.assertTrue(daemons)
+        for pid in daemons:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            mine = self.check_identity(container, "docker")
+            self.assertEqual(mine["name"], container.name)
+        finally:
+            for pid in daemons:
+                os.kill(pid, signal.SIGCONT)
+
     def test_containerd_v1(self):
         self.check_engine("containerd", engines.containerd, "v1")
 
@@ -208,6 +230,22 @@ class Engines(Case):
             with contextlib.suppress(OSError):
                 LEDGER.rmdir()
                 LEDGER.parent.rmdir()
+
+    def test_a_node_in_its_dev_gives_a_container_nothing(self):
+        """Made by itself or by anybody: a node is no evidence, whatever the rules let through."""
+        container = self.start(engines.oci, "v1", "runc", gpu=False)
+        self.assertTrue(pathlib.Path(self.node(container)).is_char_device())
+        container.inject_v1()
+        mine = next(entry for entry in holdfast_json("ps")["containers"] if entry["id"] == container.id)
+        self.assertEqual(mine["owed"], [])
+        self.assertEqual(mine["state"], "not owed")
+
+    def test_a_ledger_that_others_can_write_gives_nothing(self):
+        container = self.start(engines.oci, "v1", "runc", gpu=False)
+        with self.given(container):
+            self.assertEqual(self.codes(container), ["HF-101"])
+            (LEDGER / f"{container.id}.json").chmod(0o666)
+            self.assertEqual(self.codes(container), [])
 
     def test_an_old_runc_loses_at_its_update_what_it_was_given_and_doctor_knew(self):
         runtime = self.start(lambda: contextlib.nullcontext(engines.old_runc(CACHE)))
