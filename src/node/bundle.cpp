@@ -1,5 +1,6 @@
 #include "node/bundle.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fcntl.h>
@@ -33,7 +34,9 @@ bool is_plain(const std::string& name) {
 
 }  // namespace
 
-BundleFinder::BundleFinder(const kernel::Host& host, const std::vector<std::string>& state_roots) : host_(host) {
+BundleFinder::BundleFinder(const kernel::Host& host, const std::vector<std::string>& state_roots,
+                           std::set<std::string> cgroups)
+    : host_(host), cgroups_(std::move(cgroups)) {
   const auto add = [this](const std::string& root) {
     for (const std::string& id : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
       const std::string folder = root + "/" + id;
@@ -66,21 +69,51 @@ std::optional<oci::RuntimeState> BundleFinder::read_state(const StateFile& file)
   return state ? std::optional(*state) : std::nullopt;
 }
 
-std::optional<std::string> BundleFinder::id_of(Pid init) const {
+// A pid may be used again: the start time tells whether it is the same process.
+bool BundleFinder::is_about(const oci::RuntimeState& state, Pid init) const {
   const Result<kernel::Process> process = kernel::read_process(host_, init);
+  return process && state.pid == init.value &&
+         (!state.started_at || std::int64_t(*state.started_at) == process->started_at);
+}
+
+std::optional<std::string> BundleFinder::id_of(Pid init) const {
   for (const auto& [id, file] : states_) {
     const std::optional<oci::RuntimeState> state = read_state(file);
-    // A pid may be used again: the start time tells whether it is the same process.
-    const bool same = state && process && state->pid == init.value &&
-                      (!state->started_at || std::int64_t(*state->started_at) == process->started_at);
-    if (same) {
+    if (state && is_about(*state, init)) {
       return id;
     }
   }
   return std::nullopt;
 }
 
-void BundleFinder::find_in_usual_places(const std::string& id, Bundle& bundle) const {
+std::string BundleFinder::container_around(const std::string& path) const {
+  for (container::CgroupPath at{path}; !at.is_root(); at = at.parent()) {
+    if (cgroups_.contains(at.text)) {
+      return at.text;
+    }
+  }
+  return {};
+}
+
+// Anybody can call himself conmon and stand in any folder: only root of the host, outside of containers, is believed.
+bool BundleFinder::is_trusted_keeper(Pid pid) const {
+  const Result<kernel::Rights> rights = kernel::read_rights(host_, pid);
+  if (!rights || rights->user.uid != 0) {
+    return false;
+  }
+  for (const char* kind : {"user", "pid"}) {
+    if (kernel::read_namespace(host_, pid, kind) != kernel::read_own_namespace(host_, kind)) {
+      return false;
+    }
+  }
+  const std::string lines = kernel::read_cgroup_lines(host_, pid);
+  return !lines.empty() && std::ranges::all_of(split(lines, '\n'), [this](std::string_view line) {
+    const std::size_t path = line.rfind(':');
+    return path == std::string_view::npos || container_around(std::string(line.substr(path + 1))).empty();
+  });
+}
+
+void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle& bundle) const {
   const auto try_folder = [&](const std::string& path) {
     if (bundle.folder || !is_plain(id)) {
       return;
@@ -92,9 +125,13 @@ void BundleFinder::find_in_usual_places(const std::string& id, Bundle& bundle) c
   };
   const auto [first, last] = states_.equal_range(id);
   for (auto entry = first; entry != last && !bundle.folder; ++entry) {
-    bundle.state = read_state(entry->second);
-    if (bundle.state && bundle.state->bundle.starts_with('/')) {
-      try_folder(bundle.state->bundle);
+    const std::optional<oci::RuntimeState> state = read_state(entry->second);
+    if (state && is_about(*state, init)) {
+      bundle.state = state;
+      bundle.bond = Bond::state;
+      if (state->bundle.starts_with('/')) {
+        try_folder(state->bundle);
+      }
     }
   }
   for (const char* root : kBundlesByNamespace) {
@@ -114,6 +151,10 @@ Bundle BundleFinder::find(const std::string& id, Pid init) const {
     bundle.keeper_pid = process->parent;
     bundle.keeper = engine::parse_keeper(kernel::read_command_line(host_, process->parent));
   }
+  if (bundle.keeper && !is_trusted_keeper(bundle.keeper_pid)) {
+    bundle.keeper.reset();
+  }
+  bundle.bond = bundle.keeper ? Bond::keeper : Bond::name;
   if (bundle.keeper && bundle.keeper->kind == Keeper::Kind::shim && is_plain(id)) {
     // The shim stands in the bundle of its first container; others of the pod lie beside it.
     const std::string cwd = of_process(bundle.keeper_pid, "cwd");
@@ -131,7 +172,8 @@ Bundle BundleFinder::find(const std::string& id, Pid init) const {
     }
   }
   if (!bundle.folder) {
-    find_in_usual_places(id, bundle);
+    bundle.bond = Bond::name;
+    find_in_usual_places(id, init, bundle);
   }
   if (!bundle.folder) {
     bundle.problem = "no bundle of it was found";

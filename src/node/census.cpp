@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "adapters/engine/keeper.h"
 #include "adapters/kube/checkpoint.h"
@@ -49,7 +50,8 @@ std::string cpus_of(const kernel::Host& host, Pid pid) {
 
 class Registrar {
  public:
-  Registrar(const kernel::Host& host, const config::Config& config) : host_(host), bundles_(host, config.state_roots) {}
+  Registrar(const kernel::Host& host, const config::Config& config, std::set<std::string> cgroups)
+      : host_(host), bundles_(host, config.state_roots, std::move(cgroups)) {}
 
   Result<Resident> register_group(const Group& group) {
     Resident resident;
@@ -68,7 +70,7 @@ class Registrar {
     name_by_spec(resident);
     name_by_docker(resident);
     find_runtime(bundle, it);
-    find_outer(bundle, it);
+    find_outer(it);
     return resident;
   }
 
@@ -80,15 +82,8 @@ class Registrar {
     return *clock_;
   }
 
-  static std::string path_that_decides(const Container& it) {
-    const auto devices = it.v1.find("devices");
-    const bool by_v1 = devices != it.v1.end() && devices->second != "/";
-    return by_v1 ? devices->second : it.v2.value_or("/");
-  }
-
   void name_by_cgroup(const Group& group, Container& it) const {
-    const std::string path = path_that_decides(it);
-    it.cgroup = group.words ? group.words->cgroup : path;
+    it.cgroup = group.cgroup;
     it.scope = last_unit_in(it.cgroup);
     if (!it.scope.empty()) {
       it.driver = CgroupDriver::systemd;
@@ -97,7 +92,7 @@ class Registrar {
       const Result<kernel::Process> process = kernel::read_process(host_, it.init);
       const std::optional<Keeper> keeper =
           process ? engine::parse_keeper(kernel::read_command_line(host_, process->parent)) : std::nullopt;
-      const std::string last(name_in(path));
+      const std::string last(name_in(group.cgroup));
       // A shim that keeps a pod has the pod's id: then the cgroup's name is the better word.
       const bool by_keeper = keeper && !keeper->id.empty() && (keeper->id == last || last.empty());
       const std::optional<std::string> by_state = by_keeper ? std::nullopt : bundles_.id_of(it.init);
@@ -138,6 +133,13 @@ class Registrar {
     Result<oci::Spec> spec = text ? oci::parse_spec(*text) : Result<oci::Spec>(std::unexpected(text.error()));
     if (!spec) {
       resident.spec_problem = bundle.path + ": " + spec.error().message;
+      return;
+    }
+    const bool names_it = container::cgroup_named_by(spec->cgroups_path) == resident.container.cgroup;
+    if (bundle.bond == Bond::name && !names_it) {
+      resident.spec_problem = bundle.path +
+                              ": nothing but its name ties it to the container, and it is made for the cgroup " +
+                              quote(spec->cgroups_path);
       return;
     }
     resident.spec = *std::move(spec);
@@ -270,21 +272,12 @@ class Registrar {
     return versions_.emplace(program, found).first->second;
   }
 
-  // A container within a container: by its cgroup's path, or by the cgroup of the process that keeps it.
-  void find_outer(const Bundle& bundle, Container& it) const {
-    const container::CgroupPath own{it.cgroup};
-    std::optional<container::CgroupWords> outer = container::read_cgroup_words(own.parent().text);
-    if (!outer && bundle.keeper) {
-      const std::string lines = kernel::read_cgroup_lines(host_, bundle.keeper_pid);
-      for (const std::string_view line : split(lines, '\n')) {
-        const std::size_t path = line.rfind(':');
-        const std::optional<container::CgroupWords> words =
-            path == std::string_view::npos ? std::nullopt : container::read_cgroup_words(line.substr(path + 1));
-        outer = words ? words : outer;
-      }
-    }
-    if (outer && outer->id != it.id.value) {
-      it.inside = container::ContainerId{outer->id};
+  // A container within a container: by its cgroup's path.
+  void find_outer(Container& it) const {
+    const std::string around = bundles_.container_around(container::CgroupPath{it.cgroup}.parent().text);
+    if (!around.empty()) {
+      const std::optional<container::CgroupWords> words = container::read_cgroup_words(around);
+      it.inside = container::ContainerId{words ? words->id : std::string(name_in(around))};
     }
   }
 
@@ -337,8 +330,13 @@ std::vector<Container> Census::containers() const {
 
 Result<Census> take_census(const kernel::Host& host, const config::Config& config) {
   Census census;
-  Registrar registrar(host, config);
-  for (const Group& group : find_groups(host)) {
+  const std::vector<Group> groups = find_groups(host);
+  std::set<std::string> cgroups;
+  for (const Group& group : groups) {
+    cgroups.insert(group.cgroup);
+  }
+  Registrar registrar(host, config, std::move(cgroups));
+  for (const Group& group : groups) {
     Result<Resident> resident = registrar.register_group(group);
     if (resident) {
       census.residents.push_back(*std::move(resident));

@@ -70,8 +70,12 @@ class Witness {
     }
     Claim& made = claim(Source::ledger, std::string(ledger::kFolder) + "/" + resident_.container.id.value + ".json");
     made.nodes = (*entry)->nodes;
-    const bool same_bundle = (*entry)->bundle.empty() || (*entry)->bundle == resident_.container.bundle;
-    made.refused = same_bundle ? "" : "it was written for another bundle";
+    const container::Container& it = resident_.container;
+    const bool same_bundle = (*entry)->bundle.empty() || ((*entry)->bundle == it.bundle && resident_.spec);
+    const bool same_cgroup = (*entry)->cgroup.empty() || (*entry)->cgroup == it.cgroup;
+    made.refused = !same_bundle   ? "it was written for another bundle"
+                   : !same_cgroup ? "it was written for another cgroup"
+                                  : "";
   }
 
   // A node counts as far as the spec's own rules allow it: listed without a rule, it is a name and no right.

@@ -55,7 +55,15 @@ bool is_at_root(const Place& place) {
   return (devices == place.v1.end() || devices->second == "/") && (!place.v2 || *place.v2 == "/");
 }
 
-Group group_of(const Place& place, Pid init) { return {place.words, place.v1, place.v2, init}; }
+std::string path_that_decides(const Place& place) {
+  const auto devices = place.v1.find("devices");
+  const bool by_v1 = devices != place.v1.end() && devices->second != "/";
+  return by_v1 ? devices->second : place.v2.value_or("/");
+}
+
+Group group_of(const Place& place, Pid init) {
+  return {place.words, place.v1, place.v2, init, place.words ? place.words->cgroup : path_that_decides(place)};
+}
 
 // The first process of the container's pid namespace, else the oldest of those in its cgroup.
 struct Inhabitant {

@@ -18,6 +18,7 @@ struct Group {
   std::map<std::string, std::string> v1;        // the init process's paths
   std::optional<std::string> v2;
   container::Pid init;
+  std::string cgroup;  // the container's own, in the hierarchy that decides about devices
 };
 
 // Containers by what the paths of their cgroups say, and those that are the first process of a pid namespace in a

@@ -32,7 +32,7 @@ class Reload(Case):
     def write_ledger(self, host: Systemd, container: Container) -> None:
         """The device was given behind systemd's back, and holdfast remembers."""
         node = {"path": NODES[FUSE], "type": "c", "major": FUSE[0], "minor": FUSE[1], "access": "rw"}
-        entry = json.dumps({"version": 1, "container": container.name, "bundle": "", "nodes": [node]})
+        entry = json.dumps({"version": 1, "container": container.name, "cgroup": f"/system.slice/{container.unit}", "nodes": [node]})
         file = f"/run/holdfast/ledger/{container.name}.json"
         host.run("sh", "-c", f"umask 077; mkdir -p /run/holdfast/ledger && cat >{file} <<'E'\n{entry}\nE")
 

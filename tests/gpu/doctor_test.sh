@@ -40,7 +40,7 @@ worker=$!
 sleep 0.5
 (umask 077; mkdir -p "$(dirname "$ledger")"
  node() { printf '{"path": "%s", "type": "c", "major": %s, "minor": %s, "access": "rw"}' "$@"; }
- printf '{"version": 1, "container": "%s", "bundle": "", "nodes": [%s, %s, %s]}\n' "$id" \
+ printf '{"version": 1, "container": "%s", "cgroup": "/docker/%s", "nodes": [%s, %s, %s]}\n' "$id" "$id" \
    "$(node "/dev/nvidia$minor" "$frontend" "$minor")" "$(node /dev/nvidiactl "$frontend" 255)" "$(node /dev/nvidia-uvm "$uvm" 0)" >"$ledger")
 
 echo "--- all is well"

@@ -60,6 +60,12 @@ Result<Entry> parse_entry(std::string_view text) {
   if (document.contains("bundle") && document["bundle"].is_string()) {
     entry.bundle = document["bundle"].get<std::string>();
   }
+  if (document.contains("cgroup") && document["cgroup"].is_string()) {
+    entry.cgroup = document["cgroup"].get<std::string>();
+  }
+  if (entry.bundle.empty() && entry.cgroup.empty()) {
+    return malformed("neither a bundle nor a cgroup");
+  }
   for (const Json& node : document["nodes"]) {
     entry.nodes.push_back(TRY(parse_node(node)));
   }
@@ -76,8 +82,11 @@ std::string write_entry(const Entry& entry) {
                      {"minor", device.minor},
                      {"access", to_string(node.access)}});
   }
-  const Json document = {
-      {"version", kVersion}, {"container", entry.container.value}, {"bundle", entry.bundle}, {"nodes", nodes}};
+  const Json document = {{"version", kVersion},
+                         {"container", entry.container.value},
+                         {"bundle", entry.bundle},
+                         {"cgroup", entry.cgroup},
+                         {"nodes", nodes}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -18,7 +18,9 @@ inline constexpr const char* kFolder = "/run/holdfast/ledger";
 
 struct Entry {
   container::ContainerId container;
-  std::string bundle;  // an id may be used again; the bundle it was given to must be the same
+  // An id may be used again, or be somebody else's: at least one of these is there, and what is there must fit.
+  std::string bundle;
+  std::string cgroup;  // the container's own, as a path in its hierarchy
   std::vector<container::WantedNode> nodes;
 };
 

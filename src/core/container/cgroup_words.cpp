@@ -80,7 +80,37 @@ std::optional<CgroupWords> words_of(std::string_view part, std::string_view pare
   return words;
 }
 
+// "a-b.slice" lies in "a.slice".
+std::string path_of_slice(std::string_view slice) {
+  constexpr std::string_view kSuffix = ".slice";
+  if (slice == "-.slice" || !slice.ends_with(kSuffix)) {
+    return "";
+  }
+  const std::string_view stem = slice.substr(0, slice.size() - kSuffix.size());
+  std::string path;
+  for (std::size_t dash = stem.find('-');; dash = stem.find('-', dash + 1)) {
+    path += "/" + std::string(stem.substr(0, dash)) + std::string(kSuffix);
+    if (dash == std::string_view::npos) {
+      return path;
+    }
+  }
+}
+
 }  // namespace
+
+std::string cgroup_named_by(std::string_view cgroups_path) {
+  if (cgroups_path.starts_with('/')) {
+    const Result<CgroupPath> path = parse_cgroup_path(cgroups_path);
+    return path ? path->text : "";
+  }
+  const std::vector<std::string_view> parts = split(cgroups_path, ':');
+  if (parts.size() != 3 || parts[2].empty()) {
+    return "";
+  }
+  const std::string slice = path_of_slice(parts[0].empty() ? "system.slice" : parts[0]);
+  const std::string unit = (parts[1].empty() ? "" : std::string(parts[1]) + "-") + std::string(parts[2]) + ".scope";
+  return slice + "/" + unit;
+}
 
 std::optional<CgroupWords> read_cgroup_words(std::string_view path) {
   std::optional<CgroupWords> found;

@@ -21,4 +21,8 @@ struct CgroupWords {
 // Of the innermost container the path names; absent where it names none.
 std::optional<CgroupWords> read_cgroup_words(std::string_view path);
 
+// The cgroup that linux.cgroupsPath of a bundle names: a path, or systemd's "slice:prefix:name". "" for a relative
+// path.
+std::string cgroup_named_by(std::string_view cgroups_path);
+
 }  // namespace hf::container

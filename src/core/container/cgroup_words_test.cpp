@@ -59,6 +59,18 @@ TEST(CgroupWords, OfLxcAreItsName) {
   EXPECT_EQ(read_cgroup_words("/lxc/101")->id, "101");
 }
 
+TEST(CgroupsPath, NamesACgroupInBothForms) {
+  EXPECT_EQ(cgroup_named_by("/docker/x"), "/docker/x");
+  EXPECT_EQ(cgroup_named_by("system.slice:docker:x"), "/system.slice/docker-x.scope");
+  EXPECT_EQ(cgroup_named_by(":docker:x"), "/system.slice/docker-x.scope");
+  EXPECT_EQ(cgroup_named_by("kubepods-burstable-pod1_2.slice:cri-containerd:x"),
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice/cri-containerd-x.scope");
+  EXPECT_EQ(cgroup_named_by("-.slice::x"), "/x.scope");
+  for (const char* text : {"", "relative", "a:b", "a:b:", "/a/../b"}) {
+    EXPECT_EQ(cgroup_named_by(text), "") << text;
+  }
+}
+
 TEST(CgroupWords, AreNotSeenWhereThereIsNoContainer) {
   for (const std::string& path :
        {std::string("/"), std::string(""), std::string("/system.slice/ssh.service"), "/libpod-conmon-" + kId + ".scope",
