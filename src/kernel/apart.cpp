@@ -31,6 +31,14 @@ void write_all(int file, const std::string& text) {
   }
 }
 
+void silence(int file) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null >= 0) {
+    ::dup2(null, file);
+    ::close(null);
+  }
+}
+
 Result<std::string> read_until(int file, Clock::time_point deadline, const std::string& what) {
   std::string text;
   std::array<char, 16384> buffer;
@@ -81,9 +89,8 @@ Result<std::string> run_child(const std::function<void(int)>& body, std::chrono:
 Result<std::string> run_apart(const std::function<std::string()>& work, std::chrono::milliseconds limit) {
   return run_child(
       [&work](int file) {
-        const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-        ::dup2(null, STDOUT_FILENO);  // libraries write where they please
-        ::dup2(null, STDERR_FILENO);
+        silence(STDOUT_FILENO);  // libraries write where they please
+        silence(STDERR_FILENO);
         write_all(file, work());
       },
       limit, "ask a library");
@@ -106,15 +113,15 @@ Result<std::string> run_program(const Host& host, const std::string& path, const
         std::vector<std::string> words = {path};
         words.insert(words.end(), arguments.begin(), arguments.end());
         std::vector<char*> argv;
+        argv.reserve(words.size() + 1);
         for (std::string& word : words) {
           argv.push_back(word.data());
         }
         argv.push_back(nullptr);
         std::array<char*, 1> environment = {nullptr};
-        const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-        ::dup2(null, STDIN_FILENO);
+        silence(STDIN_FILENO);
         ::dup2(file, STDOUT_FILENO);
-        ::dup2(null, STDERR_FILENO);
+        silence(STDERR_FILENO);
         ::execve(full.c_str(), argv.data(), environment.data());
         ::_exit(127);
       },

@@ -322,6 +322,7 @@ void mark_exclusive(const kernel::Host& host, std::vector<Resident>& residents) 
 
 std::vector<Container> Census::containers() const {
   std::vector<Container> all;
+  all.reserve(residents.size());
   for (const Resident& resident : residents) {
     all.push_back(resident.container);
   }
@@ -359,6 +360,7 @@ Result<std::vector<const Resident*>> find_residents(const Census& census, const 
     }
     if (matches.size() > 1) {
       std::vector<std::string> names;
+      names.reserve(matches.size());
       for (const Container* match : matches) {
         names.push_back(title_of(*match) + " (" + short_id(match->id) + ")");
       }

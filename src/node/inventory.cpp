@@ -33,7 +33,7 @@ std::set<std::string> candidates(const kernel::Host& host, const device::DeviceC
   }
   for (const std::string& folder : folders) {
     for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(folder))) {
-      paths.insert(folder + "/" + name);
+      paths.insert(std::string(folder).append("/").append(name));
     }
   }
   return paths;

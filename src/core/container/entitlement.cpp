@@ -161,6 +161,15 @@ std::string to_string(Source source) {
   return "";
 }
 
+std::vector<std::string> paths_of(const Claim& claim) {
+  std::vector<std::string> paths;
+  paths.reserve(claim.nodes.size());
+  for (const WantedNode& node : claim.nodes) {
+    paths.push_back(node.path);
+  }
+  return paths;
+}
+
 std::vector<Claim> weigh(std::vector<Claim> claims, const Standing& standing) {
   std::set<std::string> allocated;
   for (const Claim& claim : claims) {

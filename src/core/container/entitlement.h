@@ -38,6 +38,8 @@ struct Claim {
   std::string refused;                  // why it is not believed; "" where it is
 };
 
+std::vector<std::string> paths_of(const Claim& claim);
+
 // Who the claims are about, as far as it matters for believing them.
 struct Standing {
   bool in_pod = false;

@@ -70,7 +70,7 @@ struct NodeState {
 
   // Is there something the container should have and has not?
   [[nodiscard]] bool is_troubled() const {
-    return diagnosis.trouble != Trouble::none && !(owed.is_rule_only && diagnosis.trouble != Trouble::cgroup_denies);
+    return diagnosis.trouble != Trouble::none && (!owed.is_rule_only || diagnosis.trouble == Trouble::cgroup_denies);
   }
 };
 

@@ -54,16 +54,18 @@ DeviceClasses make_classes() {
                      {{"/dev/infiniband/uverbs[0-9]*", Part::unit, {}},
                       {"/dev/infiniband/rdma_cm", Part::control, {}},
                       {"/dev/infiniband/umad[0-9]*", Part::extra, {}},
-                      {"/dev/infiniband/issm[0-9]*", Part::extra, {}}}});
+                      {"/dev/infiniband/issm[0-9]*", Part::extra, {}}},
+                     {}});
   classes.push_back({"ascend",
                      "Ascend NPU",
                      {{"/dev/davinci[0-9]*", Part::unit, {}},
                       {"/dev/davinci_manager", Part::control, {}},
                       {"/dev/devmm_svm", Part::control, {}},
-                      {"/dev/hisi_hdc", Part::control, {}}}});
-  classes.push_back({"wsl", "WSL GPU", {{"/dev/dxg", Part::unit, {}}}});
-  classes.push_back({"fuse", "FUSE", {{"/dev/fuse", Part::unit, {}}}});
-  classes.push_back({"kvm", "KVM", {{"/dev/kvm", Part::unit, {}}}});
+                      {"/dev/hisi_hdc", Part::control, {}}},
+                     {}});
+  classes.push_back({"wsl", "WSL GPU", {{"/dev/dxg", Part::unit, {}}}, {}});
+  classes.push_back({"fuse", "FUSE", {{"/dev/fuse", Part::unit, {}}}, {}});
+  classes.push_back({"kvm", "KVM", {{"/dev/kvm", Part::unit, {}}}, {}});
   return classes;
 }
 

@@ -37,7 +37,7 @@ struct DeviceClass {
   std::string name;   // "nvidia": in the config file and on the command line
   std::string title;  // "NVIDIA GPU"
   std::vector<NodePattern> nodes;
-  std::vector<std::string> vendors = {};  // PCI vendors of its DRI nodes ("0x1002"); none: it has no claim to them
+  std::vector<std::string> vendors;  // PCI vendors of its DRI nodes ("0x1002"); none: it has no claim to them
 };
 using DeviceClasses = std::vector<DeviceClass>;
 

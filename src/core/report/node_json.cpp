@@ -69,13 +69,9 @@ Json to_json(const container::OwedNode& node) {
 }
 
 Json to_json(const container::Claim& claim) {
-  Json paths = Json::array();
-  for (const container::WantedNode& node : claim.nodes) {
-    paths.push_back(node.path);
-  }
   return {{"source", to_string(claim.source)},
           {"where", claim.where},
-          {"nodes", paths},
+          {"nodes", paths_of(claim)},
           {"believed", claim.refused.empty()},
           {"refused_because", text_or_null(claim.refused)}};
 }

@@ -22,7 +22,7 @@ std::string count_of(int count, const std::string& noun) {
 }
 
 std::string coloured(State state) {
-  const std::string word = to_string(state);
+  std::string word = to_string(state);
   switch (state) {
     case State::lost:
     case State::stale: return marked(kRed, word);
@@ -105,10 +105,7 @@ std::string numbers_of(const device::Node& node) {
 std::string lines_of_claims(const std::vector<container::Claim>& claims) {
   std::string text;
   for (const container::Claim& claim : claims) {
-    std::vector<std::string> paths;
-    for (const container::WantedNode& node : claim.nodes) {
-      paths.push_back(node.path);
-    }
+    std::vector<std::string> paths = paths_of(claim);
     for (const device::Rule& rule : claim.rules) {
       paths.push_back(to_string(rule));
     }

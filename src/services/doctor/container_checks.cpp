@@ -395,6 +395,7 @@ Finding finding_for(const ContainerFacts& facts, const char* code, Severity seve
 
 std::string list_paths(const Nodes& nodes) {
   std::vector<std::string> paths;
+  paths.reserve(nodes.size());
   for (const NodeState* node : nodes) {
     paths.push_back(node->owed.path);
   }

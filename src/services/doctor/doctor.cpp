@@ -11,7 +11,6 @@ namespace hf::doctor {
 namespace {
 
 using report::Finding;
-using report::Severity;
 
 struct Judged {
   ContainerFacts facts;

@@ -21,11 +21,11 @@ std::vector<std::string> slips_of(const device::Table& table) {
   std::vector<std::string> slips;
   for (const device::Kind kind : device::kKinds) {
     const device::Plane& plane = table.plane(kind);
-    for (std::size_t i = 0; i < plane.size(); ++i) {
-      for (std::size_t j = 0; j < plane[i].row.size(); ++j) {
-        const device::AccessSet set = plane[i].row[j].allowed;
+    for (const device::Band& band : plane) {
+      for (const device::Segment& segment : band.row) {
+        const device::AccessSet set = segment.allowed;
         if (set.allows(kReadWrite) && !(set.allows(Access::read) && set.allows(Access::write))) {
-          slips.push_back(to_string(device::Device{kind, plane[i].first, plane[i].row[j].first}));
+          slips.push_back(to_string(device::Device{kind, band.first, segment.first}));
         }
       }
     }
@@ -209,11 +209,7 @@ void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings
                           ? finding_for(facts, "HF-126", Severity::warning,
                                         "asks for a GPU in its environment, but its runtime has no part that gives it")
                           : finding_for(facts, "HF-125", Severity::note, "asks for devices that nobody vouches for");
-    std::vector<std::string> paths;
-    for (const container::WantedNode& node : claim.nodes) {
-      paths.push_back(node.path);
-    }
-    finding.evidence.push_back(to_string(claim.source) + " (" + claim.where + "): " + join(paths, ", "));
+    finding.evidence.push_back(to_string(claim.source) + " (" + claim.where + "): " + join(paths_of(claim), ", "));
     finding.evidence.push_back("not believed: " + claim.refused);
     if (is_wish) {
       finding.cure.emplace_back("run it with the NVIDIA runtime, with --gpus, or with a CDI device");
