@@ -148,7 +148,7 @@ Registry read_registry(const kernel::Host& host) {
     for (const auto& [device, edits] : spec.devices) {
       const Owner owner = owner_of(registry.specs, spec.kind, device);
       if (owner.spec != &spec) {
-        const bool is_conflict = owner.rival == &spec;
+        const bool is_conflict = folder_of(owner.spec->file) == folder_of(spec.file);
         registry.shadows.push_back({spec.kind + "=" + device, owner.spec->file, spec.file, is_conflict});
       }
     }

@@ -61,6 +61,9 @@ Result<DeviceClass> parse_class(const YAML::Node& entry, std::size_t index) {
   parsed.title = entry["title"] && entry["title"].IsScalar() ? entry["title"].Scalar() : letters;
   std::optional<device::Numbering> numbering;
   if (entry["driver"]) {  // its name in /proc/devices; minors are the numbers at the end of the nodes' names
+    if (!entry["driver"].IsScalar() || entry["driver"].Scalar().empty()) {
+      return malformed(where + ": driver wants a name in /proc/devices");
+    }
     numbering = device::Numbering{{entry["driver"].Scalar()}, std::nullopt, std::nullopt};
   }
   constexpr std::array<std::pair<const char*, Part>, 4> kLists = {

@@ -18,7 +18,8 @@ std::string tidy(std::string text) {
 
 std::uint32_t number(std::string_view text) { return parse_number<std::uint32_t>(text).value_or(0); }
 
-int code_in(std::string_view text) { return int(number(text)); }
+// -1 is the code of a function that the library does not have.
+int code_in(std::string_view text) { return text.starts_with('-') ? -int(number(text.substr(1))) : int(number(text)); }
 
 void read_line(std::string_view line, LibraryAnswer& answer) {
   const std::size_t blank = line.find(' ');

@@ -24,10 +24,11 @@ std::unexpected<Error> malformed(std::size_t index, const std::string& why) {
   return fail(std::errc::invalid_argument, "parse OCI device rule " + std::to_string(index) + ": " + why);
 }
 
-// Absent, null and -1 mean any; older configs write -1.
+// Absent, null and -1 mean any; older configs write -1. nlohmann takes 2^64-1 for equal to -1: hence "unsigned".
 Result<std::optional<Span>> parse_number(const Json& rule, const char* key, std::uint32_t limit, std::size_t index) {
   const auto entry = rule.find(key);
-  if (entry == rule.end() || entry->is_null() || (entry->is_number_integer() && *entry == -1)) {
+  const bool is_signed = entry != rule.end() && entry->is_number_integer() && !entry->is_number_unsigned();
+  if (entry == rule.end() || entry->is_null() || (is_signed && *entry == -1)) {
     return std::nullopt;
   }
   if (!entry->is_number_integer() || *entry < 0 || *entry > limit) {

@@ -35,7 +35,8 @@ TEST(OciDeviceRules, NameTheRuleThatIsWrong) {
        {"", "{", "{}", "[1]", R"([{"type":"c"}])", R"([{"allow":1}])", R"([{"allow":true,"type":"x"}])",
         R"([{"allow":true,"major":"195"}])", R"([{"allow":true,"major":-2}])", R"([{"allow":true,"major":5000}])",
         R"([{"allow":true,"major":1.5}])", R"([{"allow":true,"access":"rx"}])", R"([{"allow":true,"access":""}])",
-        R"({"linux":{"resources":{"devices":{}}}})", R"([{"allow":true,"minor":99999999999999999999}])"}) {
+        R"({"linux":{"resources":{"devices":{}}}})", R"([{"allow":true,"minor":99999999999999999999}])",
+        R"([{"allow":true,"major":18446744073709551615}])"}) {
     const Result<device::OciRules> rules = parse_device_rules(json);
     ASSERT_FALSE(rules) << json;
     EXPECT_NE(rules.error().message.find("parse OCI device rule"), std::string::npos);

@@ -14,9 +14,10 @@ constexpr std::array<const char*, 7> kFolders = {
     "/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/etc/systemd/system",
     "/run/systemd/system",         "/usr/lib/systemd/system",     "/lib/systemd/system"};
 
-// "c 1:3" and the others that DevicePolicy=closed lets through besides the list.
-constexpr std::array<const char*, 9> kStandard = {"c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm",  "c 1:9 rwm",
-                                                  "c 5:0 rwm", "c 5:2 rwm", "c 5:1 rwm", "c 136:* rwm"};
+// "c 1:3" and the others that DevicePolicy=closed lets through besides the list, as systemd has them in
+// bpf_devices_allow_list_static (src/core/bpf-devices.c): pts without mknod, no console.
+constexpr std::array<const char*, 8> kStandard = {"c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm",
+                                                  "c 1:9 rwm", "c 5:0 rwm", "c 5:2 rwm", "c 136:* rw"};
 
 DevicePolicy policy_of(std::string_view word) {
   return word == "closed" ? DevicePolicy::closed : word == "strict" ? DevicePolicy::strict : DevicePolicy::automatic;

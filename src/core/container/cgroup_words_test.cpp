@@ -80,5 +80,19 @@ TEST(CgroupWords, AreNotSeenWhereThereIsNoContainer) {
   }
 }
 
+// kind starts kubelet with --cgroup-root=/kubelet, and systemd puts a slice's parents into its name.
+TEST(CgroupWords, DISABLED_KnowAPodBelowAnotherRoot) {
+  EXPECT_EQ(read_cgroup_words("/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+                              "kubelet-kubepods-burstable-pod12_34.slice/cri-containerd-" +
+                              kId + ".scope")
+                ->pod_uid,
+            "12-34");
+}
+
+// Whoever may make cgroups in his container could else take the pod of another.
+TEST(CgroupWords, DISABLED_TakeNoPodFromWithinAContainer) {
+  EXPECT_NE(read_cgroup_words("/kubepods/podmine/" + kId + "/podvictim/" + kInner)->pod_uid, "victim");
+}
+
 }  // namespace
 }  // namespace hf::container

@@ -1,0 +1,25 @@
+// CPU lists: whatever is read is written and read again the same.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "check.h"
+#include "core/cpu/cpu_set.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace hf::cpu;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const hf::Result<CpuSet> set = parse_cpu_set(text);
+  if (!set) {
+    check(!set.error().message.empty(), "an error has words");
+    return 0;
+  }
+  const std::string words = to_string(*set);
+  const hf::Result<CpuSet> again = parse_cpu_set(words);
+  check(again && *again == *set, "there and back");
+  check(to_string(*again) == words, "there is one way to write a set");
+  check(set->empty() == words.empty(), "only the empty set has no words");
+  check(set->overlaps(*set) == !set->empty(), "a set overlaps itself");
+  check(!set->contains(kLastCpu + 1), "no CPU lies beyond the last");
+  return 0;
+}

@@ -1,0 +1,147 @@
+#include "adapters/config/config.h"
+
+#include <chrono>
+
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+#include "support/fake_host.h"
+
+namespace hf::config {
+namespace {
+
+using test::FakeHost;
+using test::Files;
+using Words = std::vector<std::string>;
+
+constexpr const char* kNpu = R"(
+classes:
+  - name: npu
+    title: Our NPU
+    driver: npu-driver
+    units: ["/dev/npu[0-9]*"]
+    control: [/dev/npu_manager]
+    helpers: [/dev/npu-log]
+    extra: [/dev/npu-debug*]
+state_roots: [/run/our-runc, /run/our-crun]
+)";
+
+Files with_cgroups(Files files) {
+  files["proc/self/mountinfo"] = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+  return files;
+}
+
+TEST(Config, GivesAClassOfItsOwn) {
+  const Result<Config> config = parse_config(kNpu);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->state_roots, (Words{"/run/our-runc", "/run/our-crun"}));
+  EXPECT_EQ(config->classes.size(), device::built_in_classes().size() + 1);
+  const device::DeviceClass& npu = config->classes.front();
+  EXPECT_EQ(npu.name, "npu");
+  EXPECT_EQ(npu.title, "Our NPU");
+  ASSERT_EQ(npu.nodes.size(), 4U);
+  EXPECT_EQ(npu.nodes[0].part, device::Part::unit);
+  ASSERT_TRUE(npu.nodes[0].numbering);
+  EXPECT_EQ(npu.nodes[0].numbering->drivers, Words{"npu-driver"});
+  EXPECT_EQ(npu.nodes[1].part, device::Part::control);
+  EXPECT_FALSE(npu.nodes[1].numbering);
+  EXPECT_EQ(npu.nodes[2].part, device::Part::helper);
+  EXPECT_EQ(npu.nodes[3].part, device::Part::extra);
+}
+
+TEST(Config, MayReplaceABuiltInClass) {
+  const Result<Config> config = parse_config("classes:\n- {name: kvm, units: [/dev/our-kvm]}\n");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->classes.size(), device::built_in_classes().size());
+  EXPECT_EQ(find_class(config->classes, "kvm")->nodes.at(0).glob, "/dev/our-kvm");
+  EXPECT_EQ(find_class(config->classes, "kvm")->title, "kvm");
+}
+
+TEST(Config, OfNothingIsTheDefaults) {
+  for (const char* text : {"", "\n", "!2", "# classes:\n", "---\n", "~", "{}", "classes: []", "state_roots: []"}) {
+    const Result<Config> config = parse_config(text);
+    ASSERT_TRUE(config) << text << ": " << config.error().message;
+    EXPECT_EQ(config->classes.size(), device::built_in_classes().size()) << text;
+    EXPECT_TRUE(config->state_roots.empty()) << text;
+  }
+}
+
+TEST(Config, NamesTheKeyThatIsWrong) {
+  struct Case {
+    const char* text;
+    const char* key;
+  };
+  for (const Case& entry : {Case{"classses: []", "'classses'"},
+                            Case{"classes: {}", "classes"},
+                            Case{"classes:", "classes"},
+                            Case{"classes: [1]", "classes[0]"},
+                            Case{"classes: [null]", "classes[0]"},
+                            Case{"classes: [[a]]", "classes[0]"},
+                            Case{"classes: [{name: a, units: [/dev/a]}, {nmae: b}]", "classes[1]"},
+                            Case{"classes: [{units: [/dev/a]}]", "name"},
+                            Case{"classes: [{name: A, units: [/dev/a]}]", "name"},
+                            Case{"classes: [{name: [a], units: [/dev/a]}]", "name"},
+                            Case{"classes: [{name: ../a, units: [/dev/a]}]", "name"},
+                            Case{"classes: [{name: a}]", "units"},
+                            Case{"classes: [{name: a, units: []}]", "units"},
+                            Case{"classes: [{name: a, control: [/dev/a]}]", "units"},
+                            Case{"classes: [{name: a, units: /dev/a}]", "classes[0].units"},
+                            Case{"classes: [{name: a, units: [a]}]", "classes[0].units"},
+                            Case{"classes: [{name: a, units: [[/dev/a]]}]", "classes[0].units"},
+                            Case{"classes: [{name: a, units: [/dev/a], extra: {b: c}}]", "classes[0].extra"},
+                            Case{"classes: [{name: a, units: [/a]}, {name: a, units: [/b]}]", "'a'"},
+                            Case{"state_roots: /run/runc", "state_roots"},
+                            Case{"state_roots:", "state_roots"},
+                            Case{"state_roots: [run]", "state_roots"},
+                            Case{"state_roots: [1]", "state_roots"},
+                            Case{"? [a]\n: b", "unknown key"},
+                            Case{"[]", "the file"},
+                            Case{"word", "the file"}}) {
+    const Result<Config> config = parse_config(entry.text);
+    ASSERT_FALSE(config) << entry.text;
+    EXPECT_NE(config.error().message.find(entry.key), std::string::npos) << config.error().message;
+  }
+}
+
+TEST(Config, NamesADriverThatIsNoName) {
+  for (const char* driver : {"[a]", "{a: b}", "''", "~"}) {
+    const Result<Config> config =
+        parse_config(std::string("classes: [{name: a, units: [/dev/a*], driver: ") + driver + "}]");
+    ASSERT_FALSE(config) << driver;
+    EXPECT_NE(config.error().message.find("driver"), std::string::npos) << config.error().message;
+  }
+}
+
+TEST(Config, ThatIsNoYamlIsRefusedSoon) {
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string& text : {std::string("a: b: c"), std::string("\t- x"), std::string("{"),
+                                  std::string("*unknown"), std::string("classes: [&a [*a]]"), std::string(100'000, '['),
+                                  std::string(100'000, '{'), std::string("\xff\xfe\x00x", 4), std::string("? ? ?")}) {
+    EXPECT_FALSE(parse_config(text)) << text.substr(0, 20);
+  }
+  std::string deep;
+  for (int i = 0; i < 20'000; ++i) {
+    deep += "- ";
+  }
+  EXPECT_FALSE(parse_config(deep + "a"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST(Config, IsReadFromItsFileWhichMayBeMissing) {
+  EXPECT_TRUE(read_config(FakeHost(with_cgroups({})).open()));
+  EXPECT_EQ(read_config(FakeHost(with_cgroups({{"etc/holdfast/config.yaml", kNpu}})).open())->classes.front().name,
+            "npu");
+  const Result<Config> broken = read_config(FakeHost(with_cgroups({{"etc/holdfast/config.yaml", "x: 1"}})).open());
+  ASSERT_FALSE(broken);
+  EXPECT_TRUE(broken.error().message.starts_with(kFile)) << broken.error().message;
+}
+
+TEST(Config, IsNotTrustedWhereOthersMayWriteIt) {
+  const FakeHost host(with_cgroups({{"etc/holdfast/config.yaml", kNpu}}));
+  ASSERT_EQ(::chmod((host.root() + "/etc/holdfast/config.yaml").c_str(), 0664), 0);
+  EXPECT_EQ(read_config(host.open()).error().code, std::errc::permission_denied);
+}
+
+}  // namespace
+}  // namespace hf::config

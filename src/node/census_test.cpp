@@ -1,0 +1,59 @@
+#include "node/census.h"
+
+#include <gtest/gtest.h>
+
+#include "node/evidence.h"
+#include "support/fake_host.h"
+
+namespace hf::node {
+namespace {
+
+const std::string kId(64, 'b');
+
+// A container of docker's with a GPU, and a process that somebody put into a cgroup of his own making.
+test::Files machine_with(const std::string& cgroup) {
+  return {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+          {"proc/stat", "btime 1000\n"},
+          {"proc/50/cgroup", "0::/system.slice/docker-" + kId + ".scope\n"},
+          {"proc/50/stat", "50 (app) S 1 50 50 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4000 1 1 1\n"},
+          {"proc/50/status", "Name:\tapp\nNSpid:\t50\t1\n"},
+          {"proc/100/cgroup", "0::" + cgroup + "\n"},
+          {"proc/100/stat", "100 (sh) S 1 100 100 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5000 1 1 1\n"},
+          {"proc/100/status", "Name:\tsh\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t100\n"},
+          {"run/runc/" + kId + "/state.json", R"({"id":")" + kId +
+                                                  R"(","init_process_pid":50,"init_process_start":4000,)"
+                                                  R"("config":{"labels":["bundle=/run/b"]}})"},
+          {"run/b/config.json",
+           R"({"linux":{"devices":[{"path":"/dev/nvidia0","type":"c","major":195,"minor":0}],"resources":{"devices":)"
+           R"([{"allow":false},{"allow":true,"type":"c","major":195,"minor":0,"access":"rw"}]}}})"}};
+}
+
+std::vector<std::string> cgroups_owed_a_gpu(const kernel::Host& host) {
+  std::vector<std::string> cgroups;
+  const config::Config config = *config::parse_config("");
+  const Result<Census> census = take_census(host, config);
+  for (const Resident& resident : census ? census->residents : std::vector<Resident>()) {
+    const container::Entitlement owed = entitlement_of(host, resident, read_sources(host), {}, config);
+    if (owed.find("/dev/nvidia0") != nullptr) {
+      cgroups.push_back(resident.container.cgroup);
+    }
+  }
+  return cgroups;
+}
+
+TEST(Census, OwesAContainerWhatItsBundleGives) {
+  const test::FakeHost fake(machine_with("/user.slice/user-1000.slice/session-2.scope"));
+  EXPECT_EQ(cgroups_owed_a_gpu(fake.open()), std::vector<std::string>{"/system.slice/docker-" + kId + ".scope"});
+}
+
+// systemd lets users make cgroups below their own: a name there proves nothing. The runtime's state has the pid.
+TEST(Census, DISABLED_OwesNothingToACgroupThatOnlyHasAContainersName) {
+  for (const std::string& cgroup :
+       {"/user.slice/user-1000.slice/user@1000.service/docker-" + kId + ".scope", "/web/docker/" + kId}) {
+    const test::FakeHost fake(machine_with(cgroup));
+    EXPECT_EQ(cgroups_owed_a_gpu(fake.open()).size(), 1U) << cgroup;
+  }
+}
+
+}  // namespace
+}  // namespace hf::node
