@@ -47,7 +47,7 @@ TEST(Census, OwesAContainerWhatItsBundleGives) {
 }
 
 // systemd lets users make cgroups below their own: a name there proves nothing. The runtime's state has the pid.
-TEST(Census, DISABLED_OwesNothingToACgroupThatOnlyHasAContainersName) {
+TEST(Census, OwesNothingToACgroupThatOnlyHasAContainersName) {
   for (const std::string& cgroup :
        {"/user.slice/user-1000.slice/user@1000.service/docker-" + kId + ".scope", "/web/docker/" + kId}) {
     const test::FakeHost fake(machine_with(cgroup));

@@ -139,7 +139,7 @@ class Witness {
   void hear_nvidia(const oci::Spec& spec) {
     const bool has_hook =
         std::ranges::any_of(spec.hooks, [](const oci::Hook& hook) { return nvidia::is_nvidia_hook(hook.path); });
-    nvidia::Request request = nvidia::request_in(spec.environment);
+    nvidia::Request request = nvidia::request_in(spec.environment, spec.is_privileged);
     std::vector<std::string> by_mount;
     for (const oci::SpecMount& mount : spec.mounts) {
       if (mount.destination.starts_with(kDeviceMounts)) {

@@ -237,14 +237,14 @@ TEST(CdiRegistry, OfNoFoldersIsEmpty) {
 
 // The CDI library deletes every name that two specs of any one folder have (cache.go: refresh), also where a stronger
 // folder has it.
-TEST(CdiRegistry, DISABLED_ResolvesNoConflictOfTheWeakerFolder) {
+TEST(CdiRegistry, ResolvesNoConflictOfTheWeakerFolder) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml", spec_with("0", "/dev/a")},
                                    {"etc/cdi/b.yaml", spec_with("0", "/dev/b")},
                                    {"var/run/cdi/c.yaml", spec_with("0", "/dev/c")}});
   EXPECT_FALSE(read_registry(host.open()).resolve("nvidia.com/gpu=0"));
 }
 
-TEST(CdiSpec, DISABLED_ThatNamesOneListOftenIsDoneWithSoon) {
+TEST(CdiSpec, ThatNamesOneListOftenIsDoneWithSoon) {
   std::string text = "cdiVersion: 0.6.0\nkind: v/c\ncontainerEdits: &e\n  deviceNodes:\n";
   for (int i = 0; i < 2'000; ++i) {
     text += "  - path: /d\n";
@@ -258,7 +258,7 @@ TEST(CdiSpec, DISABLED_ThatNamesOneListOftenIsDoneWithSoon) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
-TEST(CdiSpec, DISABLED_MayHaveThousandsOfDevices) {
+TEST(CdiSpec, MayHaveThousandsOfDevices) {
   std::string text = R"({"cdiVersion":"0.6.0","kind":"v/c","devices":[)";
   for (int i = 0; i < 3'000; ++i) {
     text += std::string(i == 0 ? "" : ",") + R"({"name":")" + std::to_string(i) +

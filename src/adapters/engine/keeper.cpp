@@ -55,6 +55,9 @@ std::optional<Keeper> parse_keeper(const std::vector<std::string>& words) {
   if (program.starts_with("containerd-shim")) {
     keeper.kind = Keeper::Kind::shim;
     keeper.id = value_of(words, "-id");
+    if (keeper.id.empty()) {  // containerd's first shim
+      keeper.id = name_in(value_of(words, "-workdir"));
+    }
     keeper.name_space = value_of(words, "-namespace");
     return keeper;
   }

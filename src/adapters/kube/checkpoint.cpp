@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include <google/protobuf/stubs/logging.h>
 #include <nlohmann/json.hpp>
 
 #include "adapters/kube/device_plugin.pb.h"
@@ -118,6 +119,7 @@ void add_cdi_devices(const Json& driver_state, PreparedClaim& claim) {
 
 Result<void> add_answer(const std::string& encoded, Allocation& allocation) {
   const std::optional<std::string> bytes = decode_base64(encoded);
+  google::protobuf::SetLogHandler(nullptr);  // it would write to standard error
   wire::ContainerAllocateResponse answer;
   if (!bytes || !answer.ParseFromString(*bytes)) {
     return malformed("kubelet_internal_checkpoint",
@@ -160,13 +162,20 @@ Result<Checkpoint> parse_checkpoint(std::string_view json) {
     return malformed(what, "no \"Data\" object");
   }
   Checkpoint checkpoint;
-  if (const Json* entries = member(*data, "PodDeviceEntries"); entries != nullptr && entries->is_array()) {
+  if (const Json* entries = member(*data, "PodDeviceEntries"); entries != nullptr) {
+    if (!entries->is_array()) {
+      return malformed(what, "PodDeviceEntries is no list");
+    }
     for (const Json& entry : *entries) {
       Allocation allocation;
       allocation.pod_uid = text_of(entry, "PodUID");
       allocation.container = text_of(entry, "ContainerName");
       allocation.resource = text_of(entry, "ResourceName");
       allocation.ids = ids_in(member(entry, "DeviceIDs"));
+      const Json* answer = member(entry, "AllocResp");
+      if (answer != nullptr && !answer->is_string()) {
+        return malformed(what, "AllocResp is no text");
+      }
       TRY(add_answer(text_of(entry, "AllocResp"), allocation));
       checkpoint.allocations.push_back(std::move(allocation));
     }

@@ -48,7 +48,7 @@ Result<Entry> parse_entry(std::string_view text) {
   if (document.is_discarded() || !document.is_object()) {
     return malformed("not a JSON object");
   }
-  if (!document.contains("version") || document["version"] != kVersion) {
+  if (!document.contains("version") || !document["version"].is_number_integer() || document["version"] != kVersion) {
     return malformed("not of version " + std::to_string(kVersion));
   }
   if (!document.contains("container") || !document["container"].is_string() || !document.contains("nodes") ||
@@ -57,6 +57,9 @@ Result<Entry> parse_entry(std::string_view text) {
   }
   Entry entry;
   entry.container.value = document["container"].get<std::string>();
+  if (entry.container.value.empty()) {
+    return malformed("the container has no id");
+  }
   if (document.contains("bundle") && document["bundle"].is_string()) {
     entry.bundle = document["bundle"].get<std::string>();
   }
@@ -75,7 +78,10 @@ Result<Entry> parse_entry(std::string_view text) {
 std::string write_entry(const Entry& entry) {
   Json nodes = Json::array();
   for (const container::WantedNode& node : entry.nodes) {
-    const device::Device device = node.claimed.value_or(device::Device{});
+    if (!node.claimed || node.access == device::Access::none) {
+      continue;  // nothing that could be given back
+    }
+    const device::Device device = *node.claimed;
     nodes.push_back({{"path", node.path},
                      {"type", std::string(1, device::letter_of(device.kind))},
                      {"major", device.major},

@@ -72,6 +72,7 @@ Unit unit_of(const kernel::Host& host, const Gpu& gpu) {
     unit.nodes.push_back("/dev/nvidia" + std::to_string(*gpu.minor));
   }
   add_dri_nodes(host, unit);
+  unit.is_excluded = gpu.is_excluded;
   if (gpu.is_excluded) {
     unit.health = device::Health::bad;
     unit.health_words = "excluded: the driver refuses to open it";

@@ -16,12 +16,22 @@ namespace {
 constexpr std::size_t kMostText = std::size_t(4) << 20;
 
 std::string pci_in(std::string_view line) {
-  const std::size_t start = line.find("PCI:");
-  if (start == std::string_view::npos) {
-    return {};
+  // "Xid (PCI:0000:65:00): …", "GPU at PCI:0000:65:00: …", "GPU 0000:65:00.0: …"
+  for (const std::string_view before : {"PCI:", "GPU "}) {
+    const std::size_t start = line.find(before);
+    if (start == std::string_view::npos) {
+      continue;
+    }
+    const std::string_view rest = line.substr(start + before.size());
+    std::string_view pci = rest.substr(0, rest.find_first_not_of("0123456789abcdefABCDEF:."));
+    while (pci.ends_with(':')) {
+      pci.remove_suffix(1);
+    }
+    if (pci.find(':') != std::string_view::npos) {
+      return std::string(pci);
+    }
   }
-  const std::string_view rest = line.substr(start + 4);
-  return std::string(rest.substr(0, rest.find_first_not_of("0123456789abcdefABCDEF:.")));
+  return {};
 }
 
 // "NVRM: Xid (PCI:0000:65:00): 79, pid=…": the number after the parenthesis.

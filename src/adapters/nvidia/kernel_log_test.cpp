@@ -63,7 +63,7 @@ TEST(KernelLog, IsReadFromTheHostAndMayBeMissing) {
   EXPECT_EQ(read_kernel_log(test::FakeHost(files).open()).size(), 1U);
 }
 
-TEST(KernelLog, DISABLED_NamesTheGpuHoweverTheLineDoes) {
+TEST(KernelLog, NamesTheGpuHoweverTheLineDoes) {
   for (const char* line : {"NVRM: GPU 0000:65:00.0: RmInitAdapter failed! (0x26:0x56:1474)",
                            "NVRM: GPU at PCI:0000:65:00: GPU has fallen off the bus",
                            "NVRM: The NVIDIA GPU 0000:65:00.0 (PCI ID: 10de:2335): GPU has fallen off the bus"}) {

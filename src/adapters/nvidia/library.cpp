@@ -77,6 +77,15 @@ device::Unit& unit_for(device::Inventory& inventory, const GpuAnswer& gpu) {
       return unit;
     }
   }
+  // A lost GPU has no name any more, but its place in the order.
+  std::uint32_t index = 0;
+  for (device::Unit& unit : inventory.units) {
+    const bool counts = unit.device_class == "nvidia" && !unit.is_excluded;
+    if (counts && pci.empty() && gpu.uuid.empty() && index == gpu.index) {
+      return unit;
+    }
+    index += counts ? 1 : 0;
+  }
   device::Unit& unit = inventory.units.emplace_back();
   unit.device_class = "nvidia";
   unit.name = gpu.minor ? std::to_string(*gpu.minor) : std::to_string(gpu.index);

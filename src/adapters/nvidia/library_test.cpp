@@ -276,7 +276,7 @@ TEST(LibraryErrors, AreNotExplainedWhereNothingIsKnown) {
 }
 
 // NVML gives no handle of it, so neither its UUID nor its address is known: only its index.
-TEST(LibraryAnswer, DISABLED_OfALostGpuMakesNoSecondOne) {
+TEST(LibraryAnswer, OfALostGpuMakesNoSecondOne) {
   LibraryAnswer answer = full_answer();
   answer.gpus = {GpuAnswer{}};
   answer.gpus[0].error = "GPU is lost";

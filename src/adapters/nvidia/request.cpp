@@ -1,6 +1,7 @@
 #include "adapters/nvidia/request.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "core/base/text.h"
 
@@ -22,14 +23,25 @@ void want(std::vector<WantedNode>& nodes, const std::string& path) {
   }
 }
 
+bool equal_words(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+// In the order of NVML's indices: by PCI address, without those the driver excludes.
 std::vector<const Unit*> gpus_of(const Inventory& inventory) {
   std::vector<const Unit*> gpus;
   for (const Unit& unit : inventory.units) {
-    if (unit.device_class == "nvidia" && !unit.nodes.empty()) {
+    if (unit.device_class == "nvidia" && !unit.nodes.empty() && !unit.is_excluded) {
       gpus.push_back(&unit);
     }
   }
   return gpus;
+}
+
+void want_mig(std::vector<WantedNode>& nodes, const device::MigDevice& mig) {
+  for (const std::string& path : mig.nodes) {
+    want(nodes, path);
+  }
 }
 
 void want_unit(std::vector<WantedNode>& nodes, const Unit& unit) {
@@ -44,11 +56,9 @@ void want_unit(std::vector<WantedNode>& nodes, const Unit& unit) {
 std::vector<WantedNode> find_nodes(const std::string& word, const Inventory& inventory) {
   const std::vector<const Unit*> gpus = gpus_of(inventory);
   std::vector<WantedNode> nodes;
-  const auto want_mig = [&nodes](const Unit& unit, const device::MigDevice& mig) {
+  const auto want_part = [&nodes](const Unit& unit, const device::MigDevice& mig) {
     want_unit(nodes, unit);
-    for (const std::string& path : mig.nodes) {
-      want(nodes, path);
-    }
+    want_mig(nodes, mig);
   };
   if (const auto index = parse_number<std::uint32_t>(word)) {
     if (*index < gpus.size()) {
@@ -61,18 +71,18 @@ std::vector<WantedNode> find_nodes(const std::string& word, const Inventory& inv
     const auto gpu = parse_number<std::uint32_t>(std::string_view(word).substr(0, colon));
     const auto mig = parse_number<std::uint32_t>(std::string_view(word).substr(colon + 1));
     if (gpu && mig && *gpu < gpus.size() && *mig < gpus[*gpu]->mig.size()) {
-      want_mig(*gpus[*gpu], gpus[*gpu]->mig[*mig]);
+      want_part(*gpus[*gpu], gpus[*gpu]->mig[*mig]);
     }
     return nodes;
   }
   for (const Unit* unit : gpus) {
-    const bool by_uuid = word.starts_with("GPU-") && !unit->uuid.empty() && unit->uuid.starts_with(word);
+    const bool by_uuid = !unit->uuid.empty() && equal_words(unit->uuid, word);
     if (by_uuid || (!unit->pci.empty() && unit->pci == word)) {
       want_unit(nodes, *unit);
     }
     for (const device::MigDevice& mig : unit->mig) {
-      if (!mig.uuid.empty() && mig.uuid == word) {
-        want_mig(*unit, mig);
+      if (!mig.uuid.empty() && equal_words(mig.uuid, word)) {
+        want_part(*unit, mig);
       }
     }
   }
@@ -81,10 +91,11 @@ std::vector<WantedNode> find_nodes(const std::string& word, const Inventory& inv
 
 }  // namespace
 
-Request request_in(const std::map<std::string, std::string>& environment) {
-  Request request{find_in(environment, "NVIDIA_VISIBLE_DEVICES"), find_in(environment, "NVIDIA_DRIVER_CAPABILITIES"),
-                  find_in(environment, "NVIDIA_IMEX_CHANNELS"), find_in(environment, "NVIDIA_MIG_CONFIG_DEVICES"),
-                  find_in(environment, "NVIDIA_MIG_MONITOR_DEVICES")};
+Request request_in(const std::map<std::string, std::string>& environment, bool is_privileged) {
+  Request request{
+      find_in(environment, "NVIDIA_VISIBLE_DEVICES"),     find_in(environment, "NVIDIA_DRIVER_CAPABILITIES"),
+      find_in(environment, "NVIDIA_IMEX_CHANNELS"),       find_in(environment, "NVIDIA_MIG_CONFIG_DEVICES"),
+      find_in(environment, "NVIDIA_MIG_MONITOR_DEVICES"), is_privileged};
   // An image of the time before NVIDIA_VISIBLE_DEVICES says CUDA_VERSION and means all.
   const bool is_legacy = !environment.contains("NVIDIA_VISIBLE_DEVICES") && environment.contains("CUDA_VERSION") &&
                          !environment.contains("NVIDIA_REQUIRE_CUDA");
@@ -100,12 +111,17 @@ Resolved resolve(const Request& request, const Inventory& inventory) {
   Resolved resolved;
   for (const std::string_view part : split(request.visible, ',')) {
     const std::string word(trim(part));
-    if (word.empty() || word == "void" || word == "none") {
+    if (word.empty() || equal_words(word, "void")) {
       continue;
     }
-    if (word == "all") {
+    if (equal_words(word, "none")) {  // the driver, but no GPU
+      want(resolved.nodes, "/dev/nvidiactl");
+      continue;
+    }
+    if (equal_words(word, "all")) {
       for (const Unit* unit : gpus_of(inventory)) {
         want_unit(resolved.nodes, *unit);
+        std::ranges::for_each(unit->mig, [&](const device::MigDevice& mig) { want_mig(resolved.nodes, mig); });
       }
       continue;
     }
@@ -122,7 +138,9 @@ Resolved resolve(const Request& request, const Inventory& inventory) {
   }
   const std::string capabilities = request.capabilities.empty() ? "utility,compute" : request.capabilities;
   const auto has = [&capabilities](std::string_view word) {
-    return has_word(capabilities, "all") || has_word(capabilities, word);
+    return std::ranges::any_of(split(capabilities, ','), [word](std::string_view part) {
+      return equal_words(trim(part), "all") || equal_words(trim(part), word);
+    });
   };
   want(resolved.nodes, "/dev/nvidiactl");
   if (has("compute")) {
@@ -131,14 +149,20 @@ Resolved resolve(const Request& request, const Inventory& inventory) {
   } else {
     resolved.not_wanted = {"/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"};
   }
-  const bool shows = has("display") || has("graphics");
-  if (shows && inventory.find("/dev/nvidia-modeset") != nullptr) {
+  if (has("display") && inventory.find("/dev/nvidia-modeset") != nullptr) {
     want(resolved.nodes, "/dev/nvidia-modeset");
   }
   for (const std::string_view part : split(request.imex, ',')) {
-    if (parse_number<std::uint32_t>(trim(part))) {
-      want(resolved.nodes, "/dev/nvidia-caps-imex-channels/channel" + std::string(trim(part)));
+    if (const std::optional<std::uint32_t> channel = parse_number<std::uint32_t>(trim(part))) {
+      want(resolved.nodes, "/dev/nvidia-caps-imex-channels/channel" + std::to_string(*channel));
     }
+  }
+  // /proc/driver/nvidia-caps/mig-minors: config is 1 and monitor 2, on every driver that has them.
+  if (request.is_privileged && request.mig_config == "all") {
+    want(resolved.nodes, "/dev/nvidia-caps/nvidia-cap1");
+  }
+  if (request.is_privileged && request.mig_monitor == "all") {
+    want(resolved.nodes, "/dev/nvidia-caps/nvidia-cap2");
   }
   return resolved;
 }

@@ -14,10 +14,11 @@ struct Request {
   std::string visible;       // NVIDIA_VISIBLE_DEVICES: all, none, void, indices, UUIDs, "0:1" for MIG
   std::string capabilities;  // NVIDIA_DRIVER_CAPABILITIES; "" is utility,compute
   std::string imex;          // NVIDIA_IMEX_CHANNELS
-  std::string mig_config;    // NVIDIA_MIG_CONFIG_DEVICES
-  std::string mig_monitor;   // NVIDIA_MIG_MONITOR_DEVICES
+  std::string mig_config;    // NVIDIA_MIG_CONFIG_DEVICES; counts for privileged containers only
+  std::string mig_monitor;   // NVIDIA_MIG_MONITOR_DEVICES, likewise
+  bool is_privileged = false;
 };
-Request request_in(const std::map<std::string, std::string>& environment);
+Request request_in(const std::map<std::string, std::string>& environment, bool is_privileged = false);
 
 struct Resolved {
   std::vector<container::WantedNode> nodes;

@@ -78,6 +78,18 @@ Result<std::vector<SpecNode>> parse_nodes(const Json& linux) {
   return nodes;
 }
 
+// A flat list of flat objects: anything deeper is no rule, and must not be walked through.
+Result<device::OciRules> parse_rules(const Json& list) {
+  const bool is_flat =
+      list.is_array() && std::ranges::all_of(list, [](const Json& rule) {
+        return rule.is_object() && std::ranges::none_of(rule, [](const Json& value) { return value.is_structured(); });
+      });
+  if (!is_flat) {
+    return malformed("linux.resources.devices is not a list of rules");
+  }
+  return parse_device_rules(list.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 std::vector<std::string> texts_of(const Json* list) {
   std::vector<std::string> texts;
   if (list != nullptr && list->is_array()) {
@@ -143,7 +155,7 @@ Result<Spec> parse_spec(std::string_view json) {
     spec.nodes = TRY(parse_nodes(*linux));
     const Json* resources = member(*linux, "resources");
     const Json* rules = resources == nullptr ? nullptr : member(*resources, "devices");
-    spec.rules = rules == nullptr ? device::OciRules() : TRY(parse_device_rules(rules->dump()));
+    spec.rules = rules == nullptr ? device::OciRules() : TRY(parse_rules(*rules));
   }
   return spec;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <utility>
 
 #include "core/base/text.h"
 #include "kernel/file.h"
@@ -19,32 +20,66 @@ constexpr std::array<const char*, 7> kFolders = {
 constexpr std::array<const char*, 8> kStandard = {"c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm",
                                                   "c 1:9 rwm", "c 5:0 rwm", "c 5:2 rwm", "c 136:* rw"};
 
-DevicePolicy policy_of(std::string_view word) {
-  return word == "closed" ? DevicePolicy::closed : word == "strict" ? DevicePolicy::strict : DevicePolicy::automatic;
+// A word systemd does not know changes nothing.
+DevicePolicy policy_of(std::string_view word, DevicePolicy otherwise) {
+  return word == "closed"   ? DevicePolicy::closed
+         : word == "strict" ? DevicePolicy::strict
+         : word == "auto"   ? DevicePolicy::automatic
+                            : otherwise;
+}
+
+void apply_setting(std::string_view key, std::string_view value, UnitDevices& unit) {
+  if (key == "DeviceAllow" && value.empty()) {
+    unit.allow.clear();
+  } else if (key == "DeviceAllow") {
+    unit.allow.emplace_back(value);
+  } else if (key == "DevicePolicy") {
+    unit.policy = policy_of(value, unit.policy);
+  } else if (key == "BPFProgram" && value.starts_with("device:")) {
+    unit.pinned.emplace_back(value.substr(7));
+  }
+}
+
+// The folders of drop-ins of "a-b.scope", the most specific first: a-b.scope.d, a-.scope.d, scope.d.
+std::vector<std::string> drop_in_names(const std::string& unit) {
+  std::vector<std::string> names = {unit + ".d"};
+  const std::size_t dot = unit.rfind('.');
+  if (dot == std::string::npos) {
+    return names;
+  }
+  const std::string type = unit.substr(dot);
+  for (std::size_t dash = unit.rfind('-', dot); dash != std::string::npos && dash > 0;
+       dash = unit.rfind('-', dash - 1)) {
+    names.push_back(unit.substr(0, dash + 1) + type + ".d");
+  }
+  names.push_back(type.substr(1) + ".d");
+  return names;
 }
 
 }  // namespace
 
 void apply_unit_file(std::string_view text, UnitDevices& unit) {
+  bool is_ours = false;  // a section that has to do with processes
+  std::string joined;    // of lines that end in a backslash
   for (const std::string_view line : split(text, '\n')) {
-    const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos || line.starts_with('#') || line.starts_with(';')) {
+    const std::string_view content = trim(line);
+    if (joined.empty() && (content.starts_with('#') || content.starts_with(';'))) {
       continue;
     }
-    const std::string_view key = trim(line.substr(0, equals));
-    const std::string_view value = trim(line.substr(equals + 1));
-    if (key == "DeviceAllow") {
-      if (value.empty()) {
-        unit.allow.clear();
-      } else {
-        unit.allow.emplace_back(value);
-      }
-    } else if (key == "DevicePolicy") {
-      unit.policy = policy_of(value);
-    } else if (key == "Delegate") {
-      unit.delegates = !value.empty() && value != "no" && value != "false" && value != "0";
-    } else if (key == "BPFProgram" && value.starts_with("device:")) {
-      unit.pinned.emplace_back(value.substr(7));
+    if (content.ends_with('\\')) {
+      joined += std::string(content.substr(0, content.size() - 1)) + " ";
+      continue;
+    }
+    joined += content;
+    const std::string whole = std::exchange(joined, {});
+    if (whole.starts_with('[')) {
+      is_ours = whole == "[Scope]" || whole == "[Service]" || whole == "[Slice]";
+      continue;
+    }
+    const std::size_t equals = whole.find('=');
+    if (is_ours && equals != std::string::npos) {
+      const std::string_view view = whole;
+      apply_setting(trim(view.substr(0, equals)), trim(view.substr(equals + 1)), unit);
     }
   }
 }
@@ -54,20 +89,22 @@ std::optional<UnitDevices> read_unit_devices(const kernel::Host& host, const std
     return std::nullopt;
   }
   UnitDevices found;
-  std::map<std::string, std::string> drop_ins;  // name to file; names sort as systemd sorts them
-  bool has_fragment = false;
   for (const char* folder : kFolders) {
     const std::string file = std::string(folder) + "/" + unit;
-    const Result<std::string> text =
-        has_fragment ? fail(std::errc::file_exists, "") : kernel::read_text(host.root.get(), kernel::below_root(file));
-    if (text) {
-      has_fragment = true;
+    if (const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(file))) {
       apply_unit_file(*text, found);
       found.files.push_back(file);
+      break;
     }
-    for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(file + ".d"))) {
-      if (name.ends_with(".conf")) {
-        drop_ins.try_emplace(name, file + ".d/" + name);
+  }
+  std::map<std::string, std::string> drop_ins;  // name to file; names sort as systemd sorts them
+  for (const std::string& names : drop_in_names(unit)) {
+    for (const char* folder : kFolders) {
+      const std::string where = std::string(folder) + "/" + names;
+      for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(where))) {
+        if (name.ends_with(".conf")) {
+          drop_ins.try_emplace(name, std::string(where).append("/").append(name));
+        }
       }
     }
   }

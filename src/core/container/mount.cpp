@@ -43,12 +43,10 @@ std::vector<Mount> parse_mountinfo(std::string_view text) {
 }
 
 const Mount* mount_over(const std::vector<Mount>& mounts, std::string_view path) {
-  // Later lines lie over earlier ones, and the kernel lists parents first: the last that fits is the one.
+  // The kernel lists mounts as they were made: a later one lies over all that is at or below its point.
   const Mount* found = nullptr;
   for (const Mount& mount : mounts) {
-    if (is_at_or_below(path, mount.point) && (found == nullptr || mount.point.size() >= found->point.size())) {
-      found = &mount;
-    }
+    found = is_at_or_below(path, mount.point) ? &mount : found;
   }
   return found;
 }

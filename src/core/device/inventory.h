@@ -52,6 +52,7 @@ struct Unit {
   std::optional<std::uint64_t> memory_bytes;
   std::vector<MigDevice> mig;
   bool mig_enabled = false;
+  bool is_excluded = false;  // by the driver's settings: it refuses to open it, and libraries do not count it
 };
 
 // What the vendor's libraries say of themselves, or why they do not.
