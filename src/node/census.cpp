@@ -36,6 +36,16 @@ std::string last_unit_in(const std::string& path) {
   return unit;
 }
 
+// systemd gives a part of the tree to each user's manager: names of cgroups in it are the user's words.
+bool is_users(const std::string& path) {
+  for (const std::string_view part : split(path, '/')) {
+    if (part.starts_with("user@") && part.ends_with(".service") && part != "user@0.service") {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::string cpus_of(const kernel::Host& host, Pid pid) {
   const Result<std::string> status =
       kernel::read_text(host.root.get(), "proc/" + std::to_string(pid.value) + "/status");
@@ -102,7 +112,7 @@ class Registrar {
     it.id.value = group.words->id;
     it.engine = group.words->engine;
     it.driver = group.words->driver;
-    if (!group.words->pod_uid.empty()) {
+    if (!group.words->pod_uid.empty() && !is_users(it.cgroup)) {
       it.pod.emplace().uid = group.words->pod_uid;
     }
   }
@@ -171,8 +181,6 @@ class Registrar {
     container::Pod& words = it.pod ? *it.pod : it.pod.emplace();
     words.name = pod;
     words.name_space = annotation({"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"});
-    const std::string uid = annotation({"io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"});
-    words.uid = words.uid.empty() ? uid : words.uid;  // the kernel's word before the bundle's
     words.container = annotation({"io.kubernetes.cri.container-name", "io.kubernetes.container.name"});
     words.container = words.container.empty() && it.is_sandbox ? "(sandbox)" : words.container;
   }
@@ -192,8 +200,8 @@ class Registrar {
 
   void name_by_docker(Resident& resident) {
     Container& it = resident.container;
-    if (it.engine != "docker") {
-      return;
+    if (it.engine != "docker" || !resident.spec) {
+      return;  // a record is found by the id alone, and ids are anybody's word
     }
     const std::string file = docker_record_of(resident);
     const Result<std::string> text = kernel::read_trusted_file(host_.root.get(), kernel::below_root(file));
@@ -208,10 +216,10 @@ class Registrar {
       const auto found = record->labels.find(key);
       return found == record->labels.end() ? std::string() : found->second;
     };
-    if (!label("io.kubernetes.pod.uid").empty()) {  // kubelet with docker below it
+    if (!label("io.kubernetes.pod.uid").empty()) {  // kubelet with docker below it, or an image that says so
       container::Pod& words = it.pod ? *it.pod : it.pod.emplace();
-      words = {words.uid.empty() ? label("io.kubernetes.pod.uid") : words.uid, label("io.kubernetes.pod.name"),
-               label("io.kubernetes.pod.namespace"), label("io.kubernetes.container.name")};
+      words = {words.uid, label("io.kubernetes.pod.name"), label("io.kubernetes.pod.namespace"),
+               label("io.kubernetes.container.name")};
       it.is_sandbox = label("io.kubernetes.docker.type") == "podsandbox";
     }
   }
@@ -274,9 +282,10 @@ class Registrar {
 
   // A container within a container: by its cgroup's path.
   void find_outer(Container& it) const {
-    const std::string around = bundles_.container_around(container::CgroupPath{it.cgroup}.parent().text);
-    if (!around.empty()) {
-      const std::optional<container::CgroupWords> words = container::read_cgroup_words(around);
+    const std::string above = container::CgroupPath{it.cgroup}.parent().text;
+    const std::string around = bundles_.container_around(above);
+    const std::optional<container::CgroupWords> words = container::read_cgroup_words(above);
+    if (words || !around.empty()) {
       it.inside = container::ContainerId{words ? words->id : std::string(name_in(around))};
     }
   }

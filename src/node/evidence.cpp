@@ -130,7 +130,8 @@ class Witness {
   void hear_annotations(const oci::Spec& spec) {
     for (const std::string& name : kube::cdi_names_in(spec.annotations)) {
       std::vector<WantedNode> nodes = nodes_of_cdi(name);
-      if (!nodes.empty()) {
+      const bool is_carried_out = !resident_.container.pod && covers(nodes);
+      if (!nodes.empty() && !is_carried_out) {
         claim(Source::cdi, name).nodes = std::move(nodes);
       }
     }
@@ -175,12 +176,13 @@ class Witness {
 
   void hear_kubelet(const container::Pod& pod) {
     for (const kube::Allocation& allocation : sources_.checkpoint ? sources_.checkpoint->allocations : kNone) {
-      if (allocation.pod_uid == pod.uid && !pod.container.empty() && allocation.container == pod.container) {
+      if (allocation.pod_uid == pod.uid && !pod.uid.empty() && !pod.container.empty() &&
+          allocation.container == pod.container) {
         hear_allocation(allocation);
       }
     }
     for (const kube::PreparedClaim& prepared : sources_.prepared) {
-      if (std::ranges::find(prepared.pod_uids, pod.uid) == prepared.pod_uids.end()) {
+      if (pod.uid.empty() || std::ranges::find(prepared.pod_uids, pod.uid) == prepared.pod_uids.end()) {
         continue;
       }
       Claim& made = claim(Source::dra, "resource claim " + prepared.name);

@@ -61,8 +61,18 @@ std::string path_that_decides(const Place& place) {
   return by_v1 ? devices->second : place.v2.value_or("/");
 }
 
+// crun puts the container into a leaf of its scope: the scope is the container's as well.
+std::string without_leaf(std::string path) {
+  constexpr std::string_view kLeaf = "/container";
+  if (path.ends_with(".scope" + std::string(kLeaf))) {
+    path.resize(path.size() - kLeaf.size());
+  }
+  return path;
+}
+
 Group group_of(const Place& place, Pid init) {
-  return {place.words, place.v1, place.v2, init, place.words ? place.words->cgroup : path_that_decides(place)};
+  const std::string cgroup = place.words ? place.words->cgroup : without_leaf(path_that_decides(place));
+  return {place.words, place.v1, place.v2, init, cgroup};
 }
 
 // The first process of the container's pid namespace, else the oldest of those in its cgroup.

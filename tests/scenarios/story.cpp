@@ -134,6 +134,7 @@ Story::Story(const std::string& folder, const std::string& name) : root_("/tmp/h
   for (const auto& [pid, words] : processes_) {
     make_process(words);
   }
+  set_modes();
   Result<kernel::Host> host = kernel::open_host(root_);
   if (!host) {
     throw std::runtime_error(host.error().message);
@@ -188,6 +189,9 @@ void Story::lay(const std::string& folder) {
   for (const std::string& line : lines_of(folder + "/access")) {
     access_.push_back(words_of(line));
   }
+  for (const std::string& line : lines_of(folder + "/modes")) {
+    modes_.push_back(words_of(line));
+  }
 }
 
 void Story::make_nodes() {
@@ -208,7 +212,18 @@ void Story::make_links() {
   for (const auto& [path, target] : links_) {
     const fs::path full = root_ + "/" + path;
     fs::create_directories(full.parent_path());
+    fs::remove(full);  // a link may stand in the place of a layer's file
     fs::create_symlink(target, full);
+  }
+}
+
+void Story::set_modes() {
+  for (const std::vector<std::string>& words : modes_) {
+    const std::string path = root_ + "/" + words.at(0);
+    if (::chmod(path.c_str(), mode_t(std::stoul(words.at(1), nullptr, 8))) < 0 ||
+        (words.size() > 3 && ::chown(path.c_str(), uid_t(std::stoul(words[2])), gid_t(std::stoul(words[3]))) < 0)) {
+      throw std::runtime_error("set mode of " + words[0]);
+    }
   }
 }
 
@@ -300,8 +315,11 @@ void Story::read_expected(const std::string& folder) {
       states_[words.at(1)] = line.substr(line.find(words[1]) + words[1].size() + 1);
       continue;
     }
-    const std::size_t after = words.at(0).size() + 1 + words.at(1).size();
-    findings_.push_back({words[0], words[1], std::string(trim(std::string_view(line).substr(after)))});
+    const bool is_banned = words[0] == "not";
+    const std::string_view rest = std::string_view(line).substr(is_banned ? words[0].size() + 1 : 0);
+    const std::string& code = words.at(is_banned ? 1 : 0);
+    const std::string& subject = words.at(is_banned ? 2 : 1);
+    findings_.push_back({code, subject, std::string(trim(rest.substr(code.size() + 1 + subject.size()))), is_banned});
   }
 }
 

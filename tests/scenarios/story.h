@@ -23,7 +23,8 @@ std::vector<std::string> list_stories(const std::string& folder);
 struct Expectation {
   std::string code;
   std::string subject;
-  std::string words;  // that stand somewhere in the finding; "" for any
+  std::string words;       // that stand somewhere in the finding; "" for any
+  bool is_banned = false;  // they must not stand there
 };
 
 // Answers from a seat: nodes as they lie in the tree, access and open as the story tells.
@@ -60,6 +61,7 @@ class Story {
   void lay(const std::string& folder);
   void make_nodes();
   void make_links();
+  void set_modes();
   void make_process(const std::map<std::string, std::string>& words);
   void attach_filters();
   void read_expected(const std::string& folder);
@@ -70,6 +72,7 @@ class Story {
   std::map<std::string, std::map<std::string, std::string>> processes_;
   std::vector<std::string> filter_lines_;
   std::vector<std::vector<std::string>> access_;
+  std::vector<std::vector<std::string>> modes_;
   std::vector<Expectation> findings_;
   std::map<std::string, std::string> states_;
   std::optional<kernel::Host> host_;

@@ -15,20 +15,19 @@ namespace {
 
 constexpr std::size_t kMostText = std::size_t(4) << 20;
 
+// "PCI:0000:65:00", "GPU 0000:65:00.0:", "excluded 0000:65:00.0": the first word that is an address.
 std::string pci_in(std::string_view line) {
-  // "Xid (PCI:0000:65:00): …", "GPU at PCI:0000:65:00: …", "GPU 0000:65:00.0: …"
-  for (const std::string_view before : {"PCI:", "GPU "}) {
-    const std::size_t start = line.find(before);
-    if (start == std::string_view::npos) {
-      continue;
+  constexpr std::string_view kForm = "xxxx:xx:xx";
+  constexpr std::string_view kHex = "0123456789abcdefABCDEF";
+  for (std::size_t start = 0; start + kForm.size() <= line.size(); ++start) {
+    std::size_t length = 0;
+    while (length < kForm.size() &&
+           (kForm[length] == 'x' ? kHex.contains(line[start + length]) : line[start + length] == kForm[length])) {
+      ++length;
     }
-    const std::string_view rest = line.substr(start + before.size());
-    std::string_view pci = rest.substr(0, rest.find_first_not_of("0123456789abcdefABCDEF:."));
-    while (pci.ends_with(':')) {
-      pci.remove_suffix(1);
-    }
-    if (pci.find(':') != std::string_view::npos) {
-      return std::string(pci);
+    if (length == kForm.size()) {
+      const bool has_function = start + length + 1 < line.size() && line[start + length] == '.';
+      return std::string(line.substr(start, length + (has_function ? 2 : 0)));
     }
   }
   return {};

@@ -122,7 +122,10 @@ std::vector<Hook> parse_hooks(const Json& document) {
 }  // namespace
 
 Result<Spec> parse_spec(std::string_view json) {
-  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  // The library writes JSON by recursion: what lies deeper than any bundle needs is left out.
+  constexpr int kDeepest = 64;
+  const auto is_near = [](int depth, Json::parse_event_t, Json&) { return depth < kDeepest; };
+  const Json document = Json::parse(json, is_near, /*allow_exceptions=*/false);
   if (document.is_discarded() || !document.is_object()) {
     return malformed("not a JSON object");
   }

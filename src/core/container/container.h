@@ -18,7 +18,7 @@ enum class CgroupDriver : std::uint8_t { cgroupfs, systemd };
 std::string to_string(CgroupDriver driver);
 
 struct Pod {
-  std::string uid;
+  std::string uid;  // by its cgroup alone: annotations and labels may be the image's; "" where the cgroup is no pod's
   std::string name;
   std::string name_space;
   std::string container;  // the container's name within the pod

@@ -94,7 +94,7 @@ class Collector {
     for (const auto& [name, unit] : classes_owed) {
       const device::DeviceClass* entry = find_class(classes_, name);
       for (const device::NodePattern& pattern : entry->nodes) {
-        const bool in_set = pattern.part == Part::control || pattern.part == Part::helper;
+        const bool in_set = pattern.is_implied && (pattern.part == Part::control || pattern.part == Part::helper);
         const bool is_literal = pattern.glob.find_first_of("*?[") == std::string::npos;
         const auto known = nodes_.find(pattern.glob);
         const bool is_there = known != nodes_.end() && !known->second.is_rule_only;
@@ -184,7 +184,10 @@ std::vector<Claim> weigh(std::vector<Claim> claims, const Standing& standing) {
     if (claim.refused.empty() && !standing.inside.empty()) {
       claim.refused = "written by processes of container " + standing.inside + ", which it runs in";
     } else if (claim.refused.empty() && claim.source == Source::environment) {
+      std::erase_if(claim.nodes, [&](const WantedNode& node) { return allocated.contains(node.path); });
       claim.refused = "an environment variable is the image's word, and no hook of the runtime acts on it";
+    } else if (claim.refused.empty() && claim.source == Source::cdi && !standing.in_pod) {
+      claim.refused = "an annotation may be the image's word, and the bundle has no such nodes";
     }
     if (!claim.refused.empty() || !standing.in_pod || !is_request(claim.source)) {
       weighed.push_back(std::move(claim));

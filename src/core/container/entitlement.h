@@ -48,7 +48,8 @@ struct Standing {
 };
 
 // Marks what is not to be believed. In a pod, only what kubelet allocated counts: an image may set any environment and
-// a pod any annotation.
+// a pod any annotation. Elsewhere engines put the nodes of a CDI device into the bundle, and its name alone says
+// nothing.
 std::vector<Claim> weigh(std::vector<Claim> claims, const Standing& standing);
 
 struct OwedNode {

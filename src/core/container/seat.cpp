@@ -98,11 +98,15 @@ Diagnosis classify(const Seen& seen, const Background& background) {
   if (seen.access && *seen.access != 0) {
     return refused(seen, background);
   }
+  if (const Diagnosis numbers = by_numbers(seen, background); !seen.access && numbers.trouble != Trouble::none) {
+    return numbers;  // the rules were asked about the numbers of today, which the node has not
+  }
   if (!seen.access && background.gates == Answer::Kind::deny) {
     return {Trouble::cgroup_denies, "the device rules deny it"};
   }
   if (!seen.access && background.gates == Answer::Kind::unknown) {
-    return {Trouble::unknown, "the device rules cannot be read, and no probe answered"};
+    const std::string why = background.gates_detail.empty() ? "" : " (" + background.gates_detail + ")";
+    return {Trouble::unknown, "the device rules cannot be read" + why + ", and no probe answered"};
   }
   if (seen.is_on_nodev_mount) {
     return {Trouble::nodev_mount, "the node lies on a mount with nodev: open would give EACCES"};

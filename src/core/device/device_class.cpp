@@ -41,7 +41,7 @@ DeviceClasses make_classes() {
   classes.push_back(nvidia());
   classes.push_back({"amd",
                      "AMD GPU",
-                     {{"/dev/kfd", Part::control, {}},
+                     {{"/dev/kfd", Part::control, {}, false},  // computing wants it, video does not
                       {"/dev/dri/renderD[0-9]*", Part::unit, {}},
                       {"/dev/dri/card[0-9]*", Part::extra, {}}},
                      {"0x1002"}});

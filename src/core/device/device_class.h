@@ -31,6 +31,7 @@ struct NodePattern {
   std::string glob;  // of the path, as fnmatch(3) means it
   Part part = Part::unit;
   std::optional<Numbering> numbering;
+  bool is_implied = true;  // control, helper: a unit is owed with it; otherwise only where it is named as well
 };
 
 struct DeviceClass {

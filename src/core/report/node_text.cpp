@@ -15,6 +15,8 @@ namespace {
 using container::Container;
 using container::State;
 
+std::string line_of(const std::string& text) { return on_one_line(text) + "\n"; }
+
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::string count_of(int count, const std::string& noun) {
@@ -63,7 +65,7 @@ std::string name_of(const Container& it) {
 std::string notes_of(const std::vector<std::string>& notes) {
   std::string text;
   for (const std::string& note : notes) {
-    text += "note: " + note + "\n";
+    text += "note: " + on_one_line(note) + "\n";
   }
   return text;
 }
@@ -71,13 +73,13 @@ std::string notes_of(const std::vector<std::string>& notes) {
 std::string findings_of(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
-    text += "\n" + marked(kBold, finding.code) + " " + coloured(finding.severity) + " " + finding.subject + ": " +
-            finding.verdict + "\n";
+    text += "\n" + marked(kBold, finding.code) + " " + coloured(finding.severity) + " " +
+            on_one_line(finding.subject + ": " + finding.verdict) + "\n";
     for (const std::string& line : finding.evidence) {
-      text += "    " + line + "\n";
+      text += "    " + on_one_line(line) + "\n";
     }
     for (const std::string& line : finding.cure) {
-      text += "  cure: " + line + "\n";
+      text += "  cure: " + on_one_line(line) + "\n";
     }
   }
   return text;
@@ -115,7 +117,7 @@ std::string lines_of_claims(const std::vector<container::Claim>& claims) {
       paths.resize(kMostShown);
       paths.push_back("and " + std::to_string(count - kMostShown) + " more");
     }
-    text += "  " + to_string(claim.source) + " (" + claim.where + "): " + join(paths, ", ") +
+    text += on_one_line("  " + to_string(claim.source) + " (" + claim.where + "): " + join(paths, ", ")) +
             (claim.is_about_pod ? " (of the pod)" : "") + "\n";
     text += claim.refused.empty() ? "" : "    " + marked(kYellow, "not believed") + ": " + claim.refused + "\n";
   }
@@ -125,15 +127,15 @@ std::string lines_of_claims(const std::vector<container::Claim>& claims) {
 std::string identity_of(const Explanation& explanation) {
   const Container& it = explanation.line.container;
   std::string text =
-      marked(kBold, title_of(it)) + " (" + short_id(it.id) + "): " + coloured(explanation.line.state) + "\n";
-  text += "  engine " + or_dash(it.engine) + (it.name_space.empty() ? "" : " (" + it.name_space + ")") + ", runtime " +
-          or_dash(it.runtime.name) + " " + it.runtime.version + ", cgroup driver " +
-          (it.driver ? to_string(*it.driver) : "-") + "\n";
-  text += it.pod ? "  pod " + pod_of(it) + ", uid " + it.pod->uid + "\n" : "";
-  text += "  process " + std::to_string(it.init.value) + ", since " + render_time(it.started_at) + ", CPUs " +
-          cpus_of(it) + "\n";
-  text += "  cgroup " + it.cgroup + (it.scope.empty() ? "" : ", unit " + it.scope) + "\n";
-  text += it.inside ? "  inside container " + short_id(*it.inside) + "\n" : "";
+      line_of(marked(kBold, title_of(it)) + " (" + short_id(it.id) + "): " + coloured(explanation.line.state));
+  text += line_of("  engine " + or_dash(it.engine) + (it.name_space.empty() ? "" : " (" + it.name_space + ")") +
+                  ", runtime " + or_dash(it.runtime.name) + " " + it.runtime.version + ", cgroup driver " +
+                  (it.driver ? to_string(*it.driver) : "-"));
+  text += it.pod ? line_of("  pod " + pod_of(it) + ", uid " + or_dash(it.pod->uid)) : "";
+  text += line_of("  process " + std::to_string(it.init.value) + ", since " + render_time(it.started_at) + ", CPUs " +
+                  cpus_of(it));
+  text += line_of("  cgroup " + it.cgroup + (it.scope.empty() ? "" : ", unit " + it.scope));
+  text += it.inside ? line_of("  inside container " + short_id(*it.inside)) : "";
   return text;
 }
 
@@ -252,10 +254,10 @@ std::string render_text(const Explanation& explanation) {
   }
   for (const container::NodeState& node : explanation.nodes) {
     const bool bad = node.is_troubled();
-    text += "  " + node.owed.path + " " + devices_of(node.owed.device) + " " + to_string(node.owed.access) + ": " +
-            (bad ? marked(kRed, to_string(node.diagnosis.trouble)) : marked(kGreen, "ok")) + "\n";
-    text += node.diagnosis.words.empty() ? "" : "      " + node.diagnosis.words + "\n";
-    text += "      because: " + join(node.owed.because, "; ") + "\n";
+    text += line_of("  " + node.owed.path + " " + devices_of(node.owed.device) + " " + to_string(node.owed.access) +
+                    ": " + (bad ? marked(kRed, to_string(node.diagnosis.trouble)) : marked(kGreen, "ok")));
+    text += node.diagnosis.words.empty() ? "" : line_of("      " + node.diagnosis.words);
+    text += line_of("      because: " + join(node.owed.because, "; "));
     for (const container::Gate& gate : node.owed.device ? explanation.gates : std::vector<container::Gate>()) {
       text += gate_line(gate, node);
     }
@@ -263,7 +265,7 @@ std::string render_text(const Explanation& explanation) {
   }
   text += explanation.gates_problem.empty() ? "" : "  the rules cannot be read: " + explanation.gates_problem + "\n";
   if (!explanation.strangers.empty()) {
-    text += "\nNodes it has but is not owed: " + join(explanation.strangers, ", ") + "\n";
+    text += "\n" + line_of("Nodes it has but is not owed: " + join(explanation.strangers, ", "));
   }
   if (!explanation.unit.empty()) {
     text += "\nsystemd would put in force at the next daemon-reload (" + explanation.unit + ")\n";

@@ -16,6 +16,26 @@ std::size_t width_of(std::string_view text) {
 
 std::string marked(char mark, std::string_view text) { return mark + std::string(text) + kPlain; }
 
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line,
+      [](char byte) {
+        const auto code = static_cast<unsigned char>(byte);
+        return (code < 0x20 && (byte < kRed || byte > kPlain)) || code == 0x7f;
+      },
+      '?');
+  return line;
+}
+
+void TextTable::add(const std::vector<std::string>& row) {
+  std::vector<std::string>& added = rows_.emplace_back();
+  added.reserve(row.size());
+  for (const std::string& cell : row) {
+    added.push_back(on_one_line(cell));
+  }
+}
+
 std::string TextTable::render() const {
   std::vector<std::size_t> widths(rows_.front().size());
   for (const std::vector<std::string>& row : rows_) {

@@ -17,11 +17,14 @@ inline constexpr char kPlain = '\x05';
 
 std::string marked(char mark, std::string_view text);
 
+// Others' words on one line: what would move the cursor or begin a line becomes "?". Marks stay.
+std::string on_one_line(std::string_view text);
+
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> head) : rows_{std::move(head)} {}
 
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(const std::vector<std::string>& row);
   [[nodiscard]] std::string render() const;
 
  private:

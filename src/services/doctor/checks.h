@@ -31,6 +31,8 @@ std::string grant_command(const ContainerFacts& facts, const std::vector<const c
 std::string unit_command(const ContainerFacts& facts, const std::vector<const container::NodeState*>& nodes);
 // Does the bundle itself allow the device? If not, it was given behind the runtime's back.
 bool is_in_spec(const ContainerFacts& facts, const container::OwedNode& node);
+// cgroup v1: did systemd move it out of its devices cgroup?
+bool is_moved_up(const ContainerFacts& facts);
 std::string word_for(const container::Container& container);  // in the shell
 std::string quoted_for_shell(const std::string& word);
 

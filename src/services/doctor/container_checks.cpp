@@ -72,12 +72,13 @@ std::string when_of(const Gate& gate, const ContainerFacts& facts) {
                                 : ", when the container started");
 }
 
-// Neither the runtime that made the container nor NVIDIA's hook at its start.
+// Neither the runtime that made the container, nor NVIDIA's hook or systemd, which may have been there at its start.
 bool is_written_by_another(const Gate& gate, const std::string& runtime) {
-  if (gate.owner == "systemd" || gate.owner == bpf::kOurName) {
+  if (gate.owner == bpf::kOurName) {
     return true;
   }
-  return !gate.owner.empty() && !runtime.empty() && gate.owner != runtime && gate.owner != "libnvidia-container";
+  return gate.owner != "systemd" && !gate.owner.empty() && !runtime.empty() && gate.owner != runtime &&
+         gate.owner != "libnvidia-container";
 }
 
 // v2: the program that refuses is not the runtime's, or is younger than the container. v1 keeps no times: what the
@@ -309,21 +310,15 @@ struct Plain {
   const char* cure;
 };
 
-std::string mode_command(const ContainerFacts& facts, const Nodes& nodes) {
-  std::string command = "chmod 666";
-  for (const NodeState* node : nodes) {
-    command += " " + quoted_for_shell(in_container(facts, node->owed.path));
-  }
-  return command;
+// Made anew and not changed: chmod would follow a link of the container's out of it. -d: it may be an empty folder.
+std::string remake_command(const ContainerFacts& facts, const NodeState& node) {
+  return "rm -d " + quoted_for_shell(in_container(facts, node.owed.path)) + " && " + make_command(facts, node);
 }
 
-// With the container's own mount(8): one of the host's cannot be run in there.
 std::string remount_command(const ContainerFacts& facts, const NodeState& node) {
   const container::Mount* mount = mount_over(facts.mounts, node.owed.path);
-  if (!facts.has_mount_program) {
-    return "start it again with a /dev that is not mounted nodev: it has no mount(8) to change that now";
-  }
-  return "nsenter -t " + std::to_string(facts.container().init.value) + " -m -- mount -o remount,bind,dev " +
+  // The host's mount, in the container's namespace: nsenter would run the container's own program as root.
+  return "mount -N " + std::to_string(facts.container().init.value) + " -o remount,bind,dev " +
          quoted_for_shell(mount == nullptr ? "/dev" : mount->point);
 }
 
@@ -350,20 +345,28 @@ void report_others(const HostFacts& host, const ContainerFacts& facts, Findings&
     for (const NodeState* node : nodes) {
       finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
     }
-    if (entry.trouble == Trouble::permission_bits) {
-      finding.cure.push_back(mode_command(facts, nodes));
-    } else if (entry.trouble == Trouble::nodev_mount) {
+    if (entry.trouble == Trouble::nodev_mount) {
       finding.cure.push_back(remount_command(facts, *nodes.front()));
-    } else if (entry.trouble == Trouble::no_device_node && nodes.front()->owed.device) {
-      finding.cure.push_back("rm " + quoted_for_shell(in_container(facts, nodes.front()->owed.path)) + " && " +
-                             make_command(facts, *nodes.front()));
+    } else if (entry.trouble == Trouble::permission_bits || entry.trouble == Trouble::no_device_node) {
+      for (const NodeState* node : nodes) {
+        if (node->owed.device) {
+          finding.cure.push_back(remake_command(facts, *node));
+        }
+      }
     } else if (*entry.cure != '\0') {
       finding.cure.emplace_back(entry.cure);
     }
-    for (const nvidia::LogEvent& event : host.log) {
-      const bool of_driver = entry.trouble == Trouble::driver_refuses || entry.trouble == Trouble::device_gone ||
-                             entry.trouble == Trouble::initialisation;
-      if (of_driver) {
+    if (entry.trouble == Trouble::security_module) {
+      finding.cure.emplace_back("setsebool -P container_use_devices on (SELinux)");
+    }
+    const bool of_driver = entry.trouble == Trouble::driver_refuses || entry.trouble == Trouble::device_gone ||
+                           entry.trouble == Trouble::initialisation;
+    for (const nvidia::LogEvent& event : of_driver ? host.log : std::vector<nvidia::LogEvent>()) {
+      const bool is_about_them = std::ranges::any_of(nodes, [&](const NodeState* node) {
+        const device::Unit* unit = host.inventory.unit_with(node->owed.path);
+        return unit != nullptr && !event.pci.empty() && unit->pci.starts_with(event.pci);
+      });
+      if (is_about_them) {
         finding.evidence.push_back("kernel log: " + event.line);
       }
     }
@@ -442,7 +445,9 @@ bool is_in_spec(const ContainerFacts& facts, const container::OwedNode& node) {
 }
 
 void check_access(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
-  report_denied(host, facts, findings);
+  if (!is_moved_up(facts)) {  // HF-117 has it: a grant would widen the cgroup of others
+    report_denied(host, facts, findings);
+  }
   report_missing(host, facts, findings);
   report_numbers(facts, findings);
   report_others(host, facts, findings);

@@ -18,6 +18,7 @@ struct Judged {
   container::State state = container::State::not_owed;
 };
 
+bool is_allocation_gone(const Finding& finding) { return finding.code == "HF-128"; }
 bool is_risk(const Finding& finding) { return finding.code.starts_with("HF-2"); }
 
 class Practice {
@@ -37,6 +38,9 @@ class Practice {
       check(host_, judged.facts, judged.findings);
     }
     judged.state = state_of(judged.facts.nodes, std::ranges::any_of(judged.findings, is_risk));
+    if (judged.state == container::State::not_owed && std::ranges::any_of(judged.findings, is_allocation_gone)) {
+      judged.state = container::State::lost;  // owed, but nothing of it is left to look at
+    }
     return judged;
   }
 

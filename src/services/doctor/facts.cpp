@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 
 #include "adapters/engine/keeper.h"
+#include "adapters/ledger/ledger.h"
 #include "core/base/text.h"
 #include "kernel/apart.h"
 #include "kernel/device_node.h"
@@ -93,9 +95,14 @@ std::string read_kubelet_version(const kernel::Host& host) {
 std::vector<std::string> find_missing_files(const kernel::Host& host, const cdi::Registry& registry) {
   std::set<std::string> missing;
   for (const cdi::Spec& spec : registry.specs) {
-    std::vector<const cdi::Edits*> all = {&spec.all};
+    std::vector<const cdi::Edits*> all;
     for (const auto& [name, edits] : spec.devices) {
-      all.push_back(&edits);
+      if (registry.is_effective(spec, name)) {
+        all.push_back(&edits);
+      }
+    }
+    if (!all.empty() || spec.devices.empty()) {
+      all.push_back(&spec.all);
     }
     for (const cdi::Edits* edits : all) {
       for (const std::string& path : edits->mounts) {
@@ -129,10 +136,6 @@ class Examination {
       look_from_seat(depth);
       const std::string folder = "proc/" + std::to_string(facts_.container().init.value);
       facts_.mounts = container::parse_mountinfo(read(machine_.host, folder + "/mountinfo"));
-      const bool is_troubled = std::ranges::any_of(facts_.nodes, [](const NodeState& node) {
-        return node.diagnosis.trouble == container::Trouble::nodev_mount;
-      });
-      facts_.has_mount_program = is_troubled && kernel::exists(machine_.host.root.get(), folder + "/root/bin/mount");
     }
     return std::move(facts_);
   }
@@ -141,6 +144,8 @@ class Examination {
   void hear_evidence() {
     facts_.claims = node::claims_of(machine_.host, *facts_.resident, host_.sources, host_.inventory);
     facts_.entitlement = entitle(facts_.claims, host_.inventory, host_.config.classes);
+    const Result<std::optional<ledger::Entry>> entry = ledger::read_entry(machine_.host, facts_.container().id);
+    facts_.ledger_problem = entry ? "" : entry.error().message;
     if (facts_.resident->spec) {
       facts_.spec_table = meaning(facts_.resident->spec->rules, device::OciReading::later_wins);
       facts_.spec_allows_all = facts_.spec_table.contains(device::Table::everything());
@@ -195,6 +200,11 @@ class Examination {
       state.seen = seen ? (*seen)[i] : Seen{};
       state.seen.path = owed.path;
       state.gates = judge_rules(owed);
+      const Access letters = owed.access & kReadWrite;
+      const bool is_half = letters != Access::none && letters != kReadWrite;
+      if (is_half && state.gates.kind == Answer::Kind::allow && state.seen.access == EPERM) {
+        state.seen.access.reset();  // the probe asks for both letters, and only one was given
+      }
       state.diagnosis = seen ? classify(state.seen, background_of(state, rights))
                              : container::Diagnosis{container::Trouble::unknown, facts_.seat_problem};
       facts_.nodes.push_back(std::move(state));
@@ -225,6 +235,7 @@ class Examination {
     }
     background.wanted = state.owed.device;
     background.gates = state.gates.kind;
+    background.gates_detail = state.gates.detail;
     background.bits_allow = !rights || bits_allow(state.seen, rights->user);
     return background;
   }

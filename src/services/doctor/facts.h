@@ -62,6 +62,7 @@ struct ContainerFacts {
   const node::Resident* resident = nullptr;
   std::vector<container::Claim> claims;
   container::Entitlement entitlement;
+  std::string ledger_problem;  // why an entry of the ledger is not believed
   container::Observed observed;
   std::string observed_problem;  // why there is none
   std::vector<container::NodeState> nodes;
@@ -72,7 +73,6 @@ struct ContainerFacts {
   device::Table spec_table;  // what the bundle's rules let through
   bool spec_allows_all = false;
   std::vector<container::Mount> mounts;  // only of containers that are owed something
-  bool has_mount_program = false;        // in its own file system
   std::map<device::Device, std::vector<container::Pid>> holders;
 
   [[nodiscard]] const container::Container& container() const { return resident->container; }

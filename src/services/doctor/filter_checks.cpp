@@ -69,14 +69,20 @@ void report_program_count(const ContainerFacts& facts, Findings& findings) {
 
 void report_place(const ContainerFacts& facts, Findings& findings) {
   const container::Container& it = facts.container();
-  const auto devices = it.v1.find("devices");
-  const bool is_out = devices != it.v1.end() && devices->second != "/" && it.cgroup != "/" &&
-                      !devices->second.starts_with(it.cgroup) && it.cgroup.starts_with(devices->second);
-  if (is_out) {
-    Finding finding = finding_for(facts, "HF-117", Severity::critical,
+  if (is_moved_up(facts)) {
+    std::vector<const container::NodeState*> denied;
+    for (const container::NodeState& node : facts.nodes) {
+      if (node.diagnosis.trouble == container::Trouble::cgroup_denies) {
+        denied.push_back(&node);
+      }
+    }
+    Finding finding = finding_for(facts, "HF-117", denied.empty() ? Severity::warning : Severity::critical,
                                   "is no longer in a devices cgroup of its own: systemd has moved it up");
-    finding.evidence.push_back("/proc/" + std::to_string(it.init.value) + "/cgroup: devices:" + devices->second +
+    finding.evidence.push_back("/proc/" + std::to_string(it.init.value) + "/cgroup: devices:" + it.v1.at("devices") +
                                ", while the container is " + it.cgroup);
+    if (!denied.empty()) {
+      finding.evidence.push_back("there it cannot open " + list_paths(denied));
+    }
     finding.cure.emplace_back("start it again; on cgroup v2 this does not happen");
     findings.push_back(std::move(finding));
   }
@@ -155,6 +161,13 @@ void report_excess(const HostFacts& host, const ContainerFacts& facts, Findings&
 
 }  // namespace
 
+bool is_moved_up(const ContainerFacts& facts) {
+  const container::Container& it = facts.container();
+  const auto devices = it.v1.find("devices");
+  return devices != it.v1.end() && devices->second != "/" && it.cgroup != "/" &&
+         !devices->second.starts_with(it.cgroup) && it.cgroup.starts_with(devices->second);
+}
+
 void check_filters(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   report_slips(facts, findings);
   report_program_count(facts, findings);
@@ -203,7 +216,16 @@ void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings
     finding.evidence.push_back(facts.resident->spec_problem);
     findings.push_back(std::move(finding));
   }
+  if (!facts.ledger_problem.empty()) {
+    Finding finding = finding_for(facts, "HF-129", Severity::warning,
+                                  "has an entry in the ledger that cannot be believed: nothing in it counts");
+    finding.evidence.push_back(facts.ledger_problem);
+    findings.push_back(std::move(finding));
+  }
   for (const container::Claim& claim : facts.entitlement.refused) {
+    if (claim.source == container::Source::oci && !facts.container().inside) {
+      continue;  // a node without a rule is no request; HF-127 has it where it shows
+    }
     const bool is_wish = claim.source == container::Source::environment && !facts.container().pod;
     Finding finding = is_wish
                           ? finding_for(facts, "HF-126", Severity::warning,

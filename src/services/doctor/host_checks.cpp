@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/text.h"
 #include "services/doctor/checks.h"
@@ -21,6 +22,12 @@ std::string mknod_command(const device::Node& node) {
   return std::string(node.live ? "rm " + node.path + " && " : "") + "mknod -m 666 " + node.path + " " +
          std::string(1, device::letter_of(device.kind)) + " " + std::to_string(device.major) + " " +
          std::to_string(device.minor);
+}
+
+std::string generate_command(const cdi::Spec& spec) {
+  const bool is_nvidia = spec.kind.substr(0, spec.kind.find('/')).ends_with("nvidia.com");
+  return is_nvidia ? "nvidia-ctk cdi generate --output=" + spec.file
+                   : "write " + spec.file + " anew with the vendor's tool for " + spec.kind;
 }
 
 void check_driver(const HostFacts& host, Findings& findings) {
@@ -98,11 +105,14 @@ void check_units(const HostFacts& host, Findings& findings) {
       finding.cure.emplace_back("systemctl restart nvidia-fabricmanager");
     } else if ((unit.health == device::Health::bad || !lines.empty()) && !is_reported) {
       Finding& finding = add(findings, "HF-306", Severity::critical,
-                             "GPU " + unit.name + " is " + (unit.health_words.empty() ? "sick" : unit.health_words));
+                             "GPU " + unit.name + (unit.health_words.empty() ? " is sick" : ": " + unit.health_words));
       finding.evidence.push_back("PCI " + unit.pci + (unit.model.empty() ? "" : ", " + unit.model));
       finding.evidence.insert(finding.evidence.end(), lines.begin(), lines.end());
+      const bool is_excluded = lines.empty() && unit.health_words.starts_with("excluded");
       finding.cure.emplace_back(
-          "taint or drain the node, then nvidia-smi --gpu-reset or a reboot; healing rules would not help");
+          is_excluded
+              ? "take it out of NVreg_ExcludedGpus and load the driver anew, if it is not meant to be excluded"
+              : "taint or drain the node, then nvidia-smi --gpu-reset or a reboot; healing rules would not help");
     }
   }
 }
@@ -166,7 +176,7 @@ void check_host(const HostFacts& host, const node::Census& census, Findings& fin
   check_units(host, findings);
   check_nodes(host, findings);
   check_links(host, census, findings);
-  if (host.jit_harden == "2" && host.layout != "v1") {
+  if (host.jit_harden == "2" && host.layout != "v1" && host.inventory.state_of("nvidia") != nullptr) {
     Finding& finding = add(findings, "HF-307", Severity::warning,
                            "bpf_jit_harden is 2: NVIDIA's hook cannot edit device filters on this node");
     finding.evidence.emplace_back("net.core.bpf_jit_harden = 2: the constants of programs are blinded");
@@ -179,13 +189,17 @@ void check_host(const HostFacts& host, const node::Census& census, Findings& fin
     finding.evidence.push_back(std::string(nvidia::kSettingsFile) + ": no-cgroups = true");
     finding.cure.emplace_back("nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place");
   }
+  std::map<std::string, std::vector<std::string>> stale_rules;
   for (const HostFacts::HardCodedRule& rule : host.lxc_rules) {
     if (driver_with(host.inventory.drivers, device::Kind::character, rule.major).empty()) {
-      Finding& finding =
-          add(findings, "HF-316", Severity::warning, "an LXC config allows a major number that no driver has");
-      finding.evidence.push_back(rule.file + ": " + rule.rule);
-      finding.cure.push_back("write the number of today into " + rule.file + " (see /proc/devices)");
+      stale_rules[rule.file].push_back(rule.rule);
     }
+  }
+  for (const auto& [file, rules] : stale_rules) {
+    Finding& finding =
+        add(findings, "HF-316", Severity::warning, "the LXC config " + file + " allows a major that no driver has");
+    finding.evidence = rules;
+    finding.cure.push_back("write the number of today into " + file + " (see /proc/devices)");
   }
 }
 
@@ -204,7 +218,15 @@ void check_cdi(const HostFacts& host, Findings& findings) {
       finding.evidence.resize(kMostShown);
       finding.evidence.push_back("and " + std::to_string(host.missing_cdi_files.size() - kMostShown) + " more");
     }
-    finding.cure.emplace_back("generate the spec again: nvidia-ctk cdi generate --output=FILE");
+    std::set<std::string> cures;
+    for (const cdi::Spec& spec : host.sources.cdi.specs) {
+      const bool is_meant = std::ranges::any_of(
+          host.missing_cdi_files, [&spec](const std::string& line) { return line.ends_with(" (" + spec.file + ")"); });
+      if (is_meant) {
+        cures.insert(generate_command(spec));
+      }
+    }
+    finding.cure.assign(cures.begin(), cures.end());
   }
   std::map<std::string, std::vector<std::string>> shadowed;
   for (const cdi::Registry::Shadow& shadow : host.sources.cdi.shadows) {
@@ -245,7 +267,7 @@ void check_cdi(const HostFacts& host, Findings& findings) {
       Finding& finding = add(findings, "HF-308", Severity::critical,
                              "the CDI spec " + spec.file + " is stale: new containers get nodes with wrong numbers");
       finding.evidence = lines;
-      finding.cure.push_back("nvidia-ctk cdi generate --output=" + spec.file);
+      finding.cure.push_back(generate_command(spec));
     }
   }
 }
@@ -261,6 +283,8 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
     return;
   }
   const bool has_uvm = host.inventory.drivers.character.contains("nvidia-uvm");
+  std::vector<std::string> without_uvm;
+  std::vector<std::string> unregistered;
   for (const kube::Allocation& allocation : host.sources.checkpoint->allocations) {
     const std::string who = allocation.pod_uid + "/" + allocation.container;
     const auto hands_out = [&allocation](const char* path) {
@@ -269,14 +293,8 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
     };
     if (allocation.resource.starts_with("nvidia.com/") && hands_out("/dev/nvidiactl") &&
         !hands_out("/dev/nvidia-uvm") && has_uvm) {
-      Finding& finding =
-          add(findings, "HF-311", Severity::critical,
-              "the device plugin hands out GPUs without /dev/nvidia-uvm: it started before the driver was complete");
-      finding.evidence.push_back("allocation of " + allocation.resource + " to " + who + " has no /dev/nvidia-uvm (" +
-                                 node::kCheckpointFile + ")");
-      finding.cure.emplace_back(
-          "restart the device plugin, then the pods: kubectl -n kube-system rollout restart daemonset "
-          "nvidia-device-plugin-daemonset");
+      without_uvm.push_back("allocation of " + allocation.resource + " to " + who + " has no /dev/nvidia-uvm (" +
+                            node::kCheckpointFile + ")");
     }
     const auto registered = host.sources.checkpoint->registered.find(allocation.resource);
     std::vector<std::string> unknown;
@@ -287,13 +305,25 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
       }
     }
     if (!unknown.empty()) {
-      Finding& finding =
-          add(findings, "HF-317", Severity::warning,
-              "kubelet has given out devices that no plugin registers any more: such pods fail when they start again");
-      finding.evidence.push_back(allocation.resource + " " + join(unknown, ", ") + " of " + who);
-      finding.cure.emplace_back(
-          "start the device plugin before kubelet admits pods; delete pods with UnexpectedAdmissionError");
+      unregistered.push_back(allocation.resource + " " + join(unknown, ", ") + " of " + who);
     }
+  }
+  if (!without_uvm.empty()) {
+    Finding& finding =
+        add(findings, "HF-311", Severity::critical,
+            "the device plugin hands out GPUs without /dev/nvidia-uvm: it started before the driver was complete");
+    finding.evidence = without_uvm;
+    finding.cure.emplace_back(
+        "restart the device plugin, then the pods: kubectl -n kube-system rollout restart daemonset "
+        "nvidia-device-plugin-daemonset");
+  }
+  if (!unregistered.empty()) {
+    Finding& finding =
+        add(findings, "HF-317", Severity::warning,
+            "kubelet has given out devices that no plugin registers any more: such pods fail when they start again");
+    finding.evidence = unregistered;
+    finding.cure.emplace_back(
+        "start the device plugin before kubelet admits pods; delete pods with UnexpectedAdmissionError");
   }
 }
 

@@ -16,6 +16,8 @@ using report::Severity;
 using Nodes = std::vector<const NodeState*>;
 
 constexpr Access kReadWrite = Access::read | Access::write;
+constexpr const char* kStartAgain =
+    "start it again with its devices in the bundle: by CDI, or with --device for each node";
 
 // Usable today, and one the container needs.
 Nodes healthy(const ContainerFacts& facts) {
@@ -28,10 +30,13 @@ Nodes healthy(const ContainerFacts& facts) {
   return nodes;
 }
 
+// A unit may name a program of crun's instead of devices: that one has what the bundle has.
 Nodes not_in_unit(const ContainerFacts& facts) {
   Nodes nodes = healthy(facts);
-  std::erase_if(nodes,
-                [&facts](const NodeState* node) { return facts.unit_table.allows({*node->owed.device, kReadWrite}); });
+  const bool by_program = facts.unit && !facts.unit->pinned.empty();
+  std::erase_if(nodes, [&](const NodeState* node) {
+    return facts.unit_table.allows({*node->owed.device, kReadWrite}) && !(by_program && !is_in_spec(facts, node->owed));
+  });
   return nodes;
 }
 
@@ -71,11 +76,14 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
   }
   const auto describe = [&facts](Finding& finding, const Nodes& of) {
     for (const NodeState* node : of) {
-      finding.evidence.push_back(node->owed.path + " (" + to_string(*node->owed.device) +
-                                 "): allowed now, but in no DeviceAllow of " + facts.container().scope);
+      const bool by_program = facts.unit_table.allows({*node->owed.device, kReadWrite});
+      finding.evidence.push_back(node->owed.path + " (" + to_string(*node->owed.device) + "): allowed now, but " +
+                                 (by_program ? "not in " + facts.unit->pinned.front() + ", which systemd attaches again"
+                                             : "in no DeviceAllow of " + facts.container().scope));
     }
     finding.evidence.push_back("read in " + join(facts.unit->files, ", "));
-    finding.cure.push_back(unit_command(facts, of));
+    const std::string command = facts.unit->pinned.empty() ? unit_command(facts, of) : std::string();
+    finding.cure.push_back(command.empty() ? kStartAgain : command);
   };
   if (!lacking.empty()) {
     Finding finding =
@@ -99,38 +107,34 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
 }
 
 void report_update(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
-  const std::optional<std::string> why = why_update_loses(facts.container());
-  if (!why || !facts.resident->spec || facts.spec_allows_all) {
+  const std::optional<Loss> loss = how_update_loses(facts.container());
+  if (!loss || !facts.resident->spec || facts.spec_allows_all) {
     return;
   }
-  const bool by_systemd = facts.container().driver == container::CgroupDriver::systemd;
-  Nodes nodes = by_systemd && facts.unit ? not_in_unit(facts) : healthy(facts);
-  if (!by_systemd) {
+  const bool by_unit = loss->keeps == Loss::Keeps::unit && facts.unit;
+  const bool by_bundle = loss->keeps == Loss::Keeps::bundle;
+  Nodes nodes = by_unit ? not_in_unit(facts) : healthy(facts);
+  if (by_bundle) {
     std::erase_if(nodes, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
   }
-  if (nodes.empty()) {
-    return;
-  }
   const std::string trigger = trigger_of(host, facts);
-  if (by_systemd && facts.unit && trigger.empty()) {
-    return;  // HF-201 and HF-202 have said it
+  if (nodes.empty() || (by_unit && trigger.empty())) {
+    return;  // HF-201 has it: a reload and an update do the same
   }
   Finding finding =
       finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
                   "will lose " + list_paths(nodes) +
                       (trigger.empty() ? " at the next update of its resources" : " to kubelet's next update"));
-  finding.evidence.push_back(*why);
-  if (!by_systemd) {
+  finding.evidence.push_back(loss->why);
+  if (by_bundle) {
     finding.evidence.push_back(facts.resident->spec_file + " has no rule for " + list_paths(nodes));
   }
   if (!trigger.empty()) {
     finding.evidence.push_back(trigger);
   }
-  if (const std::string command = by_systemd ? unit_command(facts, nodes) : ""; !command.empty()) {
-    finding.cure.push_back(command);
-  } else {
-    finding.cure.emplace_back("start it again with its devices in the bundle: by CDI, or with --device for each node");
-  }
+  const std::string command = by_unit && facts.unit->pinned.empty() ? unit_command(facts, nodes) : std::string();
+  const bool by_bundle_or_unit = by_bundle || by_unit;
+  finding.cure.push_back(!command.empty() ? command : by_bundle_or_unit ? kStartAgain : loss->cure);
   findings.push_back(std::move(finding));
 }
 

@@ -1,5 +1,6 @@
 #include "services/doctor/runtime_matrix.h"
 
+#include "core/base/text.h"
 #include "core/base/version.h"
 
 namespace hf::doctor {
@@ -13,28 +14,42 @@ bool is_between(const std::optional<Version>& version, const char* first, const 
 
 }  // namespace
 
-std::optional<std::string> why_update_loses(const container::Container& container) {
+std::optional<Loss> how_update_loses(const container::Container& container) {
+  using enum Loss::Keeps;
   const std::optional<Version> version = parse_version(container.runtime.version);
   const std::string runtime = container.runtime.name + " " + container.runtime.version;
   const bool by_systemd = container.driver == CgroupDriver::systemd;
-  if (container.runtime.name == "runc" && version && *version <= *parse_version("1.0.0-rc95")) {
-    return runtime + " rewrites all device rules from the bundle at every update (runc before 1.0.0)";
+  const bool is_runc = container.runtime.name == "runc";
+  const bool is_crun = container.runtime.name == "crun";
+  if (is_runc && version && *version <= *parse_version("1.0.0-rc95")) {
+    return Loss{by_systemd ? unit : bundle,
+                runtime + " rewrites all device rules from the bundle at every update (runc before 1.0.0)",
+                {}};
   }
-  if (container.runtime.name == "runc" && by_systemd) {
-    return runtime + " with the systemd cgroup driver: an update makes systemd put the unit's own list in force";
+  if (is_runc && by_systemd) {
+    return Loss{unit,
+                runtime + " with the systemd cgroup driver: an update makes systemd put the unit's own list in force",
+                {}};
   }
-  if (container.runtime.name == "crun" && container.engine == "containerd" && container.pod) {
-    return "containerd sends the bundle's device rules with every update, and " + runtime + " puts them in force";
+  if (is_crun && by_systemd && is_between(version, "1.18", "1.18.99")) {
+    return Loss{nothing, runtime + " empties the unit's DeviceAllow at every update (crun 1.18)",
+                "install crun 1.19 or newer, then start the container again"};
   }
-  if (container.runtime.name == "crun" && by_systemd && is_between(version, "1.18", "1.18.99")) {
-    return runtime + " empties the unit's DeviceAllow at every update (crun 1.18)";
+  if (is_crun && container.engine == "containerd" && container.pod) {
+    // NVIDIA's runtime edits the bundle on disk after containerd has made its record of it.
+    const bool is_edited = name_in(container.runtime.program).starts_with("nvidia-container-runtime");
+    return Loss{is_edited ? nothing : bundle,
+                "containerd sends its own record of the bundle's device rules with every update, and " + runtime +
+                    " puts them in force",
+                {}};
   }
-  if (container.runtime.name == "crun" && container.engine == "podman" && version &&
-      *version >= *parse_version("1.18") && !by_systemd) {
-    return "podman 5 sends the bundle's device rules with every update, and " + runtime + " puts them in force";
+  if (is_crun && container.engine == "podman" && version && *version >= *parse_version("1.18") && !by_systemd) {
+    return Loss{bundle,
+                "podman 5 sends the bundle's device rules with every update, and " + runtime + " puts them in force",
+                {}};
   }
   if (container.runtime.name == "youki") {
-    return "youki resets all device rules to its defaults at every update";
+    return Loss{nothing, "youki resets all device rules to its defaults at every update", "use runc or crun"};
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // RuntimeMatrix: which runtimes lose rules that stand in no bundle, and at what occasion. Measured, not guessed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,9 +9,16 @@
 
 namespace hf::doctor {
 
-// Why an update of the container's resources would take away devices its bundle does not list; absent where it would
-// not, or nothing is known of the runtime.
-std::optional<std::string> why_update_loses(const container::Container& container);
+// What an update of the container's resources does to devices.
+struct Loss {
+  enum class Keeps : std::uint8_t { unit, bundle, nothing };
+
+  Keeps keeps = Keeps::nothing;  // the devices that systemd's unit lists, those of the bundle, or none at all
+  std::string why;
+  std::string cure;  // where nothing is kept
+};
+// Absent where it takes none away, or nothing is known of the runtime.
+std::optional<Loss> how_update_loses(const container::Container& container);
 
 // runc 1.1.3 to 1.1.6 leave devices out of systemd's unit whose node has no link under /dev/char.
 bool leaves_out_unlinked_devices(const container::Runtime& runtime);
