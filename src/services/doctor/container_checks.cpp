@@ -81,10 +81,20 @@ bool is_written_by_another(const Gate& gate, const std::string& runtime) {
          gate.owner != "libnvidia-container";
 }
 
-// v2: the program that refuses is not the runtime's, or is younger than the container. v1 keeps no times: what the
+// Kernel: ids of programs are given in the order of loading.
+bool came_after_one_that_allows(const ContainerFacts& facts, const NodeState& node, const Gate& denier) {
+  return std::ranges::any_of(facts.observed.gates, [&](const Gate& gate) {
+    return gate.program && denier.program && gate.program->id && denier.program->id &&
+           *gate.program->id < *denier.program->id && !is_above(gate, facts) && gate.meaning && !denies(gate, node);
+  });
+}
+
+// v2: the program that refuses is not the runtime's, or is younger than the container, or than one in the same place
+// that allows it. v1 keeps no times: what the
 // bundle or a hook once gave, and is refused now, was taken.
 bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
-  if (denier != nullptr && is_written_by_another(*denier, facts.container().runtime.name)) {
+  if (denier != nullptr && (is_written_by_another(*denier, facts.container().runtime.name) ||
+                            came_after_one_that_allows(facts, node, *denier))) {
     return true;
   }
   if (denier != nullptr && denier->program && denier->program->loaded_at) {
