@@ -34,7 +34,7 @@ class Practice {
     if (denied) {
       judged.facts.holders = holders();
     }
-    for (const auto check : {check_access, check_risk, check_filters, check_libraries, check_evidence}) {
+    for (const auto check : {check_denied, check_nodes, check_risk, check_filters, check_libraries, check_evidence}) {
       check(host_, judged.facts, judged.findings);
     }
     judged.state = state_of(judged.facts.nodes, std::ranges::any_of(judged.findings, is_risk));

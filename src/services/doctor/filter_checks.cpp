@@ -5,6 +5,7 @@
 #include "adapters/nvidia/request.h"
 #include "core/base/text.h"
 #include "services/doctor/checks.h"
+#include "services/doctor/words.h"
 
 namespace hf::doctor {
 namespace {

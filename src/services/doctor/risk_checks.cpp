@@ -4,6 +4,7 @@
 #include "core/base/version.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/runtime_matrix.h"
+#include "services/doctor/words.h"
 
 namespace hf::doctor {
 namespace {
@@ -12,8 +13,6 @@ using container::NodeState;
 using device::Access;
 using report::Finding;
 using report::Severity;
-
-using Nodes = std::vector<const NodeState*>;
 
 constexpr Access kReadWrite = Access::read | Access::write;
 constexpr const char* kStartAgain =

@@ -1,0 +1,212 @@
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/bpf/producer.h"
+#include "core/report/node_report.h"
+#include "core/report/rules_report.h"
+#include "services/doctor/checks.h"
+#include "services/doctor/words.h"
+
+namespace hf::doctor {
+namespace {
+
+using container::Gate;
+using container::NodeState;
+using container::Trouble;
+using device::Access;
+using report::Finding;
+using report::Severity;
+
+constexpr Access kReadWrite = Access::read | Access::write;
+constexpr std::int64_t kStartSeconds = 2;  // a runtime is done with its rules that long after the first process starts
+
+bool denies(const Gate& gate, const NodeState& node) {
+  const Access letters = node.owed.access & kReadWrite;
+  return gate.meaning && node.owed.device &&
+         !gate.meaning->allows({*node.owed.device, letters == Access::none ? kReadWrite : letters});
+}
+
+// A gate that is not of this container, nor of a cgroup the runtime made for it.
+bool is_above(const Gate& gate, const ContainerFacts& facts) {
+  const std::string& cgroup = facts.container().cgroup;
+  return !gate.is_own && (cgroup == "/" || gate.where.find(cgroup) == std::string::npos);
+}
+
+const Gate* find_denier(const ContainerFacts& facts, const NodeState& node) {
+  const Gate* found = nullptr;
+  for (const Gate& gate : facts.observed.gates) {
+    if (denies(gate, node)) {
+      found = found == nullptr || (is_above(*found, facts) && !is_above(gate, facts)) ? &gate : found;
+    }
+  }
+  return found;
+}
+
+std::string when_of(const Gate& gate, const ContainerFacts& facts) {
+  if (!gate.program || !gate.program->loaded_at) {
+    return {};
+  }
+  const std::int64_t after = *gate.program->loaded_at - facts.container().started_at;
+  return ", loaded " + report::render_time(*gate.program->loaded_at) +
+         (after > kStartSeconds ? ", " + report::render_age(after) + " after the container started"
+                                : ", when the container started");
+}
+
+// Neither the runtime that made the container, nor NVIDIA's hook or systemd, which may have been there at its start.
+bool is_written_by_another(const Gate& gate, const std::string& runtime) {
+  if (gate.owner == bpf::kOurName) {
+    return true;
+  }
+  return gate.owner != "systemd" && !gate.owner.empty() && !runtime.empty() && gate.owner != runtime &&
+         gate.owner != "libnvidia-container";
+}
+
+// Kernel: ids of programs are given in the order of loading.
+bool came_after_one_that_allows(const ContainerFacts& facts, const NodeState& node, const Gate& denier) {
+  return std::ranges::any_of(facts.observed.gates, [&](const Gate& gate) {
+    return gate.program && denier.program && gate.program->id && denier.program->id &&
+           *gate.program->id < *denier.program->id && !is_above(gate, facts) && gate.meaning && !denies(gate, node);
+  });
+}
+
+// v2: the program that refuses is not the runtime's, or is younger than the container, or than one in the same place
+// that allows it. v1 keeps no times: what the
+// bundle or a hook once gave, and is refused now, was taken.
+bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
+  if (denier != nullptr && (is_written_by_another(*denier, facts.container().runtime.name) ||
+                            came_after_one_that_allows(facts, node, *denier))) {
+    return true;
+  }
+  if (denier != nullptr && denier->program && denier->program->loaded_at) {
+    return *denier->program->loaded_at > facts.container().started_at + kStartSeconds;
+  }
+  const bool by_hook =
+      std::ranges::any_of(node.owed.because, [](const std::string& words) { return words.starts_with("nvidia-hook"); });
+  return !node.owed.is_completion && !(by_hook && host.sources.nvidia.no_cgroups);
+}
+
+std::string line_of(const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
+  const std::string device = node.owed.device ? to_string(*node.owed.device) : "no numbers";
+  const std::string who = denier == nullptr ? "denied (the probe says so; no gate can be read)"
+                                            : name_of(*denier) + " denies it" + when_of(*denier, facts);
+  return node.owed.path + " (" + device + "): " + who;
+}
+
+std::vector<std::string> cures_of(const ContainerFacts& facts, const Nodes& nodes) {
+  std::vector<std::string> cures;
+  if (const std::string command = unit_command(facts, nodes); !command.empty()) {
+    cures.push_back(command);
+  }
+  cures.push_back(grant_command(facts, nodes));
+  return cures;
+}
+
+std::string holders_of(const ContainerFacts& facts, const Nodes& nodes) {
+  std::vector<std::string> pids;
+  for (const NodeState* node : nodes) {
+    const auto held = node->owed.device ? facts.holders.find(*node->owed.device) : facts.holders.end();
+    for (const container::Pid pid : held == facts.holders.end() ? std::vector<container::Pid>() : held->second) {
+      const std::string text = std::to_string(pid.value);
+      if (std::ranges::find(pids, text) == pids.end()) {
+        pids.push_back(text);
+      }
+    }
+  }
+  return pids.empty()
+             ? ""
+             : "processes " + join(pids, ", ") + " opened it before and go on using it: no need to restart them";
+}
+
+std::string author_of(const ContainerFacts& facts, const Gate* denier) {
+  if (denier != nullptr && !denier->owner.empty()) {
+    return denier->owner;
+  }
+  if (denier != nullptr && denier->list && facts.unit) {
+    return "systemd, most likely (cgroup v1 keeps no record, but the unit lacks it)";
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  if (is_moved_up(facts)) {
+    return;  // HF-117 has it: a grant would widen the cgroup of others
+  }
+  Nodes lost;
+  Nodes never;
+  Nodes above;
+  for (const NodeState* node : nodes_with(facts, Trouble::cgroup_denies)) {
+    const Gate* denier = find_denier(facts, *node);
+    const bool by_parent_list = denier != nullptr && denier->list &&
+                                std::ranges::any_of(facts.observed.v1_above, [node](const container::V1Limit& limit) {
+                                  return node->owed.device && !hides_exceptions(limit.list) &&
+                                         !meaning(limit.list).allows({*node->owed.device, kReadWrite});
+                                });
+    if (denier != nullptr && (is_above(*denier, facts) || by_parent_list)) {
+      above.push_back(node);
+    } else if (was_lost(host, facts, *node, denier)) {
+      lost.push_back(node);
+    } else {
+      never.push_back(node);
+    }
+  }
+  const auto describe = [&facts](Finding& finding, const Nodes& nodes) {
+    for (const NodeState* node : nodes) {
+      finding.evidence.push_back(line_of(facts, *node, find_denier(facts, *node)));
+    }
+    const bool injected =
+        std::ranges::any_of(nodes, [&facts](const NodeState* node) { return !is_in_spec(facts, node->owed); });
+    if (injected && facts.resident->spec) {
+      finding.evidence.push_back(facts.resident->spec_file +
+                                 " has no rule for it: it was, or must be, given behind the " + "runtime's back");
+    }
+    if (const std::string held = holders_of(facts, nodes); !held.empty()) {
+      finding.evidence.push_back(held);
+    }
+  };
+  if (!lost.empty()) {
+    const std::string author = author_of(facts, find_denier(facts, *lost.front()));
+    Finding finding = finding_for(facts, "HF-101", severity_of(lost),
+                                  "lost the right to open " + list_paths(lost) + ": its device rules were rewritten" +
+                                      (author.empty() ? "" : " by " + author));
+    describe(finding, lost);
+    finding.cure = cures_of(facts, lost);
+    findings.push_back(std::move(finding));
+  }
+  if (!never.empty()) {
+    Finding finding =
+        finding_for(facts, "HF-102", severity_of(never), "was never given the right to open " + list_paths(never));
+    describe(finding, never);
+    if (host.sources.nvidia.no_cgroups) {
+      finding.evidence.push_back(std::string(nvidia::kSettingsFile) +
+                                 ": no-cgroups = true keeps NVIDIA's hook from giving it");
+    }
+    finding.cure = cures_of(facts, never);
+    findings.push_back(std::move(finding));
+  }
+  if (!above.empty()) {
+    Finding finding = finding_for(facts, "HF-103", severity_of(above),
+                                  "cannot open " + list_paths(above) + ": a cgroup above the container denies it");
+    for (const NodeState* node : above) {
+      const Gate* denier = find_denier(facts, *node);
+      finding.evidence.push_back(line_of(facts, *node, denier));
+      std::string where = denier->where;
+      for (const container::V1Limit& limit :
+           denier->list ? facts.observed.v1_above : std::vector<container::V1Limit>()) {
+        if (!hides_exceptions(limit.list) && !meaning(limit.list).allows({*node->owed.device, kReadWrite})) {
+          where = limit.where;  // the highest one: it must allow first
+          finding.evidence.push_back(limit.where + "/devices.list does not allow it either");
+        }
+      }
+      finding.cure.push_back("holdfast grant " + quoted_for_shell("cgroup:" + where) + " '" +
+                             to_string(*node->owed.device) + " rw'");
+    }
+    finding.cure.push_back(grant_command(facts, above));
+    std::ranges::sort(finding.evidence);
+    finding.evidence.erase(std::ranges::unique(finding.evidence).begin(), finding.evidence.end());
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace hf::doctor

@@ -1,0 +1,183 @@
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "services/doctor/checks.h"
+#include "services/doctor/words.h"
+
+namespace hf::doctor {
+namespace {
+
+using container::NodeState;
+using container::Trouble;
+using report::Finding;
+using report::Severity;
+
+std::string in_container(const ContainerFacts& facts, const std::string& path) {
+  return "/proc/" + std::to_string(facts.container().init.value) + "/root" + path;
+}
+
+std::string make_command(const ContainerFacts& facts, const NodeState& node) {
+  const device::Device device = *node.owed.device;
+  return "mknod -m 666 " + quoted_for_shell(in_container(facts, node.owed.path)) + " " +
+         std::string(1, device::letter_of(device.kind)) + " " + std::to_string(device.major) + " " +
+         std::to_string(device.minor);
+}
+
+void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  const Nodes missing = nodes_with(facts, Trouble::missing);
+  const Nodes nowhere = nodes_with(facts, Trouble::missing_on_host);
+  const std::size_t required =
+      std::size_t(std::ranges::count_if(facts.nodes, [](const NodeState& node) { return !node.owed.is_rule_only; }));
+  const bool nothing_there = missing.size() + nowhere.size() == required && required > 1;
+  if (!missing.empty()) {
+    const bool injected =
+        std::ranges::none_of(missing, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
+    Finding finding = nothing_there && injected
+                          ? finding_for(facts, "HF-105", Severity::critical,
+                                        "was to have " + summary_of(facts.entitlement) + ", but nothing was injected")
+                          : finding_for(facts, "HF-104", severity_of(missing),
+                                        "has no " + list_paths(missing) + ", though the host has it");
+    for (const NodeState* node : missing) {
+      finding.evidence.push_back(node->owed.path + ": not in the container; owed because " +
+                                 join(node->owed.because, "; "));
+    }
+    if (finding.code == "HF-105") {
+      finding.evidence.push_back("neither nodes nor rules of it are in " + facts.resident->spec_file);
+      finding.cure.push_back("start the container again: libraries are missing in it as well");
+    } else {
+      for (const NodeState* node : missing) {
+        if (node->owed.device) {
+          finding.cure.push_back(make_command(facts, *node));
+        }
+      }
+      finding.cure.push_back(grant_command(facts, missing));
+    }
+    findings.push_back(std::move(finding));
+  }
+  if (!nowhere.empty()) {
+    Finding finding = finding_for(facts, "HF-104", severity_of(nowhere),
+                                  "has no " + list_paths(nowhere) + ", and neither has the host");
+    for (const NodeState* node : nowhere) {
+      finding.evidence.push_back(node->diagnosis.words);
+    }
+    const bool is_nvidia = nowhere.front()->owed.device_class == "nvidia";
+    finding.cure.push_back(is_nvidia ? "nvidia-modprobe -u -c 0" : "load the driver of " + list_paths(nowhere));
+    findings.push_back(std::move(finding));
+  }
+  (void)host;
+}
+
+void report_numbers(const ContainerFacts& facts, Findings& findings) {
+  const Nodes wrong = nodes_with(facts, Trouble::wrong_driver);
+  Nodes moved;
+  Nodes dead;
+  for (const NodeState* node : nodes_with(facts, Trouble::no_driver)) {
+    const bool has_moved = node->owed.device && node->seen.device != node->owed.device;
+    (has_moved ? moved : dead).push_back(node);
+  }
+  Nodes stale = wrong;
+  stale.insert(stale.end(), moved.begin(), moved.end());
+  if (!stale.empty()) {
+    Finding finding =
+        finding_for(facts, "HF-106", severity_of(stale),
+                    "has " + list_paths(stale) + " with numbers of the past: another driver, or none, is behind");
+    for (const NodeState* node : stale) {
+      finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
+      finding.cure.push_back("rm " + quoted_for_shell(in_container(facts, node->owed.path)) + " && " +
+                             make_command(facts, *node));
+    }
+    finding.cure.push_back(grant_command(facts, stale));
+    findings.push_back(std::move(finding));
+  }
+  if (!dead.empty()) {
+    Finding finding =
+        finding_for(facts, "HF-107", severity_of(dead), "may open " + list_paths(dead) + ", but no driver answers");
+    for (const NodeState* node : dead) {
+      finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
+    }
+    const bool is_nvidia = dead.front()->owed.device_class == "nvidia";
+    finding.cure.push_back(is_nvidia ? "modprobe nvidia && nvidia-modprobe -u -c 0" : "load the driver");
+    findings.push_back(std::move(finding));
+  }
+}
+
+struct Plain {
+  Trouble trouble;
+  const char* code;
+  const char* verdict;  // after the paths
+  const char* cure;
+};
+
+// Made anew and not changed: chmod would follow a link of the container's out of it. -d: it may be an empty folder.
+std::string remake_command(const ContainerFacts& facts, const NodeState& node) {
+  return "rm -d " + quoted_for_shell(in_container(facts, node.owed.path)) + " && " + make_command(facts, node);
+}
+
+std::string remount_command(const ContainerFacts& facts, const NodeState& node) {
+  const container::Mount* mount = mount_over(facts.mounts, node.owed.path);
+  // The host's mount, in the container's namespace: nsenter would run the container's own program as root.
+  return "mount -N " + std::to_string(facts.container().init.value) + " -o remount,bind,dev " +
+         quoted_for_shell(mount == nullptr ? "/dev" : mount->point);
+}
+
+void report_others(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  const std::vector<Plain> table = {
+      {Trouble::permission_bits, "HF-108", "are not for the container's user", ""},
+      {Trouble::security_module, "HF-109", "are refused by a security module", "ausearch -m avc -ts recent"},
+      {Trouble::nodev_mount, "HF-110", "lie on a mount with nodev", ""},
+      {Trouble::driver_refuses, "HF-111", "are refused by the driver itself: the GPU is excluded",
+       "take the GPU out of NVreg_ExcludedGpus, or give the container another one"},
+      {Trouble::device_gone, "HF-112", "belong to a device that is gone", "nvidia-smi --gpu-reset, or reboot the node"},
+      {Trouble::initialisation, "HF-113", "cannot be initialised by the driver", "dmesg | grep NVRM"},
+      {Trouble::busy, "HF-114", "are being reset or drained", "wait, then ask again"},
+      {Trouble::no_device_node, "HF-115", "are no device nodes", ""},
+      {Trouble::unknown, "HF-116", "cannot be judged", ""},
+  };
+  for (const Plain& entry : table) {
+    const Nodes nodes = nodes_with(facts, entry.trouble);
+    if (nodes.empty()) {
+      continue;
+    }
+    const Severity severity = entry.trouble == Trouble::unknown ? Severity::warning : severity_of(nodes);
+    Finding finding = finding_for(facts, entry.code, severity, list_paths(nodes) + " " + entry.verdict);
+    for (const NodeState* node : nodes) {
+      finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
+    }
+    if (entry.trouble == Trouble::nodev_mount) {
+      finding.cure.push_back(remount_command(facts, *nodes.front()));
+    } else if (entry.trouble == Trouble::permission_bits || entry.trouble == Trouble::no_device_node) {
+      for (const NodeState* node : nodes) {
+        if (node->owed.device) {
+          finding.cure.push_back(remake_command(facts, *node));
+        }
+      }
+    } else if (*entry.cure != '\0') {
+      finding.cure.emplace_back(entry.cure);
+    }
+    if (entry.trouble == Trouble::security_module) {
+      finding.cure.emplace_back("setsebool -P container_use_devices on (SELinux)");
+    }
+    const bool of_driver = entry.trouble == Trouble::driver_refuses || entry.trouble == Trouble::device_gone ||
+                           entry.trouble == Trouble::initialisation;
+    for (const nvidia::LogEvent& event : of_driver ? host.log : std::vector<nvidia::LogEvent>()) {
+      const bool is_about_them = std::ranges::any_of(nodes, [&](const NodeState* node) {
+        const device::Unit* unit = host.inventory.unit_with(node->owed.path);
+        return unit != nullptr && !event.pci.empty() && unit->pci.starts_with(event.pci);
+      });
+      if (is_about_them) {
+        finding.evidence.push_back("kernel log: " + event.line);
+      }
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+void check_nodes(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  report_missing(host, facts, findings);
+  report_numbers(facts, findings);
+  report_others(host, facts, findings);
+}
+
+}  // namespace hf::doctor
