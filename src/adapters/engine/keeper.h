@@ -24,7 +24,7 @@ struct Keeper {
   std::string runtime;     // conmon: the runtime's path
   bool systemd_cgroup = false;
 };
-std::optional<Keeper> parse_keeper(const std::vector<std::string>& command_line);
+std::optional<Keeper> parse_keeper(const std::vector<std::string>& words);  // of a command line
 
 // options.json in a bundle of containerd: which runtime it calls.
 struct ShimOptions {

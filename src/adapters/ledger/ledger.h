@@ -24,7 +24,7 @@ struct Entry {
   std::vector<container::WantedNode> nodes;
 };
 
-Result<Entry> parse_entry(std::string_view json);
+Result<Entry> parse_entry(std::string_view text);
 std::string write_entry(const Entry& entry);
 
 // The entry of a container. Absent where there is none; an error where it is damaged, or not root's alone.

@@ -108,7 +108,7 @@ class Nvml {
                                                                                                       : "";
   }
 
-  GpuAnswer ask_gpu(unsigned index) const {
+  [[nodiscard]] GpuAnswer ask_gpu(unsigned index) const {
     GpuAnswer answer;
     answer.index = index;
     Handle gpu = nullptr;

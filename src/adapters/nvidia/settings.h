@@ -16,6 +16,6 @@ struct Settings {
   std::string mode = "auto";        // nvidia-container-runtime.mode
 };
 
-Result<Settings> parse_settings(std::string_view toml);
+Result<Settings> parse_settings(std::string_view text);
 
 }  // namespace hf::nvidia

@@ -24,7 +24,7 @@ std::string engine_of(std::string_view prefix) {
                                                                                       {"crio", "cri-o"},
                                                                                       {"libpod", "podman"},
                                                                                       {"crun", "crun"}}};
-  const auto found = std::ranges::find(kEngines, prefix, &std::pair<std::string_view, std::string_view>::first);
+  const auto* const found = std::ranges::find(kEngines, prefix, &std::pair<std::string_view, std::string_view>::first);
   return found == kEngines.end() ? "" : std::string(found->second);
 }
 

@@ -21,6 +21,15 @@ bool is_called(const Container& container, const std::string& word) {
           pod->name_space + "/" + pod->name + "/" + pod->container == word || pod->uid + "/" + pod->container == word);
 }
 
+// By the beginning of its id, or by its pod alone.
+bool begins_so(const Container& container, const std::string& word) {
+  if (word.empty() || container.id.value.starts_with(word)) {
+    return !word.empty();
+  }
+  const std::optional<Pod>& pod = container.pod;
+  return pod && !container.is_sandbox && (pod->name == word || pod->name_space + "/" + pod->name == word);
+}
+
 }  // namespace
 
 std::string to_string(CgroupDriver driver) { return driver == CgroupDriver::systemd ? "systemd" : "cgroupfs"; }
@@ -40,10 +49,7 @@ std::vector<const Container*> matches_of(const std::vector<Container>& container
   for (const Container& container : containers) {
     if (is_called(container, word)) {
       exact.push_back(&container);
-    } else if (!word.empty() && container.id.value.starts_with(word)) {
-      begins.push_back(&container);
-    } else if (container.pod && !word.empty() && !container.is_sandbox &&
-               (container.pod->name == word || container.pod->name_space + "/" + container.pod->name == word)) {
+    } else if (begins_so(container, word)) {
       begins.push_back(&container);
     }
   }

@@ -112,6 +112,7 @@ class Collector {
 
   std::vector<OwedNode> take() {
     std::vector<OwedNode> nodes;
+    nodes.reserve(nodes_.size());
     for (auto& [path, owed] : nodes_) {
       nodes.push_back(std::move(owed));
     }

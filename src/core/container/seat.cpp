@@ -150,7 +150,7 @@ State state_of(const std::vector<NodeState>& nodes, bool at_risk) {
     const bool is_unit = node.owed.part == Part::unit;
     tally.units += is_unit ? 1 : 0;
     tally.usable += is_unit && !bad ? 1 : 0;
-    tally.control_is_fine = tally.control_is_fine && !(bad && node.owed.part == Part::control);
+    tally.control_is_fine = tally.control_is_fine && (!bad || node.owed.part != Part::control);
     troubled = troubled || bad;
     unclear = unclear || node.diagnosis.trouble == Trouble::unknown;
     moved = moved || (bad && (node.diagnosis.trouble == Trouble::wrong_driver ||

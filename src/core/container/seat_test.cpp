@@ -46,7 +46,7 @@ TEST(Classifier, FollowsTheTable) {
   };
   for (const Row& row : rows) {
     Seen seen{"/dev/nvidia0", 0, row.seen, 0666, 0, 0, false, row.access, row.open};
-    const Diagnosis diagnosis = classify(seen, {true, row.driver, kGpu, Answer::Kind::allow, true});
+    const Diagnosis diagnosis = classify(seen, {true, row.driver, kGpu, Answer::Kind::allow, true, {}});
     EXPECT_EQ(to_string(diagnosis.trouble), to_string(row.trouble)) << row.name;
     EXPECT_EQ(diagnosis.words.empty(), row.trouble == Trouble::none) << row.name;
   }
@@ -54,31 +54,31 @@ TEST(Classifier, FollowsTheTable) {
 
 TEST(Classifier, TellsPermissionBitsFromSecurityModules) {
   const Seen seen{"/dev/nvidia0", 0, kGpu, 0660, 0, 44, false, EACCES, EACCES};
-  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, false}).trouble, Trouble::permission_bits);
-  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true}).trouble, Trouble::security_module);
+  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, false, {}}).trouble, Trouble::permission_bits);
+  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true, {}}).trouble, Trouble::security_module);
 }
 
 TEST(Classifier, TellsWhereANodeIsMissing) {
   const Seen seen{"/dev/nvidia-uvm", ENOENT, std::nullopt, 0, 0, 0, false, ENOENT, ENOENT};
-  EXPECT_EQ(classify(seen, {true, "", kGpu, Answer::Kind::allow, true}).trouble, Trouble::missing);
-  EXPECT_EQ(classify(seen, {false, "", std::nullopt, Answer::Kind::allow, true}).trouble, Trouble::missing_on_host);
+  EXPECT_EQ(classify(seen, {true, "", kGpu, Answer::Kind::allow, true, {}}).trouble, Trouble::missing);
+  EXPECT_EQ(classify(seen, {false, "", std::nullopt, Answer::Kind::allow, true, {}}).trouble, Trouble::missing_on_host);
 }
 
 TEST(Classifier, DoesNotTakeAFileForADevice) {
   const Seen seen{"/dev/nvidia0", 0, std::nullopt, 0644, 0, 0, false, 0, std::nullopt};
-  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true}).trouble, Trouble::no_device_node);
+  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true, {}}).trouble, Trouble::no_device_node);
 }
 
 TEST(Classifier, SeesNodevWithoutOpening) {
   const Seen seen{"/dev/nvidia0", 0, kGpu, 0666, 0, 0, true, 0, std::nullopt};
-  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true}).trouble, Trouble::nodev_mount);
+  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true, {}}).trouble, Trouble::nodev_mount);
 }
 
 TEST(Classifier, GoesByTheRulesWhereNothingWasAsked) {
   const Seen seen{"/dev/nvidia0", 0, kGpu, 0666, 0, 0, false, std::nullopt, std::nullopt};
-  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::deny, true}).trouble, Trouble::cgroup_denies);
-  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true}).trouble, Trouble::none);
-  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::unknown, true}).trouble, Trouble::unknown);
+  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::deny, true, {}}).trouble, Trouble::cgroup_denies);
+  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true, {}}).trouble, Trouble::none);
+  EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::unknown, true, {}}).trouble, Trouble::unknown);
 }
 
 TEST(PermissionBits, AreReadAsTheKernelReadsThem) {
