@@ -53,7 +53,7 @@ std::vector<device::Device> read_device_nodes(const std::string& folder) {
 std::optional<NodeOnHost> read_node(const Host& host, const std::string& path) {
   struct stat status{};
   if (::fstatat(host.root.get(), below_root(path).c_str(), &status, 0) < 0 ||
-      !(S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))) {
+      (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))) {
     return std::nullopt;
   }
   return NodeOnHost{device_of(status), status.st_mode & 07777U, status.st_uid, status.st_gid};
@@ -65,7 +65,7 @@ std::vector<KnownDevice> read_known_devices(const Host& host) {
     const std::string folder = kind == device::Kind::block ? "sys/dev/block" : "sys/dev/char";
     for (const std::string& name : list_names(host.root.get(), folder)) {
       const std::optional<device::Device> device = parse_numbers(kind, name);
-      const Result<std::string> text = read_text(host.root.get(), folder + "/" + name + "/uevent");
+      const Result<std::string> text = read_text(host.root.get(), std::string(folder).append("/").append(name).append("/uevent"));
       if (!device || !text) {
         continue;
       }

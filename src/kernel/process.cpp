@@ -161,11 +161,11 @@ std::map<device::Device, std::vector<Pid>> read_holders(const Host& host) {
   for (const Pid pid : list_processes(host)) {
     const std::string folder = folder_of(pid) + "/fd";
     for (const std::string& name : list_names(host.root.get(), folder)) {
-      const std::string path = folder + "/" + name;
+      const std::string path = std::string(folder).append("/").append(name);
       struct stat status{};
       // Only nodes are looked at: a look at any other file may hang with its file system.
       if (!read_link(host, path).starts_with("/dev/") || ::fstatat(host.root.get(), path.c_str(), &status, 0) < 0 ||
-          !(S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))) {
+          (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))) {
         continue;
       }
       const device::Kind kind = S_ISBLK(status.st_mode) ? device::Kind::block : device::Kind::character;

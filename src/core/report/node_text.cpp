@@ -214,7 +214,7 @@ std::string render_text(const ContainerList& list, Width width) {
                              it.driver ? to_string(*it.driver) : "-", or_dash(it.scope), it.cgroup,
                              or_dash(join(line.codes, ","))});
     }
-    table.add(std::move(row));
+    table.add(row);
   }
   return table.render() + notes_of(list.notes);
 }
