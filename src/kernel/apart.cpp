@@ -6,9 +6,11 @@
 #include <csignal>
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,7 +101,11 @@ Result<std::string> run_apart(const std::function<std::string()>& work, std::chr
 Result<std::string> run_program(const Host& host, const std::string& path, const std::vector<std::string>& arguments,
                                 std::chrono::milliseconds limit) {
   struct stat status{};
-  if (::fstatat(host.root.get(), below_root(path).c_str(), &status, 0) < 0) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_MAGICLINKS;  // not through another process's eyes
+  const Fd program(int(::syscall(SYS_openat2, host.root.get(), below_root(path).c_str(), &how, sizeof(how))));
+  if (!program || ::fstat(program.get(), &status) < 0) {
     return fail_errno(errno, "run " + path);
   }
   if (!S_ISREG(status.st_mode) || status.st_uid != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {

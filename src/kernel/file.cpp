@@ -6,7 +6,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace hf::kernel {
@@ -34,6 +36,17 @@ Result<std::string> read_all(const Fd& file, const std::string& path) {
 
 Result<Fd> open_directory(int directory, const std::string& path) {
   Fd opened(::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) {
+    return fail_errno(errno, "open " + path);
+  }
+  return opened;
+}
+
+Result<Fd> open_plain_directory(int directory, const std::string& path) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+  how.resolve = RESOLVE_NO_MAGICLINKS;
+  Fd opened(int(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
   if (!opened) {
     return fail_errno(errno, "open " + path);
   }

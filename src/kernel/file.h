@@ -11,6 +11,8 @@
 namespace hf::kernel {
 
 Result<Fd> open_directory(int directory, const std::string& path);
+// A link in its place is refused, and so is a way through another process's eyes (/proc/PID/root and the like).
+Result<Fd> open_plain_directory(int directory, const std::string& path);
 Result<std::string> read_text(int directory, const std::string& path);
 // A file a person names: an ordinary one, of at most 64 MiB.
 Result<std::string> read_regular_file(const std::string& path);

@@ -127,6 +127,14 @@ std::uint64_t read_namespace(const Host& host, Pid pid, const std::string& kind)
 std::uint64_t read_own_namespace(const Host& host, const std::string& kind) {
   return namespace_at(host, "proc/self/ns/" + kind);
 }
+bool has_our_root(const Host& host, Pid pid) {
+  struct stat ours{};
+  struct stat theirs{};
+  return ::fstat(host.root.get(), &ours) == 0 &&
+         ::fstatat(host.root.get(), (folder_of(pid) + "/root").c_str(), &theirs, 0) == 0 &&
+         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 bool is_first_of_its_namespace(const Host& host, Pid pid) {
   const Result<std::string> status = read_text(host.root.get(), folder_of(pid) + "/status");
   if (!status) {
@@ -162,14 +170,15 @@ std::map<device::Device, std::vector<Pid>> read_holders(const Host& host) {
     const std::string folder = folder_of(pid) + "/fd";
     for (const std::string& name : list_names(host.root.get(), folder)) {
       const std::string path = std::string(folder).append("/").append(name);
-      struct stat status{};
-      // Only nodes are looked at: a look at any other file may hang with its file system.
-      if (!read_link(host, path).starts_with("/dev/") || ::fstatat(host.root.get(), path.c_str(), &status, 0) < 0 ||
-          (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))) {
+      struct statx status{};
+      // Only nodes are looked at, and a file system is never asked: it may hang.
+      if (!read_link(host, path).starts_with("/dev/") ||
+          ::statx(host.root.get(), path.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &status) < 0 ||
+          (!S_ISCHR(status.stx_mode) && !S_ISBLK(status.stx_mode))) {
         continue;
       }
-      const device::Kind kind = S_ISBLK(status.st_mode) ? device::Kind::block : device::Kind::character;
-      std::vector<Pid>& pids = holders[{kind, ::major(status.st_rdev), ::minor(status.st_rdev)}];
+      const device::Kind kind = S_ISBLK(status.stx_mode) ? device::Kind::block : device::Kind::character;
+      std::vector<Pid>& pids = holders[{kind, status.stx_rdev_major, status.stx_rdev_minor}];
       if (pids.empty() || pids.back() != pid) {
         pids.push_back(pid);
       }

@@ -43,6 +43,9 @@ std::string read_link(const Host& host, const std::string& path);               
 std::uint64_t read_namespace(const Host& host, container::Pid pid, const std::string& kind);
 std::uint64_t read_own_namespace(const Host& host, const std::string& kind);
 
+// Is its root folder the host's own?
+bool has_our_root(const Host& host, container::Pid pid);
+
 // Is it the first process of a pid namespace that is not ours?
 bool is_first_of_its_namespace(const Host& host, container::Pid pid);
 

@@ -1,8 +1,10 @@
 #include "kernel/seat.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 
 #include <fcntl.h>
 #include <grp.h>
@@ -25,7 +27,8 @@ namespace {
 
 using container::Seen;
 
-constexpr int kPatienceMs = 2000;  // for one container; its /dev may lie on a file system that hangs
+constexpr int kPatienceMs = 2000;      // for one container; its /dev may lie on a file system that hangs
+constexpr int kLeastPatienceMs = 200;  // where many hang, each next one is given half of the time
 
 // What the child sends for each path, in order.
 struct Report {
@@ -85,6 +88,11 @@ Report look_at(const char* path) {
   const int node = ::open(path, O_PATH | O_CLOEXEC);  // asks no driver, and no device cgroup
   if (node < 0) {
     report.look = errno;
+    struct stat link{};
+    if (report.look == ENOENT && ::lstat(path, &link) == 0) {  // a link that leads nowhere is in its place
+      report.look = 0;
+      report.mode = link.st_mode;
+    }
     return report;
   }
   struct stat status{};
@@ -120,6 +128,9 @@ void ask_about(const char* path, Depth depth, Report& report) {
 
 // In the child. The answer begins with the error of coming there, 0 where it is none.
 void serve(int socket, const Entry& entry, const Look& look, std::vector<Report>& reports) {
+  // Where the container sees the host's processes, nobody in there may look into this one.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  const pid_t parent = ::getppid();
   int number = ::setns(entry.mounts.get(), CLONE_NEWNS) < 0 || ::fchdir(entry.root.get()) < 0 || ::chroot(".") < 0 ||
                        ::chdir("/") < 0
                    ? errno
@@ -130,12 +141,25 @@ void serve(int socket, const Entry& entry, const Look& look, std::vector<Report>
   for (const Cgroup* cgroup : entry.cgroups) {
     number = number != 0 ? number : join(*cgroup);
   }
+  constexpr int kOurs = 3;  // nothing of the host's stays open when its rights are gone
+  if (socket != kOurs) {
+    ::dup2(socket, kOurs);
+  }
+  for (const int file : {0, 1, 2}) {
+    ::close(file);
+  }
+  ::close_range(kOurs + 1, ~0U, 0);
   number = number != 0 ? number : take_rights(entry);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Kernel: a change of ids clears both
+  if (::getppid() != parent) {
+    ::_exit(0);
+  }
   for (std::size_t i = 0; number == 0 && i < look.paths.size(); ++i) {
     ask_about(look.paths[i].c_str(), look.depth, reports[i]);
   }
-  (void)::send(socket, &number, sizeof(number), MSG_NOSIGNAL);
-  (void)::send(socket, reports.data(), reports.size() * sizeof(Report), MSG_NOSIGNAL);
+  (void)::send(kOurs, &number, sizeof(number), MSG_NOSIGNAL);
+  (void)::send(kOurs, reports.data(), reports.size() * sizeof(Report), MSG_NOSIGNAL);
 }
 
 bool receive(int socket, void* data, std::size_t size, std::chrono::steady_clock::time_point deadline) {
@@ -183,10 +207,11 @@ class KernelSeats final : public Seats {
       return fail_errno(errno, who);
     }
     theirs = Fd();
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms_);
     int number = 0;
     if (!receive(ours.get(), &number, sizeof(number), deadline) ||
         (!reports.empty() && !receive(ours.get(), reports.data(), reports.size() * sizeof(Report), deadline))) {
+      patience_ms_ = std::max(kLeastPatienceMs, patience_ms_ / 2);
       return fail(std::errc::timed_out, who + ": no answer in time (is it frozen, or does a file system hang?)");
     }
     child.end(Child::Patience::short_wait);
@@ -222,6 +247,7 @@ class KernelSeats final : public Seats {
   }
 
   const Host& host_;
+  int patience_ms_ = kPatienceMs;
 };
 
 }  // namespace

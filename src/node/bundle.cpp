@@ -72,8 +72,8 @@ std::optional<oci::RuntimeState> BundleFinder::read_state(const StateFile& file)
 // A pid may be used again: the start time tells whether it is the same process.
 bool BundleFinder::is_about(const oci::RuntimeState& state, Pid init) const {
   const Result<kernel::Process> process = kernel::read_process(host_, init);
-  return process && state.pid == init.value &&
-         (!state.started_at || std::int64_t(*state.started_at) == process->started_at);
+  return process && state.pid == init.value && state.started_at &&
+         std::int64_t(*state.started_at) == process->started_at;
 }
 
 std::optional<std::string> BundleFinder::id_of(Pid init) const {
@@ -96,7 +96,7 @@ std::string BundleFinder::container_around(const std::string& path) const {
 }
 
 // Anybody can call himself conmon and stand in any folder: only root of the host, outside of containers, is believed.
-bool BundleFinder::is_trusted_keeper(Pid pid) const {
+bool BundleFinder::is_trusted_keeper(Pid pid, const std::string& cgroup) const {
   const Result<kernel::Rights> rights = kernel::read_rights(host_, pid);
   if (!rights || rights->user.uid != 0) {
     return false;
@@ -106,10 +106,15 @@ bool BundleFinder::is_trusted_keeper(Pid pid) const {
       return false;
     }
   }
+  if (!kernel::has_our_root(host_, pid)) {
+    return false;
+  }
+  // Nor may it sit above its container: whoever was given a cgroup to divide could.
   const std::string lines = kernel::read_cgroup_lines(host_, pid);
-  return !lines.empty() && std::ranges::all_of(split(lines, '\n'), [this](std::string_view line) {
-    const std::size_t path = line.rfind(':');
-    return path == std::string_view::npos || container_around(std::string(line.substr(path + 1))).empty();
+  return !lines.empty() && std::ranges::all_of(split(lines, '\n'), [&](std::string_view line) {
+    const std::string path = container::path_in_line(line);
+    const bool is_above = path.size() > 1 && (cgroup == path || cgroup.starts_with(path + "/"));
+    return container_around(path).empty() && !is_above;
   });
 }
 
@@ -118,7 +123,7 @@ void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle&
     if (bundle.folder || !is_plain(id)) {
       return;
     }
-    if (Result<kernel::Fd> folder = kernel::open_directory(host_.root.get(), kernel::below_root(path))) {
+    if (Result<kernel::Fd> folder = kernel::open_plain_directory(host_.root.get(), kernel::below_root(path))) {
       bundle.folder = *std::move(folder);
       bundle.path = path;
     }
@@ -144,14 +149,14 @@ void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle&
   }
 }
 
-Bundle BundleFinder::find(const std::string& id, Pid init) const {
+Bundle BundleFinder::find(const std::string& id, Pid init, const std::string& cgroup) const {
   Bundle bundle;
   const Result<kernel::Process> process = kernel::read_process(host_, init);
   if (process) {
     bundle.keeper_pid = process->parent;
     bundle.keeper = engine::parse_keeper(kernel::read_command_line(host_, process->parent));
   }
-  if (bundle.keeper && !is_trusted_keeper(bundle.keeper_pid)) {
+  if (bundle.keeper && !is_trusted_keeper(bundle.keeper_pid, cgroup)) {
     bundle.keeper.reset();
   }
   bundle.bond = bundle.keeper ? Bond::keeper : Bond::name;
@@ -163,10 +168,11 @@ Bundle BundleFinder::find(const std::string& id, Pid init) const {
     if (Result<kernel::Fd> folder = kernel::open_directory(host_.root.get(), is_other ? cwd + "/../" + id : cwd)) {
       bundle.folder = *std::move(folder);
       bundle.path = is_other ? here.substr(0, here.rfind('/')) + "/" + id : here;
+      bundle.bond = is_other ? Bond::name : bundle.bond;  // the shim vouches for the one it stands in
     }
   } else if (bundle.keeper && bundle.keeper->bundle.starts_with('/')) {
-    const std::string path = of_process(bundle.keeper_pid, "root" + bundle.keeper->bundle);
-    if (Result<kernel::Fd> folder = kernel::open_directory(host_.root.get(), path)) {
+    const std::string path = kernel::below_root(bundle.keeper->bundle);
+    if (Result<kernel::Fd> folder = kernel::open_plain_directory(host_.root.get(), path)) {
       bundle.folder = *std::move(folder);
       bundle.path = bundle.keeper->bundle;
     }

@@ -39,10 +39,13 @@ class BundleFinder {
   // `cgroups`: of all containers; who sits in one of them keeps nobody.
   BundleFinder(const kernel::Host& host, const std::vector<std::string>& state_roots, std::set<std::string> cgroups);
 
-  [[nodiscard]] Bundle find(const std::string& id, container::Pid init) const;
+  [[nodiscard]] Bundle find(const std::string& id, container::Pid init, const std::string& cgroup) const;
 
   // Who calls this process its own in a state folder: the id of a container whose cgroup tells nothing.
   [[nodiscard]] std::optional<std::string> id_of(container::Pid init) const;
+
+  // Root of the host in its own root folder, in no container, and not above the cgroup of the container it keeps.
+  [[nodiscard]] bool is_trusted_keeper(container::Pid pid, const std::string& cgroup) const;
 
   // The cgroup of a container at or above this path, "" where there is none.
   [[nodiscard]] std::string container_around(const std::string& path) const;
@@ -54,7 +57,6 @@ class BundleFinder {
   };
 
   void find_in_usual_places(const std::string& id, container::Pid init, Bundle& bundle) const;
-  [[nodiscard]] bool is_trusted_keeper(container::Pid pid) const;
   [[nodiscard]] bool is_about(const oci::RuntimeState& state, container::Pid init) const;
   [[nodiscard]] std::optional<oci::RuntimeState> read_state(const StateFile& file) const;
 

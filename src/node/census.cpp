@@ -26,14 +26,17 @@ using engine::Keeper;
 
 constexpr std::chrono::milliseconds kVersionLimit{1000};
 
-std::string last_unit_in(const std::string& path) {
-  std::string unit;
+// The unit a cgroup belongs to: systemd's own folders are slices down to it. Below, names are anybody's.
+std::string unit_in(const std::string& path) {
   for (const std::string_view part : split(path, '/')) {
     if (part.ends_with(".scope") || part.ends_with(".service")) {
-      unit = part;
+      return std::string(part);
+    }
+    if (!part.empty() && !part.ends_with(".slice")) {
+      return {};
     }
   }
-  return unit;
+  return {};
 }
 
 // systemd gives a part of the tree to each user's manager: names of cgroups in it are the user's words.
@@ -74,7 +77,7 @@ class Registrar {
     it.mount_namespace = kernel::read_namespace(host_, group.init, "mnt");
     it.cpus = cpus_of(host_, group.init);
     name_by_cgroup(group, it);
-    const Bundle bundle = bundles_.find(it.id.value, it.init);
+    const Bundle bundle = bundles_.find(it.id.value, it.init, it.cgroup);
     name_by_keeper(bundle, it);
     read_spec(bundle, resident);
     name_by_spec(resident);
@@ -94,7 +97,7 @@ class Registrar {
 
   void name_by_cgroup(const Group& group, Container& it) const {
     it.cgroup = group.cgroup;
-    it.scope = last_unit_in(it.cgroup);
+    it.scope = unit_in(it.cgroup);
     if (!it.scope.empty()) {
       it.driver = CgroupDriver::systemd;
     }
@@ -145,8 +148,10 @@ class Registrar {
       resident.spec_problem = bundle.path + ": " + spec.error().message;
       return;
     }
-    const bool names_it = container::cgroup_named_by(spec->cgroups_path) == resident.container.cgroup;
-    if (bundle.bond == Bond::name && !names_it) {
+    const std::string named = container::cgroup_named_by(spec->cgroups_path);
+    const bool names_it = named == resident.container.cgroup;
+    const bool names_another = !named.empty() && !names_it;
+    if ((bundle.bond == Bond::name && !names_it) || (bundle.bond == Bond::state && names_another)) {
       resident.spec_problem = bundle.path +
                               ": nothing but its name ties it to the container, and it is made for the cgroup " +
                               quote(spec->cgroups_path);
@@ -229,7 +234,7 @@ class Registrar {
       std::vector<std::string> words;
       for (const Pid pid : kernel::list_processes(host_)) {
         const Result<kernel::Process> process = kernel::read_process(host_, pid);
-        if (process && process->name == "dockerd") {
+        if (process && process->name == "dockerd" && bundles_.is_trusted_keeper(pid, "/")) {
           words = kernel::read_command_line(host_, pid);
         }
       }
@@ -327,6 +332,25 @@ void mark_exclusive(const kernel::Host& host, std::vector<Resident>& residents) 
   }
 }
 
+// The innermost container that a process is in.
+std::vector<const Container*> containers_with(const kernel::Host& host, const std::vector<Container>& all,
+                                              const std::string& pid) {
+  const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(pid);
+  const std::string lines = number ? kernel::read_cgroup_lines(host, {std::int32_t(*number)}) : std::string();
+  const Container* innermost = nullptr;
+  for (const std::string_view line : split(lines, '\n')) {
+    const std::string path = container::path_in_line(line);
+    for (const Container& container : all) {
+      const bool is_in =
+          container.cgroup != "/" && (path == container.cgroup || path.starts_with(container.cgroup + "/"));
+      if (is_in && (innermost == nullptr || container.cgroup.size() > innermost->cgroup.size())) {
+        innermost = &container;
+      }
+    }
+  }
+  return innermost == nullptr ? std::vector<const Container*>() : std::vector<const Container*>{innermost};
+}
+
 }  // namespace
 
 std::vector<Container> Census::containers() const {
@@ -353,17 +377,28 @@ Result<Census> take_census(const kernel::Host& host, const config::Config& confi
     }  // otherwise it has ended meanwhile
   }
   mark_exclusive(host, census.residents);
+  std::map<std::string, int> titles;
+  for (const Resident& resident : census.residents) {
+    ++titles[title_of(resident.container)];
+  }
+  for (Resident& resident : census.residents) {
+    resident.container.shares_title = titles[title_of(resident.container)] > 1;
+  }
   std::ranges::sort(census.residents, [](const Resident& a, const Resident& b) {
     return std::pair(title_of(a.container), a.container.id) < std::pair(title_of(b.container), b.container.id);
   });
   return census;
 }
 
-Result<std::vector<const Resident*>> find_residents(const Census& census, const std::vector<std::string>& words) {
+Result<std::vector<const Resident*>> find_residents(const kernel::Host& host, const Census& census,
+                                                    const std::vector<std::string>& words) {
   const std::vector<Container> all = census.containers();
   std::vector<const Resident*> found;
   for (const std::string& word : words) {
-    const std::vector<const Container*> matches = matches_of(all, word);
+    constexpr std::string_view kForced = "container:";
+    const std::vector<const Container*> matches =
+        word.starts_with("pid:") ? containers_with(host, all, word.substr(4))
+                                 : matches_of(all, word.starts_with(kForced) ? word.substr(kForced.size()) : word);
     if (matches.empty()) {
       return fail(std::errc::no_such_process, "container " + quote(word) + ": no running container is called so");
     }

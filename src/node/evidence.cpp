@@ -143,7 +143,9 @@ class Witness {
     nvidia::Request request = nvidia::request_in(spec.environment, spec.is_privileged);
     std::vector<std::string> by_mount;
     for (const oci::SpecMount& mount : spec.mounts) {
-      if (mount.destination.starts_with(kDeviceMounts)) {
+      // An image can bring a volume along, but not one of /dev/null.
+      if (sources_.nvidia.accepts_mounts && mount.source == "/dev/null" &&
+          mount.destination.starts_with(kDeviceMounts)) {
         by_mount.push_back(mount.destination.substr(kDeviceMounts.size()));
       }
     }

@@ -1,6 +1,8 @@
 #include "node/group.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "core/base/text.h"
 
@@ -75,24 +77,27 @@ Group group_of(const Place& place, Pid init) {
   return {place.words, place.v1, place.v2, init, cgroup};
 }
 
-// The first process of the container's pid namespace, else the oldest of those in its cgroup.
 struct Inhabitant {
   const Place* place = nullptr;
   Pid pid;
 };
-Inhabitant find_init(const kernel::Host& host, const std::vector<Inhabitant>& inhabitants) {
-  constexpr std::size_t kMostLooks = 64;  // it is among the first ones, or there is none
-  for (std::size_t i = 0; i < std::min(inhabitants.size(), kMostLooks); ++i) {
-    if (kernel::is_first_of_its_namespace(host, inhabitants[i].pid)) {
-      return inhabitants[i];
-    }
+
+// The oldest process that was started from outside: what it starts itself, also in namespaces of their own, is younger.
+std::optional<Inhabitant> find_init(const kernel::Host& host, const std::vector<Inhabitant>& inhabitants) {
+  std::set<Pid> inside;
+  for (const Inhabitant& inhabitant : inhabitants) {
+    inside.insert(inhabitant.pid);
   }
-  Inhabitant oldest = inhabitants.front();
-  std::int64_t started = 0;
+  std::optional<Inhabitant> oldest;
+  std::pair<bool, std::int64_t> best;
   for (const Inhabitant& inhabitant : inhabitants) {
     const Result<kernel::Process> process = kernel::read_process(host, inhabitant.pid);
-    if (process && (started == 0 || process->started_at < started)) {
-      started = process->started_at;
+    if (!process) {
+      continue;
+    }
+    const std::pair<bool, std::int64_t> rank = {inside.contains(process->parent), process->started_at};
+    if (!oldest || rank < best) {
+      best = rank;
       oldest = inhabitant;
     }
   }
@@ -100,15 +105,18 @@ Inhabitant find_init(const kernel::Host& host, const std::vector<Inhabitant>& in
 }
 
 std::optional<Pid> find_nameless_init(const kernel::Host& host, const Place& place, std::uint64_t our_mounts) {
+  std::vector<Inhabitant> inhabitants;
+  inhabitants.reserve(place.pids.size());
   for (const Pid pid : place.pids) {
-    if (!kernel::is_first_of_its_namespace(host, pid)) {
-      continue;
-    }
-    const bool shared = std::ranges::any_of(
-        place.pids, [&](Pid other) { return kernel::read_namespace(host, other, "mnt") == our_mounts; });
-    return shared ? std::nullopt : std::optional(pid);
+    inhabitants.push_back({&place, pid});
   }
-  return std::nullopt;
+  const std::optional<Inhabitant> init = find_init(host, inhabitants);
+  if (!init || !kernel::is_first_of_its_namespace(host, init->pid)) {
+    return std::nullopt;
+  }
+  const bool shared = std::ranges::any_of(
+      place.pids, [&](Pid other) { return kernel::read_namespace(host, other, "mnt") == our_mounts; });
+  return shared ? std::nullopt : std::optional(init->pid);
 }
 
 }  // namespace
@@ -142,9 +150,9 @@ std::vector<Group> find_groups(const kernel::Host& host) {
     }
   }
   for (auto& [cgroup, inhabitants] : named) {
-    std::ranges::sort(inhabitants, {}, &Inhabitant::pid);
-    const Inhabitant init = find_init(host, inhabitants);
-    groups.push_back(group_of(*init.place, init.pid));
+    if (const std::optional<Inhabitant> init = find_init(host, inhabitants)) {
+      groups.push_back(group_of(*init->place, init->pid));
+    }
   }
   return groups;
 }

@@ -67,6 +67,29 @@ std::string value(const std::map<std::string, std::string>& words, const std::st
   return found == words.end() ? otherwise : found->second;
 }
 
+// As containerd does: the bundle of a container names its cgroup. A user's cgroup is nobody's.
+void tell_bundle_its_cgroup(const std::string& root, const std::string& cgroup) {
+  constexpr std::size_t kId = 64;
+  const std::string tasks = root + "/run/containerd/io.containerd.runtime.v2.task";
+  std::string name(name_in(cgroup));
+  const bool is_scope = name.ends_with(".scope");
+  name = is_scope ? name.substr(0, name.size() - 6) : name;
+  if (!fs::is_directory(tasks) || name.size() < kId || cgroup.starts_with("/user.slice/")) {
+    return;
+  }
+  const std::string id = name.substr(name.size() - kId);
+  const std::string parent(name_in(cgroup.substr(0, cgroup.rfind('/'))));
+  const std::string path = is_scope ? parent + ":" + name.substr(0, name.size() - kId - 1) + ":" + id : cgroup;
+  for (const fs::directory_entry& space : fs::directory_iterator(tasks)) {
+    const std::string file = space.path().string() + "/" + id + "/config.json";
+    std::string text = fs::is_regular_file(file) ? read(file) : "";
+    const std::size_t linux = text.find("\"linux\": {");
+    if (linux != std::string::npos && text.find("cgroupsPath") == std::string::npos) {
+      write(file, text.insert(linux + 10, "\"cgroupsPath\": \"" + path + "\", "));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> list_stories(const std::string& folder) {
@@ -232,7 +255,12 @@ void Story::make_process(const std::map<std::string, std::string>& words) {
   const std::string folder = root_ + "/proc/" + pid;
   const std::string ns = value(words, "ns", "1");
   const std::string ticks = std::to_string(std::stoll(value(words, "started", "1")) * 100);
-  fs::create_directories(folder + "/root/dev");
+  if (ns == "1" && !fs::exists(folder + "/root")) {
+    fs::create_directories(folder);
+    fs::create_symlink("../..", folder + "/root");  // a process of the host
+  } else {
+    fs::create_directories(folder + "/root/dev");
+  }
   write(folder + "/stat", pid + " (" + value(words, "name", "sleep") + ") S " + value(words, "parent", "1") +
                               " 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " + ticks + " 0 0\n");
   const std::string uid = value(words, "uid", "0");
@@ -263,6 +291,7 @@ void Story::make_process(const std::map<std::string, std::string>& words) {
     fs::create_directories(root_ + "/sys/fs/cgroup" + v2);
   }
   write(folder + "/cgroup", lines);
+  tell_bundle_its_cgroup(root_, has_v1 ? value(words, "named", v1) : v2);
   std::string command = value(words, "cmdline", value(words, "name", "sleep"));
   std::ranges::replace(command, ',', '\0');
   write(folder + "/cmdline", command + '\0');

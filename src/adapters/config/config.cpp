@@ -120,10 +120,10 @@ Result<Config> parse_config(std::string_view text) {
 
 Result<Config> read_config(const kernel::Host& host) {
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(kFile));
-  if (!text) {
-    return text.error().code == std::errc::no_such_file_or_directory ? parse_config("") : std::unexpected(text.error());
+  if (!text && text.error().code == std::errc::no_such_file_or_directory) {
+    return parse_config("");
   }
-  Result<Config> config = parse_config(*text);
+  Result<Config> config = text ? parse_config(*text) : Result<Config>(std::unexpected(text.error()));
   return config ? std::move(config) : fail(config.error().code, std::string(kFile) + ": " + config.error().message);
 }
 

@@ -226,7 +226,8 @@ Result<CpuState> parse_cpu_state(std::string_view json) {
       continue;  // before 1.18: by container id
     }
     for (const auto& [name, cpus] : containers.items()) {
-      state.exclusive[std::string(pod).append("/").append(name)] = cpus.is_string() ? cpus.get<std::string>() : std::string();
+      state.exclusive[std::string(pod).append("/").append(name)] =
+          cpus.is_string() ? cpus.get<std::string>() : std::string();
     }
   }
   return state;

@@ -18,6 +18,7 @@ Result<Settings> parse_settings(std::string_view text) {
   settings.no_cgroups = table["nvidia-container-cli"]["no-cgroups"].value_or(settings.no_cgroups);
   settings.accepts_environment =
       table["accept-nvidia-visible-devices-envvar-when-unprivileged"].value_or(settings.accepts_environment);
+  settings.accepts_mounts = table["accept-nvidia-visible-devices-as-volume-mounts"].value_or(settings.accepts_mounts);
   settings.mode = table["nvidia-container-runtime"]["mode"].value_or(settings.mode);
   return settings;
 }

@@ -13,6 +13,7 @@ inline constexpr const char* kSettingsFile = "/etc/nvidia-container-runtime/conf
 struct Settings {
   bool no_cgroups = false;          // nvidia-container-cli.no-cgroups: nodes without rules
   bool accepts_environment = true;  // accept-nvidia-visible-devices-envvar-when-unprivileged
+  bool accepts_mounts = false;      // accept-nvidia-visible-devices-as-volume-mounts
   std::string mode = "auto";        // nvidia-container-runtime.mode
 };
 

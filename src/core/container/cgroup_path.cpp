@@ -85,6 +85,12 @@ Membership parse_membership(std::string_view proc_cgroup) {
   return membership;
 }
 
+std::string path_in_line(std::string_view line) {
+  const std::size_t first = line.find(':');
+  const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+  return second == std::string_view::npos ? std::string() : std::string(line.substr(second + 1));
+}
+
 Result<CgroupPath> path_below(const CgroupMount& mount, std::string_view path_in_hierarchy) {
   if (mount.root == "/") {
     return parse_cgroup_path(path_in_hierarchy);

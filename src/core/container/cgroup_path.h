@@ -44,6 +44,9 @@ struct Membership {
 };
 Membership parse_membership(std::string_view proc_cgroup);
 
+// The path in a line of /proc/PID/cgroup ("5:devices:/a:b"): all behind the second colon.
+std::string path_in_line(std::string_view line);
+
 // The path below a mount of a cgroup with this path in its hierarchy; fails where the mount does not show it.
 Result<CgroupPath> path_below(const CgroupMount& mount, std::string_view path_in_hierarchy);
 

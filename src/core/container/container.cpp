@@ -17,7 +17,7 @@ bool is_called(const Container& container, const std::string& word) {
   }
   const std::optional<Pod>& pod = container.pod;
   return pod &&
-         (pod->name + "/" + pod->container == word ||
+         (pod->container == word || pod->name + "/" + pod->container == word ||
           pod->name_space + "/" + pod->name + "/" + pod->container == word || pod->uid + "/" + pod->container == word);
 }
 
@@ -43,6 +43,10 @@ std::string title_of(const Container& container) {
   return container.name.empty() ? short_id(container.id) : container.name;
 }
 
+std::string word_for(const Container& container) {
+  return container.shares_title ? "container:" + container.id.value : title_of(container);
+}
+
 std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& word) {
   std::vector<const Container*> exact;
   std::vector<const Container*> begins;
@@ -53,7 +57,8 @@ std::vector<const Container*> matches_of(const std::vector<Container>& container
       begins.push_back(&container);
     }
   }
-  return exact.empty() ? begins : exact;
+  exact.insert(exact.end(), begins.begin(), begins.end());  // one name must not hide another's id
+  return exact;
 }
 
 }  // namespace hf::container

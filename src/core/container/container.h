@@ -33,10 +33,11 @@ struct Runtime {
 
 struct Container {
   ContainerId id;
-  std::string name;        // as its engine calls it; "" where nothing tells
-  std::string image;       // in the engine's words
-  std::string engine;      // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
-  std::string name_space;  // containerd's
+  std::string name;           // as its engine calls it; "" where nothing tells
+  bool shares_title = false;  // with another container of the node: then only the id names it
+  std::string image;          // in the engine's words
+  std::string engine;         // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
+  std::string name_space;     // containerd's
   std::optional<Pod> pod;
   bool is_sandbox = false;  // a pod's pause container
 
@@ -59,9 +60,9 @@ struct Container {
 // What people call it: the pod's words, the name, or the id's first letters.
 std::string title_of(const Container& container);
 std::string short_id(const ContainerId& id);
+std::string word_for(const Container& container);  // that means this container and no other
 
 // The containers a person may mean by a word: by id, by name, by "pod/container", or by the beginning of an id.
-// An exact hit hides those that only begin alike.
 std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& word);
 
 }  // namespace hf::container

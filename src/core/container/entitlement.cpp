@@ -173,10 +173,11 @@ std::vector<std::string> paths_of(const Claim& claim) {
 
 std::vector<Claim> weigh(std::vector<Claim> claims, const Standing& standing) {
   std::set<std::string> allocated;
+  std::set<std::string> prepared;  // for the pod; vouches for CDI names only, which kubelet writes
   for (const Claim& claim : claims) {
     for (const WantedNode& node : claim.nodes) {
       if (is_allocation(claim.source) && claim.refused.empty()) {
-        allocated.insert(node.path);
+        (claim.is_about_pod ? prepared : allocated).insert(node.path);
       }
     }
   }
@@ -196,8 +197,11 @@ std::vector<Claim> weigh(std::vector<Claim> claims, const Standing& standing) {
     }
     // Of a request in a pod, what kubelet allocated counts; the rest is the image's wish.
     Claim rest = claim;
-    std::erase_if(claim.nodes, [&](const WantedNode& node) { return !allocated.contains(node.path); });
-    std::erase_if(rest.nodes, [&](const WantedNode& node) { return allocated.contains(node.path); });
+    const auto is_vouched = [&](const WantedNode& node) {
+      return allocated.contains(node.path) || (claim.source == Source::cdi && prepared.contains(node.path));
+    };
+    std::erase_if(rest.nodes, is_vouched);
+    std::erase_if(claim.nodes, [&](const WantedNode& node) { return !is_vouched(node); });
     if (!rest.nodes.empty()) {
       rest.refused = standing.allocations_known
                          ? "kubelet allocated no such device to this container of the pod"

@@ -16,7 +16,7 @@ Diagnosis missing(const Seen& seen, const Background& background) {
     return {Trouble::missing, seen.path + " is not in the container, though the host has it"};
   }
   return {Trouble::missing_on_host,
-          seen.path + " is neither in the container nor on the host: the driver made no node"};
+          seen.path + " is neither in the container nor on the host: its driver is not loaded, or made no node"};
 }
 
 // The access was refused before any driver was asked.
@@ -94,6 +94,10 @@ Diagnosis classify(const Seen& seen, const Background& background) {
   }
   if (!seen.device) {
     return {Trouble::no_device_node, seen.path + " is no device node"};
+  }
+  const bool has_other_numbers = background.wanted && *seen.device != *background.wanted;
+  if (seen.access && *seen.access == EPERM && has_other_numbers && background.gates == Answer::Kind::allow) {
+    return by_numbers(seen, background);  // the device may be opened; what the node stands for may not
   }
   if (seen.access && *seen.access != 0) {
     return refused(seen, background);

@@ -53,7 +53,7 @@ struct Background {
   std::optional<device::Device> wanted;        // the numbers it should have
   Answer::Kind gates = Answer::Kind::unknown;  // what the device rules say
   bool bits_allow = true;                      // owner, group and mode would let the container's user
-  std::string gates_detail;                  // which rules refuse, or why nobody can tell
+  std::string gates_detail;                    // which rules refuse, or why nobody can tell
 };
 
 struct Diagnosis {

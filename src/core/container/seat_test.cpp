@@ -46,10 +46,18 @@ TEST(Classifier, FollowsTheTable) {
   };
   for (const Row& row : rows) {
     Seen seen{"/dev/nvidia0", 0, row.seen, 0666, 0, 0, false, row.access, row.open};
-    const Diagnosis diagnosis = classify(seen, {true, row.driver, kGpu, Answer::Kind::allow, true, {}});
+    const Diagnosis diagnosis = classify(
+        seen, {true, row.driver, kGpu, row.access == EPERM ? Answer::Kind::deny : Answer::Kind::allow, true, {}});
     EXPECT_EQ(to_string(diagnosis.trouble), to_string(row.trouble)) << row.name;
     EXPECT_EQ(diagnosis.words.empty(), row.trouble == Trouble::none) << row.name;
   }
+}
+
+TEST(Classifier, BlamesTheNumbersWhereTheRulesAllowTheDevice) {
+  const Seen seen{"/dev/nvidia-uvm", 0, kOther, 0666, 0, 0, false, EPERM, std::nullopt};
+  EXPECT_EQ(classify(seen, {true, "", kGpu, Answer::Kind::allow, true, {}}).trouble, Trouble::no_driver);
+  EXPECT_EQ(classify(seen, {true, "nvidia-caps", kGpu, Answer::Kind::allow, true, {}}).trouble, Trouble::wrong_driver);
+  EXPECT_EQ(classify(seen, {true, "", kGpu, Answer::Kind::deny, true, {}}).trouble, Trouble::cgroup_denies);
 }
 
 TEST(Classifier, TellsPermissionBitsFromSecurityModules) {

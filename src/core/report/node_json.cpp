@@ -188,6 +188,14 @@ std::string render_json(const Explanation& explanation) {
                {"findings", to_json(explanation.findings)}});
 }
 
+std::string render_json(const MendReport& report) {
+  Json nodes = Json::array();
+  for (const MendReport::Node& node : report.nodes) {
+    nodes.push_back({{"path", node.path}, {"device", device_or_null(node.device)}, {"why", node.why}});
+  }
+  return dump({{"version", kVersion}, {"container", report.container}, {"done", report.is_done}, {"nodes", nodes}});
+}
+
 std::string render_json(const DeviceList& list) {
   Json units = Json::array();
   for (const device::Unit& unit : list.inventory.units) {

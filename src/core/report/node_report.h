@@ -60,6 +60,21 @@ struct Explanation {
 std::string render_text(const Explanation& explanation);
 std::string render_json(const Explanation& explanation);
 
+// Nodes that were made anew in a container, or would be.
+struct MendReport {
+  struct Node {
+    std::string path;
+    device::Device device;
+    std::string why;
+  };
+
+  std::string container;
+  std::vector<Node> nodes;
+  bool is_done = false;
+};
+std::string render_text(const MendReport& report);
+std::string render_json(const MendReport& report);
+
 struct DeviceList {
   device::Inventory inventory;
   std::map<std::string, std::vector<std::string>> entitled;  // containers by path of the node

@@ -76,7 +76,7 @@ std::string findings_of(const std::vector<Finding>& findings) {
     text += "\n" + marked(kBold, finding.code) + " " + coloured(finding.severity) + " " +
             on_one_line(finding.subject + ": " + finding.verdict) + "\n";
     for (const std::string& line : finding.evidence) {
-      text += "    " + on_one_line(line) + "\n";
+      text += "    " + on_one_line(with_short_ids(line)) + "\n";
     }
     for (const std::string& line : finding.cure) {
       text += "  cure: " + on_one_line(line) + "\n";
@@ -117,8 +117,9 @@ std::string lines_of_claims(const std::vector<container::Claim>& claims) {
       paths.resize(kMostShown);
       paths.push_back("and " + std::to_string(count - kMostShown) + " more");
     }
-    text += on_one_line("  " + to_string(claim.source) + " (" + claim.where + "): " + join(paths, ", ")) +
-            (claim.is_about_pod ? " (of the pod)" : "") + "\n";
+    text +=
+        with_short_ids(on_one_line("  " + to_string(claim.source) + " (" + claim.where + "): " + join(paths, ", "))) +
+        (claim.is_about_pod ? " (of the pod)" : "") + "\n";
     text += claim.refused.empty() ? "" : "    " + marked(kYellow, "not believed") + ": " + claim.refused + "\n";
   }
   return text.empty() ? "  nobody says that it may have a device\n" : text;
@@ -146,7 +147,8 @@ std::string gate_line(const container::Gate& gate, const container::NodeState& n
     const bool allows = set.allows(device::Access::read | device::Access::write);
     verdict = allows ? marked(kGreen, "allows") : marked(kRed, "denies");
   }
-  std::string text = "      " + name_of(gate) + (gate.is_own ? "" : ", above the container") + ": " + verdict;
+  std::string text =
+      "      " + with_short_ids(name_of(gate)) + (gate.is_own ? "" : ", above the container") + ": " + verdict;
   if (gate.program && gate.program->loaded_at) {
     text += ", loaded " + render_time(*gate.program->loaded_at);
   }
@@ -257,7 +259,7 @@ std::string render_text(const Explanation& explanation) {
     text += line_of("  " + node.owed.path + " " + devices_of(node.owed.device) + " " + to_string(node.owed.access) +
                     ": " + (bad ? marked(kRed, to_string(node.diagnosis.trouble)) : marked(kGreen, "ok")));
     text += node.diagnosis.words.empty() ? "" : line_of("      " + node.diagnosis.words);
-    text += line_of("      because: " + join(node.owed.because, "; "));
+    text += line_of(with_short_ids("      because: " + join(node.owed.because, "; ")));
     for (const container::Gate& gate : node.owed.device ? explanation.gates : std::vector<container::Gate>()) {
       text += gate_line(gate, node);
     }
@@ -277,6 +279,19 @@ std::string render_text(const Explanation& explanation) {
                                           [](const Finding& finding) { return finding.severity != Severity::note; });
   text += clean ? "\nVerdict: " + to_string(explanation.line.state) + "; nothing to do\n" : "\nVerdict\n";
   return text + findings_of(explanation.findings);
+}
+
+std::string render_text(const MendReport& report) {
+  if (report.nodes.empty()) {
+    return line_of(report.container + ": no node it is owed needs to be made anew");
+  }
+  std::string text;
+  for (const MendReport::Node& node : report.nodes) {
+    text +=
+        line_of(report.container + ": " + node.path + (report.is_done ? " made anew as " : " would be made anew as ") +
+                to_string(node.device) + " (" + node.why + ")");
+  }
+  return text;
 }
 
 std::string render_text(const DeviceList& list) {

@@ -28,6 +28,22 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
+std::string with_short_ids(std::string_view text) {
+  constexpr std::size_t kLong = 64;
+  constexpr std::size_t kShort = 12;
+  std::string cut;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_not_of("0123456789abcdef", at), text.size());
+    const std::string_view run = text.substr(at, end - at);
+    cut += run.size() == kLong ? std::string(run.substr(0, kShort)) + "…" : std::string(run);
+    if (end < text.size()) {
+      cut += text[end];
+    }
+    at = end + 1;
+  }
+  return cut;
+}
+
 void TextTable::add(const std::vector<std::string>& row) {
   std::vector<std::string>& added = rows_.emplace_back();
   added.reserve(row.size());

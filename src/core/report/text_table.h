@@ -20,6 +20,9 @@ std::string marked(char mark, std::string_view text);
 // Others' words on one line: what would move the cursor or begin a line becomes "?". Marks stay.
 std::string on_one_line(std::string_view text);
 
+// Ids of 64 digits cut to 12, as people know them. Not for commands.
+std::string with_short_ids(std::string_view text);
+
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> head) : rows_{std::move(head)} {}

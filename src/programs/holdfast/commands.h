@@ -15,6 +15,7 @@ inline constexpr int kCannotTell = 2;
 void add_ps(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_explain(CLI::App& app, int& status);
+void add_mend(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
 void add_rules(CLI::App& app, int& status);
 void add_grant_and_revoke(CLI::App& app, int& status);

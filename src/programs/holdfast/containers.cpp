@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "machine.h"
 #include "output.h"
 #include "services/doctor/doctor.h"
+#include "services/doctor/mend.h"
 
 namespace hf::programs {
 namespace {
@@ -26,6 +28,7 @@ struct Words {
   std::string device;
   std::string code;
   bool deep = false;
+  bool dry_run = false;
   bool all = false;
   bool watch = false;
   bool skip_libraries = false;
@@ -44,8 +47,16 @@ void show(const Output& output, const Report& shown, Render render) {
   }
 }
 
+// Without root a container's bundle, programs and namespaces cannot be read, and all would seem well.
+Result<std::unique_ptr<OpenMachine>> open_as_root() {
+  if (::geteuid() != 0) {
+    return fail(std::errc::operation_not_permitted, "look at containers");
+  }
+  return OpenMachine::open();
+}
+
 Result<report::ContainerList> read_list(const Words& words) {
-  const std::unique_ptr<OpenMachine> machine = TRY(OpenMachine::open());
+  const std::unique_ptr<OpenMachine> machine = TRY(open_as_root());
   report::ContainerList list = TRY(doctor::list_containers(machine->get()));
   if (!words.all) {
     std::erase_if(list.lines, [](const report::ContainerLine& line) { return line.container.is_sandbox; });
@@ -88,8 +99,15 @@ int status_of(const std::vector<report::Finding>& findings) {
   return !bad ? kFine : unclear && !sure ? kCannotTell : kProblem;
 }
 
+// "HF-101", "hf-101" or "101".
+std::string code_of(const std::string& word) {
+  std::string code = word;
+  std::ranges::transform(code, code.begin(), [](unsigned char letter) { return char(std::toupper(letter)); });
+  return code.starts_with("HF-") ? code : "HF-" + code;
+}
+
 int explain_code(const std::string& code) {
-  const std::string page = report::page_of(code);
+  const std::string page = report::page_of(code_of(code));
   if (page.empty()) {
     return complain({std::errc::invalid_argument,
                      "finding " + quote(code) + ": no such code; there are " + join(report::codes_with_pages(), " ")});
@@ -102,7 +120,7 @@ int show_diagnosis(const Words& words) {
   if (!words.code.empty()) {
     return explain_code(words.code);
   }
-  const Result<std::unique_ptr<OpenMachine>> machine = OpenMachine::open();
+  const Result<std::unique_ptr<OpenMachine>> machine = open_as_root();
   if (!machine) {
     return complain(machine.error());
   }
@@ -127,7 +145,7 @@ int show_diagnosis(const Words& words) {
 }
 
 int show_explanation(const Words& words) {
-  const Result<std::unique_ptr<OpenMachine>> machine = OpenMachine::open();
+  const Result<std::unique_ptr<OpenMachine>> machine = open_as_root();
   if (!machine) {
     return complain(machine.error());
   }
@@ -140,17 +158,34 @@ int show_explanation(const Words& words) {
   return status_of(explanation->findings);
 }
 
+int show_mending(const Words& words) {
+  const Result<std::unique_ptr<OpenMachine>> machine = open_as_root();
+  if (!machine) {
+    return complain(machine.error());
+  }
+  const doctor::Mending mending = words.dry_run ? doctor::Mending::dry_run : doctor::Mending::carry_out;
+  const Result<report::MendReport> report = doctor::mend((*machine)->get(), words.container, words.device, mending);
+  if (!report) {
+    return complain(report.error());
+  }
+  show(words.output, *report, [](const report::MendReport& shown) { return render_text(shown); });
+  return kFine;
+}
+
 int show_devices(const Words& words) {
   const Result<std::unique_ptr<OpenMachine>> machine = OpenMachine::open();
   if (!machine) {
     return complain(machine.error());
   }
   const Progress progress("asking the drivers");
-  const Result<report::DeviceList> list = doctor::list_devices((*machine)->get(), !words.skip_libraries);
+  Result<report::DeviceList> list = doctor::list_devices((*machine)->get(), !words.skip_libraries);
   if (!list) {
     return complain(list.error());
   }
   progress.done();
+  if (::geteuid() != 0) {
+    list->inventory.notes.emplace_back("containers and holders of devices are shown to root only");
+  }
   show(words.output, *list, [](const report::DeviceList& shown) { return render_text(shown); });
   const bool bad =
       std::ranges::any_of(list->inventory.units, [](const auto& unit) { return unit.health == device::Health::bad; }) ||
@@ -205,6 +240,22 @@ void add_explain(CLI::App& app, int& status) {
   add_output(*command, words->output, {"text", "json", "yaml"});
   command->footer("exit: 0 no problem, 1 a problem was found, 2 usage, or it could not be told");
   command->callback([words, &status] { status = show_explanation(*words); });
+}
+
+void add_mend(CLI::App& app, int& status) {
+  const auto words = std::make_shared<Words>();
+  CLI::App* command =
+      app.add_subcommand("mend", "make nodes a container is owed anew in its /dev, with the numbers of today");
+  command->add_option("CONTAINER", words->container, "a name, the beginning of an id, or pod/container")->required();
+  command->add_option("DEVICE", words->device, "a path, a node's name or a class; none: all it is owed");
+  command->add_flag("--dry-run", words->dry_run, "say what would be made, change nothing");
+  add_output(*command, words->output, {"text", "json", "yaml"});
+  command->footer(
+      "Only nodes that trusted evidence gives the container, and that are missing, stale, closed or no nodes. Rules "
+      "are\n"
+      "not touched: that is what grant is for. No link of the container's is followed.\n"
+      "exit: 0 done, or nothing to do; 2 usage, or it could not be done");
+  command->callback([words, &status] { status = show_mending(*words); });
 }
 
 void add_devices(CLI::App& app, int& status) {

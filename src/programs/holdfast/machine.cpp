@@ -38,7 +38,7 @@ Result<std::string> target_of(const std::string& word) {
   const std::string name = word.starts_with(kForced) ? word.substr(kForced.size()) : word;
   const kernel::Host host = TRY(kernel::open_host());
   const node::Census census = TRY(node::take_census(host, TRY(config::read_config(host))));
-  const std::vector<const node::Resident*> found = TRY(node::find_residents(census, {name}));
+  const std::vector<const node::Resident*> found = TRY(node::find_residents(host, census, {name}));
   return "pid:" + std::to_string(found.front()->container.init.value);
 }
 

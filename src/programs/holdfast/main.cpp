@@ -3,7 +3,9 @@
 #include <exception>
 #include <iostream>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
@@ -19,9 +21,21 @@ void allow_many_files() {
   }
 }
 
+// What we open must not land where somebody else will write.
+void fill_standard_files() {
+  while (true) {
+    const int file = ::open("/dev/null", O_RDWR);
+    if (file < 0 || file > STDERR_FILENO) {
+      ::close(file);
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_standard_files();
   allow_many_files();
   CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
   app.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
@@ -32,12 +46,13 @@ int main(int argc, char** argv) {
   hf::programs::add_doctor(app, status);
   hf::programs::add_explain(app, status);
   hf::programs::add_devices(app, status);
+  hf::programs::add_mend(app, status);
   hf::programs::add_rules(app, status);
   hf::programs::add_grant_and_revoke(app, status);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
-      throw CLI::RequiredError("a command: ps, doctor, explain, devices, rules, grant or revoke");
+      throw CLI::RequiredError("a command: ps, doctor, explain, devices, mend, rules, grant or revoke");
     }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version

@@ -27,10 +27,49 @@ const char* colour_of(char mark) {
   }
 }
 
+// How many bytes of valid UTF-8 begin here, and not one of the control characters above 7f; 0 for none.
+std::size_t length_of_letter(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xc2 && lead < 0xe0 ? 2
+                             : (lead & 0xf0U) == 0xe0      ? 3
+                             : (lead & 0xf8U) == 0xf0      ? 4
+                                                           : 0;
+  if (length == 0 || length > text.size()) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) {
+      return 0;
+    }
+  }
+  const bool is_control = length == 2 && lead == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+  return is_control ? 0 : length;
+}
+
+std::string harmless(std::string_view text, bool coloured) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const char byte = text[i];
+    const auto code = static_cast<unsigned char>(byte);
+    const std::size_t length = length_of_letter(text.substr(i));
+    if (byte >= report::kRed && byte <= report::kPlain) {
+      safe += coloured ? colour_of(byte) : "";
+    } else if (length == 0 || (code < 0x20 && byte != '\n') || code == 0x7f) {
+      safe += '?';
+    } else {
+      safe += text.substr(i, length);
+    }
+    i += std::max<std::size_t>(length, 1);
+  }
+  return safe;
+}
+
 }  // namespace
 
 void add_output(CLI::App& command, Output& output, const std::vector<std::string>& formats) {
-  command.add_option("-o,--output", output.format, "the form of the answer (JSON and YAML: docs/JSON.md)")
+  command.add_option("-o,--output", output.format, "the form of the answer (docs/JSON.md)")
       ->check(CLI::IsMember(formats))
       ->capture_default_str();
 }
@@ -38,16 +77,7 @@ void add_output(CLI::App& command, Output& output, const std::vector<std::string
 // Names of cgroups and programs are others' words: they must not speak to the terminal. Only our marks for colours do.
 void print(const std::string& text) {
   const bool coloured = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char byte : text) {
-    const auto code = static_cast<unsigned char>(byte);
-    if (byte >= report::kRed && byte <= report::kPlain) {
-      safe += coloured ? colour_of(byte) : "";
-    } else {
-      safe += (code < 0x20 && byte != '\n') || code == 0x7f ? '?' : byte;
-    }
-  }
+  const std::string safe = harmless(text, coloured);
   std::fwrite(safe.data(), 1, safe.size(), stdout);
 }
 
@@ -100,7 +130,8 @@ int complain(const Error& error) {
       error.code == std::errc::operation_not_permitted || error.code == std::errc::permission_denied;
   const char* hint = lacks_rights && ::geteuid() != 0 ? " (run it as root)" : "";
   std::string message = error.message;
-  std::ranges::replace_if(message, [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }, '?');
+  std::ranges::replace(message, '\n', '?');
+  message = harmless(message, false);
   std::fprintf(stderr, "holdfast: %s%s\n", message.c_str(), hint);
   return kCannotTell;
 }

@@ -58,6 +58,23 @@ class Practice {
   std::optional<std::map<device::Device, std::vector<container::Pid>>> holders_;
 };
 
+// By its path, its last part, its class, or as ps writes it: "nvidia:0".
+bool is_called(const container::OwedNode& node, const std::string& word) {
+  const std::string name(name_in(node.path));
+  const std::size_t colon = word.find(':');
+  const bool by_number = colon != std::string::npos && word.substr(0, colon) == node.device_class &&
+                         (name == word.substr(colon + 1) || name.ends_with(word.substr(colon + 1))) &&
+                         name.find_last_not_of("0123456789") + 1 + word.size() - colon - 1 == name.size();
+  return node.path == word || name == word || node.device_class == word || by_number;
+}
+
+// Is it about one of these nodes?
+bool mentions(const Finding& finding, const std::vector<container::NodeState>& nodes) {
+  const std::string text = finding.verdict + "\n" + join(finding.evidence, "\n");
+  return std::ranges::any_of(
+      nodes, [&text](const container::NodeState& node) { return text.find(node.owed.path) != std::string::npos; });
+}
+
 void sort_by_severity(Findings& findings) {
   std::ranges::sort(findings, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& finding) {
@@ -100,7 +117,7 @@ Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted) {
       residents.push_back(&resident);
     }
   } else {
-    residents = TRY(node::find_residents(census, wanted.containers));
+    residents = TRY(node::find_residents(machine.host, census, wanted.containers));
   }
   Practice practice(machine, host);
   for (const node::Resident* resident : residents) {
@@ -133,7 +150,7 @@ Result<report::Explanation> explain(Machine& machine, const std::string& contain
                                     bool deep) {
   node::Census census;
   const HostFacts host = TRY(read_host_facts(machine, census, deep));
-  const node::Resident* resident = TRY(node::find_residents(census, {container})).front();
+  const node::Resident* resident = TRY(node::find_residents(machine.host, census, {container})).front();
   Judged judged = Practice(machine, host).judge(*resident, deep ? kernel::Depth::open : kernel::Depth::access);
   report::Explanation explanation;
   explanation.now = machine.now;
@@ -142,9 +159,7 @@ Result<report::Explanation> explain(Machine& machine, const std::string& contain
   explanation.gates_problem = judged.facts.observed_problem;
   explanation.gates = judged.facts.observed.gates;
   for (const container::NodeState& node : judged.facts.nodes) {
-    const bool is_asked = device.empty() || node.owed.path == device || name_in(node.owed.path) == device ||
-                          node.owed.device_class == device;
-    if (is_asked) {
+    if (device.empty() || is_called(node.owed, device)) {
       explanation.nodes.push_back(node);
     }
   }
@@ -160,6 +175,9 @@ Result<report::Explanation> explain(Machine& machine, const std::string& contain
   }
   for (const container::Seen& seen : judged.facts.strangers) {
     explanation.strangers.push_back(seen.path);
+  }
+  if (!device.empty()) {
+    std::erase_if(judged.findings, [&](const Finding& finding) { return !mentions(finding, explanation.nodes); });
   }
   sort_by_severity(judged.findings);
   explanation.findings = std::move(judged.findings);

@@ -45,7 +45,7 @@ void report_slips(const ContainerFacts& facts, Findings& findings) {
                                   "has a filter that means less than it says: a denied letter passes with O_RDWR");
     finding.evidence.push_back(name_of(gate) + ": " + join(slips, ", ") +
                                " can be opened for reading and writing at once only");
-    finding.cure.push_back("holdfast revoke " + word_for(facts.container()) + " '" + slips.front() + " rw'");
+    finding.cure.push_back("holdfast revoke " + shell_word_for(facts.container()) + " '" + slips.front() + " rw'");
     findings.push_back(std::move(finding));
   }
 }

@@ -12,15 +12,9 @@ using container::Trouble;
 using report::Finding;
 using report::Severity;
 
-std::string in_container(const ContainerFacts& facts, const std::string& path) {
-  return "/proc/" + std::to_string(facts.container().init.value) + "/root" + path;
-}
-
+// Not mknod by hand: the container may have put links in the way that lead out of it.
 std::string make_command(const ContainerFacts& facts, const NodeState& node) {
-  const device::Device device = *node.owed.device;
-  return "mknod -m 666 " + quoted_for_shell(in_container(facts, node.owed.path)) + " " +
-         std::string(1, device::letter_of(device.kind)) + " " + std::to_string(device.major) + " " +
-         std::to_string(device.minor);
+  return "holdfast mend " + shell_word_for(facts.container()) + " " + quoted_for_shell(node.owed.path);
 }
 
 void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
@@ -83,8 +77,7 @@ void report_numbers(const ContainerFacts& facts, Findings& findings) {
                     "has " + list_paths(stale) + " with numbers of the past: another driver, or none, is behind");
     for (const NodeState* node : stale) {
       finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
-      finding.cure.push_back("rm " + quoted_for_shell(in_container(facts, node->owed.path)) + " && " +
-                             make_command(facts, *node));
+      finding.cure.push_back(make_command(facts, *node));
     }
     finding.cure.push_back(grant_command(facts, stale));
     findings.push_back(std::move(finding));
@@ -108,11 +101,6 @@ struct Plain {
   const char* cure;
 };
 
-// Made anew and not changed: chmod would follow a link of the container's out of it. -d: it may be an empty folder.
-std::string remake_command(const ContainerFacts& facts, const NodeState& node) {
-  return "rm -d " + quoted_for_shell(in_container(facts, node.owed.path)) + " && " + make_command(facts, node);
-}
-
 std::string remount_command(const ContainerFacts& facts, const NodeState& node) {
   const container::Mount* mount = mount_over(facts.mounts, node.owed.path);
   // The host's mount, in the container's namespace: nsenter would run the container's own program as root.
@@ -122,16 +110,16 @@ std::string remount_command(const ContainerFacts& facts, const NodeState& node) 
 
 void report_others(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   const std::vector<Plain> table = {
-      {Trouble::permission_bits, "HF-108", "are not for the container's user", ""},
-      {Trouble::security_module, "HF-109", "are refused by a security module", "ausearch -m avc -ts recent"},
-      {Trouble::nodev_mount, "HF-110", "lie on a mount with nodev", ""},
-      {Trouble::driver_refuses, "HF-111", "are refused by the driver itself: the GPU is excluded",
+      {Trouble::permission_bits, "HF-108", "owner and mode do not let its user in", ""},
+      {Trouble::security_module, "HF-109", "a security module refuses", "ausearch -m avc -ts recent"},
+      {Trouble::nodev_mount, "HF-110", "a mount with nodev is in the way", ""},
+      {Trouble::driver_refuses, "HF-111", "the driver itself refuses, as it does for an excluded GPU",
        "take the GPU out of NVreg_ExcludedGpus, or give the container another one"},
-      {Trouble::device_gone, "HF-112", "belong to a device that is gone", "nvidia-smi --gpu-reset, or reboot the node"},
-      {Trouble::initialisation, "HF-113", "cannot be initialised by the driver", "dmesg | grep NVRM"},
-      {Trouble::busy, "HF-114", "are being reset or drained", "wait, then ask again"},
-      {Trouble::no_device_node, "HF-115", "are no device nodes", ""},
-      {Trouble::unknown, "HF-116", "cannot be judged", ""},
+      {Trouble::device_gone, "HF-112", "the device is gone", "nvidia-smi --gpu-reset, or reboot the node"},
+      {Trouble::initialisation, "HF-113", "the driver cannot initialise the device", "dmesg | grep NVRM"},
+      {Trouble::busy, "HF-114", "the device is being reset or drained", "wait, then ask again"},
+      {Trouble::no_device_node, "HF-115", "something else is in the node's place", ""},
+      {Trouble::unknown, "HF-116", "it cannot be judged", ""},
   };
   for (const Plain& entry : table) {
     const Nodes nodes = nodes_with(facts, entry.trouble);
@@ -139,7 +127,9 @@ void report_others(const HostFacts& host, const ContainerFacts& facts, Findings&
       continue;
     }
     const Severity severity = entry.trouble == Trouble::unknown ? Severity::warning : severity_of(nodes);
-    Finding finding = finding_for(facts, entry.code, severity, list_paths(nodes) + " " + entry.verdict);
+    Finding finding = finding_for(
+        facts, entry.code, severity,
+        (entry.trouble == Trouble::unknown ? "about " : "cannot open ") + list_paths(nodes) + ": " + entry.verdict);
     for (const NodeState* node : nodes) {
       finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
     }
@@ -148,7 +138,7 @@ void report_others(const HostFacts& host, const ContainerFacts& facts, Findings&
     } else if (entry.trouble == Trouble::permission_bits || entry.trouble == Trouble::no_device_node) {
       for (const NodeState* node : nodes) {
         if (node->owed.device) {
-          finding.cure.push_back(remake_command(facts, *node));
+          finding.cure.push_back(make_command(facts, *node));
         }
       }
     } else if (*entry.cure != '\0') {

@@ -49,10 +49,14 @@ std::string quoted_for_shell(const std::string& word) {
   return quoted + "'";
 }
 
-std::string word_for(const container::Container& container) { return quoted_for_shell(title_of(container)); }
+std::string shell_word_for(const container::Container& container) {
+  return quoted_for_shell(container::word_for(container));
+}
 
 Finding finding_for(const ContainerFacts& facts, const char* code, Severity severity, std::string verdict) {
-  return {code, severity, title_of(facts.container()), facts.container().id.value, std::move(verdict), {}, {}};
+  const container::Container& it = facts.container();
+  const std::string subject = title_of(it) + (it.shares_title ? " (" + short_id(it.id) + ")" : "");
+  return {code, severity, subject, it.id.value, std::move(verdict), {}, {}};
 }
 
 std::string list_paths(const Nodes& nodes) {
@@ -65,7 +69,7 @@ std::string list_paths(const Nodes& nodes) {
 }
 
 std::string grant_command(const ContainerFacts& facts, const Nodes& nodes) {
-  std::string command = "holdfast grant " + word_for(facts.container());
+  std::string command = "holdfast grant " + shell_word_for(facts.container());
   for (const NodeState* node : nodes) {
     const Access access = node->owed.access & kReadWrite;
     if (node->owed.device) {

@@ -25,7 +25,7 @@ std::string unit_command(const ContainerFacts& facts, const Nodes& nodes);
 bool is_in_spec(const ContainerFacts& facts, const container::OwedNode& node);
 // cgroup v1: did systemd move it out of its devices cgroup?
 bool is_moved_up(const ContainerFacts& facts);
-std::string word_for(const container::Container& container);  // in the shell
+std::string shell_word_for(const container::Container& container);  // in the shell
 std::string quoted_for_shell(const std::string& word);
 
 }  // namespace hf::doctor

@@ -97,7 +97,7 @@ Result<kernel::CgroupsOfProcess> open_cgroups(const kernel::Host& host, const Ta
   if (const CgroupDirectory* directory = std::get_if<CgroupDirectory>(&target)) {
     return kernel::open_cgroups_at(host, directory->path);
   }
-  return fail(std::errc::invalid_argument, "only pid:N and cgroup:PATH can be changed");
+  return fail(std::errc::invalid_argument, "only containers, pid:N and cgroup:PATH can be changed");
 }
 
 Result<Inspection> Inspection::open(Node& node, const std::string& text) {
