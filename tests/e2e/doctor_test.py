@@ -9,6 +9,7 @@ import pathlib
 import signal
 import stat
 import subprocess
+import tempfile
 import unittest
 
 import engines
@@ -100,6 +101,16 @@ class Engines(Case):
             os.mknod(self.node(container), 0o666 | stat.S_IFCHR, os.makedev(1, 7))
             self.assertEqual(self.codes(container), ["HF-106"])
             self.assertIn("that is mem", " ".join(self.findings(container)[0]["evidence"]))
+            self.cure(container)
+        with self.subTest("a wrong number that the rules refuse as well"):
+            os.unlink(self.node(container))
+            os.mknod(self.node(container), 0o666 | stat.S_IFCHR, os.makedev(10, 232))
+            self.assertEqual(self.codes(container), ["HF-106"])
+            self.cure(container)
+        with self.subTest("a link that leads nowhere"):
+            os.unlink(self.node(container))
+            os.symlink("/nowhere", self.node(container))
+            self.assertEqual(self.codes(container), ["HF-115"])
             self.cure(container)
         with self.subTest("a file in its place"):
             os.unlink(self.node(container))
@@ -246,6 +257,18 @@ class Engines(Case):
             self.assertEqual(self.codes(container), ["HF-101"])
             (LEDGER / f"{container.id}.json").chmod(0o666)
             self.assertEqual(self.codes(container), [])
+
+    def test_mend_follows_no_link_out_of_the_container(self):
+        container = self.start(engines.oci, "v1", "runc")
+        root = pathlib.Path(f"/proc/{container.pid}/root")
+        with tempfile.TemporaryDirectory(prefix="hf-e2e-") as outside:
+            os.rename(root / "dev", root / "dev.old")
+            os.symlink(outside, root / "dev")
+            done = holdfast("mend", container.id, FUSE)
+            self.assertEqual(os.listdir(outside), [], done.stdout + done.stderr)
+            os.unlink(root / "dev")
+            os.rename(root / "dev.old", root / "dev")
+        self.assertIn("no node it is owed needs", self.ok("mend", container.id))
 
     def test_an_old_runc_loses_at_its_update_what_it_was_given_and_doctor_knew(self):
         runtime = self.start(lambda: contextlib.nullcontext(engines.old_runc(CACHE)))
