@@ -74,10 +74,10 @@ int take_rights(const Entry& entry) {
   }
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, 2> data{};
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const auto word = std::uint32_t(entry.rights.capabilities >> (32 * i));
-    data[i] = {word, word, 0};
-  }
+  const std::uint64_t all = entry.rights.capabilities;
+  const auto low = std::uint32_t(all);
+  const auto high = std::uint32_t(all >> 32U);
+  data = {{{low, low, 0}, {high, high, 0}}};
   return ::syscall(SYS_capset, &header, data.data()) < 0 ? errno : 0;
 }
 
@@ -219,6 +219,7 @@ class KernelSeats final : public Seats {
       return fail_errno(number, who);
     }
     std::vector<Seen> all;
+    all.reserve(reports.size());
     for (std::size_t i = 0; i < reports.size(); ++i) {
       all.push_back(seen_of(look.paths[i], reports[i]));
     }
@@ -226,7 +227,7 @@ class KernelSeats final : public Seats {
   }
 
  private:
-  Result<Entry> enter(const Look& look) const {
+  [[nodiscard]] Result<Entry> enter(const Look& look) const {
     const std::string folder = "proc/" + std::to_string(look.pid.value);
     Entry entry;
     entry.mounts = Fd(::openat(host_.root.get(), (folder + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));

@@ -39,7 +39,7 @@ BundleFinder::BundleFinder(const kernel::Host& host, const std::vector<std::stri
     : host_(host), cgroups_(std::move(cgroups)) {
   const auto add = [this](const std::string& root) {
     for (const std::string& id : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
-      const std::string folder = root + "/" + id;
+      const std::string folder = std::string(root).append("/").append(id);
       if (kernel::exists(host_.root.get(), kernel::below_root(folder + "/state.json"))) {
         states_.emplace(id, StateFile{folder + "/state.json", false});
       } else if (kernel::exists(host_.root.get(), kernel::below_root(folder + "/status"))) {
@@ -141,7 +141,7 @@ void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle&
   }
   for (const char* root : kBundlesByNamespace) {
     for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
-      try_folder(std::string(root) + "/" + name + "/" + id);
+      try_folder(std::string(root).append("/").append(name).append("/").append(id));
     }
   }
   for (const char* root : kBundlesOfStorage) {

@@ -41,12 +41,9 @@ std::string unit_in(const std::string& path) {
 
 // systemd gives a part of the tree to each user's manager: names of cgroups in it are the user's words.
 bool is_users(const std::string& path) {
-  for (const std::string_view part : split(path, '/')) {
-    if (part.starts_with("user@") && part.ends_with(".service") && part != "user@0.service") {
-      return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(split(path, '/'), [](std::string_view part) {
+    return part.starts_with("user@") && part.ends_with(".service") && part != "user@0.service";
+  });
 }
 
 std::string cpus_of(const kernel::Host& host, Pid pid) {

@@ -85,7 +85,8 @@ class Witness {
     Claim given;
     Claim listed;
     for (const oci::SpecNode& node : spec.nodes) {
-      const bool of_a_class = device::role_of(device::built_in_classes(), node.path) || inventory_.find(node.path);
+      const bool of_a_class =
+          device::role_of(device::built_in_classes(), node.path).has_value() || inventory_.find(node.path) != nullptr;
       if (allows_all && !of_a_class) {
         continue;  // a privileged container has every node of the host; only devices of a class are looked after
       }
@@ -112,7 +113,7 @@ class Witness {
     }
   }
 
-  std::vector<WantedNode> nodes_of_cdi(const std::string& name) const {
+  [[nodiscard]] std::vector<WantedNode> nodes_of_cdi(const std::string& name) const {
     std::vector<WantedNode> nodes;
     const std::optional<cdi::Edits> edits = sources_.cdi.resolve(name);
     for (const cdi::SpecNode& node : edits ? edits->nodes : std::vector<cdi::SpecNode>()) {
@@ -167,7 +168,7 @@ class Witness {
   }
 
   // Are all of these among what is claimed already?
-  bool covers(const std::vector<WantedNode>& nodes) const {
+  [[nodiscard]] bool covers(const std::vector<WantedNode>& nodes) const {
     return std::ranges::all_of(nodes, [this](const WantedNode& node) {
       return std::ranges::any_of(claims_, [&node](const Claim& other) {
         return other.source == Source::oci &&

@@ -24,7 +24,8 @@ OpenMachine::OpenMachine(kernel::Host host)
       machine_{host_, filters_, *seats_, now()} {}
 
 Result<std::unique_ptr<OpenMachine>> OpenMachine::open() {
-  return std::unique_ptr<OpenMachine>(new OpenMachine(TRY(kernel::open_host())));
+  kernel::Host host = TRY(kernel::open_host());
+  return std::unique_ptr<OpenMachine>(new OpenMachine(std::move(host)));
 }
 
 Result<std::string> target_of(const std::string& word) {

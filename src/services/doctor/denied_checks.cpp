@@ -15,7 +15,6 @@ using container::NodeState;
 using container::Trouble;
 using device::Access;
 using report::Finding;
-using report::Severity;
 
 constexpr Access kReadWrite = Access::read | Access::write;
 constexpr std::int64_t kStartSeconds = 2;  // a runtime is done with its rules that long after the first process starts

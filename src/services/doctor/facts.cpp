@@ -182,7 +182,6 @@ class Examination {
     for (const container::OwedNode& node : facts_.entitlement.nodes) {
       look.paths.push_back(node.path);
     }
-    std::vector<std::string> others;
     for (const device::Unit& unit : host_.inventory.units) {
       for (const std::string& path : unit.nodes) {
         if (facts_.entitlement.find(path) == nullptr) {
@@ -216,14 +215,15 @@ class Examination {
     }
   }
 
-  Answer judge_rules(const container::OwedNode& owed) const {
+  [[nodiscard]] Answer judge_rules(const container::OwedNode& owed) const {
     if (!facts_.observed_problem.empty() || !owed.device) {
       return {Answer::Kind::unknown, owed.device ? facts_.observed_problem : "its driver is not loaded"};
     }
     return judge(facts_.observed, request_for(owed));
   }
 
-  container::Background background_of(const NodeState& state, const Result<kernel::Rights>& rights) const {
+  [[nodiscard]] container::Background background_of(const NodeState& state,
+                                                    const Result<kernel::Rights>& rights) const {
     container::Background background;
     const device::Node* on_host = host_.inventory.find(state.owed.path);
     background.host_has_node = on_host != nullptr && on_host->live.has_value();

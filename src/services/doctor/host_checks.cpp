@@ -45,15 +45,15 @@ void check_driver(const HostFacts& host, Findings& findings) {
         finding.evidence.push_back("PCI " + unit.pci + ": " + unit.health_words);
       }
     }
-    finding.evidence.push_back(has_module ? "module nvidia is there, but /proc/driver/nvidia/version is not"
-                                          : "no /sys/module/nvidia");
+    finding.evidence.emplace_back(has_module ? "module nvidia is there, but /proc/driver/nvidia/version is not"
+                                             : "no /sys/module/nvidia");
     finding.cure.emplace_back("modprobe nvidia");
     return;
   }
   if (!has_uvm) {
     Finding& finding = add(findings, "HF-313", Severity::critical,
                            "the NVIDIA driver is half loaded: nvidia-uvm is missing, CUDA cannot start");
-    finding.evidence.push_back("/proc/devices has no nvidia-uvm");
+    finding.evidence.emplace_back("/proc/devices has no nvidia-uvm");
     finding.cure.emplace_back("modprobe nvidia-uvm && nvidia-modprobe -u -c 0");
   }
   std::vector<std::string> others;
@@ -68,7 +68,7 @@ void check_driver(const HostFacts& host, Findings& findings) {
     Finding& finding = add(findings, "HF-305", Severity::critical,
                            "the loaded driver is " + driver->version + ", but the libraries are of another version");
     finding.evidence.push_back("libraries: " + join(others, ", "));
-    finding.evidence.push_back("driver: /proc/driver/nvidia/version");
+    finding.evidence.emplace_back("driver: /proc/driver/nvidia/version");
     finding.cure.emplace_back(
         "drain the node, then: rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && modprobe nvidia; or reboot");
   }

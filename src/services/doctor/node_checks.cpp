@@ -20,7 +20,7 @@ std::string make_command(const ContainerFacts& facts, const NodeState& node) {
 void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   const Nodes missing = nodes_with(facts, Trouble::missing);
   const Nodes nowhere = nodes_with(facts, Trouble::missing_on_host);
-  const std::size_t required =
+  const auto required =
       std::size_t(std::ranges::count_if(facts.nodes, [](const NodeState& node) { return !node.owed.is_rule_only; }));
   const bool nothing_there = missing.size() + nowhere.size() == required && required > 1;
   if (!missing.empty()) {
@@ -37,7 +37,7 @@ void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings
     }
     if (finding.code == "HF-105") {
       finding.evidence.push_back("neither nodes nor rules of it are in " + facts.resident->spec_file);
-      finding.cure.push_back("start the container again: libraries are missing in it as well");
+      finding.cure.emplace_back("start the container again: libraries are missing in it as well");
     } else {
       for (const NodeState* node : missing) {
         if (node->owed.device) {
@@ -55,7 +55,7 @@ void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings
       finding.evidence.push_back(node->diagnosis.words);
     }
     const bool is_nvidia = nowhere.front()->owed.device_class == "nvidia";
-    finding.cure.push_back(is_nvidia ? "nvidia-modprobe -u -c 0" : "load the driver of " + list_paths(nowhere));
+    finding.cure.emplace_back(is_nvidia ? "nvidia-modprobe -u -c 0" : "load the driver of " + list_paths(nowhere));
     findings.push_back(std::move(finding));
   }
   (void)host;
@@ -89,7 +89,7 @@ void report_numbers(const ContainerFacts& facts, Findings& findings) {
       finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.words);
     }
     const bool is_nvidia = dead.front()->owed.device_class == "nvidia";
-    finding.cure.push_back(is_nvidia ? "modprobe nvidia && nvidia-modprobe -u -c 0" : "load the driver");
+    finding.cure.emplace_back(is_nvidia ? "modprobe nvidia && nvidia-modprobe -u -c 0" : "load the driver");
     findings.push_back(std::move(finding));
   }
 }
