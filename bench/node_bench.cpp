@@ -52,7 +52,7 @@ std::string id_of(unsigned number) {
 }
 
 // The size of docker's: most of it is of no interest to anybody here.
-void write_bundle(const std::string& id, bool is_owed) {
+void write_bundle(const std::string& id, const std::string& cgroup, bool is_owed) {
   const std::string folder = std::string(kBundles) + "/" + id;
   fs::create_directories(folder);
   std::string text = R"({"ociVersion":"1.0.2","process":{"env":["PATH=/bin"]},"mounts":[)";
@@ -61,10 +61,11 @@ void write_bundle(const std::string& id, bool is_owed) {
             R"(","type":"bind","source":"/var/lib/somewhere/else/)" + std::to_string(i) +
             R"(","options":["rbind","ro"]})";
   }
-  text += R"(],"linux":{"devices":[)";
+  text += R"(],"linux":{"cgroupsPath":")" + cgroup + R"(","devices":[)";
   text += is_owed ? R"({"path":"/dev/fuse","type":"c","major":10,"minor":229})" : "";
-  text +=
-      R"(],"resources":{"devices":[{"allow":false,"access":"rwm"},{"allow":true,"type":"c","major":10,"minor":229,"access":"rwm"}]}}})";
+  text += R"(],"resources":{"devices":[{"allow":false,"access":"rwm"})";
+  text += is_owed ? R"(,{"allow":true,"type":"c","major":10,"minor":229,"access":"rwm"})" : "";
+  text += "]}}}";
   std::ofstream(folder + "/config.json") << text;
 }
 
@@ -118,7 +119,7 @@ class Crowd {
                                need(device::parse_rule("c 195:" + std::to_string(i % 8) + " rw"))};
       need(bpf_.attach(cgroup, need(bpf_.load(bench::like_runc(rules))), kernel::Beside{}));
       if (with_bundles) {
-        write_bundle(id_of(i), i < owed);
+        write_bundle(id_of(i), path, i < owed);
       }
       pids_.push_back(start_in(cgroup));
     }
