@@ -119,13 +119,14 @@ bool BundleFinder::is_trusted_keeper(Pid pid, const std::string& cgroup) const {
 }
 
 void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle& bundle) const {
-  const auto try_folder = [&](const std::string& path) {
+  const auto try_folder = [&](const std::string& path, Bond bond) {
     if (bundle.folder || !is_plain(id)) {
       return;
     }
     if (Result<kernel::Fd> folder = kernel::open_plain_directory(host_.root.get(), kernel::below_root(path))) {
       bundle.folder = *std::move(folder);
       bundle.path = path;
+      bundle.bond = bond;
     }
   };
   const auto [first, last] = states_.equal_range(id);
@@ -133,19 +134,18 @@ void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle&
     const std::optional<oci::RuntimeState> state = read_state(entry->second);
     if (state && is_about(*state, init)) {
       bundle.state = state;
-      bundle.bond = Bond::state;
       if (state->bundle.starts_with('/')) {
-        try_folder(state->bundle);
+        try_folder(state->bundle, Bond::state);
       }
     }
   }
   for (const char* root : kBundlesByNamespace) {
     for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
-      try_folder(std::string(root).append("/").append(name).append("/").append(id));
+      try_folder(std::string(root).append("/").append(name).append("/").append(id), Bond::name);
     }
   }
   for (const char* root : kBundlesOfStorage) {
-    try_folder(std::string(root) + "/" + id + "/userdata");
+    try_folder(std::string(root) + "/" + id + "/userdata", Bond::name);
   }
 }
 

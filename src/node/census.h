@@ -29,9 +29,4 @@ struct Census {
 
 Result<Census> take_census(const kernel::Host& host, const config::Config& config);
 
-// The residents that words mean: names, ids, "container:NAME", or "pid:N" of any process in one. A word that fits none,
-// or several, is an error that lists the candidates.
-Result<std::vector<const Resident*>> find_residents(const kernel::Host& host, const Census& census,
-                                                    const std::vector<std::string>& words);
-
 }  // namespace hf::node

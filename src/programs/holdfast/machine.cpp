@@ -6,6 +6,7 @@
 
 #include "adapters/config/config.h"
 #include "node/census.h"
+#include "node/target.h"
 
 namespace hf::programs {
 namespace {

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "kernel/process.h"
 #include "node/inventory.h"
+#include "node/target.h"
 #include "services/doctor/checks.h"
 
 namespace hf::doctor {

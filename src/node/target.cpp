@@ -1,0 +1,62 @@
+#include "node/target.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/base/text.h"
+#include "core/container/cgroup_path.h"
+#include "kernel/process.h"
+
+namespace hf::node {
+namespace {
+
+using container::Container;
+
+// The innermost container that a process is in.
+std::vector<const Container*> containers_with(const kernel::Host& host, const std::vector<Container>& all,
+                                              const std::string& pid) {
+  const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(pid);
+  const std::string lines = number ? kernel::read_cgroup_lines(host, {std::int32_t(*number)}) : std::string();
+  const Container* innermost = nullptr;
+  for (const std::string_view line : split(lines, '\n')) {
+    const std::string path = container::path_in_line(line);
+    for (const Container& container : all) {
+      const bool is_in =
+          container.cgroup != "/" && (path == container.cgroup || path.starts_with(container.cgroup + "/"));
+      if (is_in && (innermost == nullptr || container.cgroup.size() > innermost->cgroup.size())) {
+        innermost = &container;
+      }
+    }
+  }
+  return innermost == nullptr ? std::vector<const Container*>() : std::vector<const Container*>{innermost};
+}
+
+}  // namespace
+
+Result<std::vector<const Resident*>> find_residents(const kernel::Host& host, const Census& census,
+                                                    const std::vector<std::string>& words) {
+  const std::vector<Container> all = census.containers();
+  std::vector<const Resident*> found;
+  for (const std::string& word : words) {
+    constexpr std::string_view kForced = "container:";
+    const std::vector<const Container*> matches =
+        word.starts_with("pid:") ? containers_with(host, all, word.substr(4))
+                                 : matches_of(all, word.starts_with(kForced) ? word.substr(kForced.size()) : word);
+    if (matches.empty()) {
+      return fail(std::errc::no_such_process, "container " + quote(word) + ": no running container is called so");
+    }
+    if (matches.size() > 1) {
+      std::vector<std::string> names;
+      names.reserve(matches.size());
+      for (const Container* match : matches) {
+        names.push_back(title_of(*match) + " (" + short_id(match->id) + ")");
+      }
+      return fail(std::errc::invalid_argument, "container " + quote(word) + " may be any of: " + join(names, ", "));
+    }
+    found.push_back(&census.residents[std::size_t(matches.front() - all.data())]);
+  }
+  return found;
+}
+
+}  // namespace hf::node
