@@ -13,6 +13,7 @@ namespace hf::kernel {
 namespace {
 
 using container::AttachProgram;
+using container::DetachProgram;
 using container::ReplaceProgram;
 using container::WriteV1;
 
@@ -26,6 +27,9 @@ struct CarryOut {
   Result<void> operator()(const ReplaceProgram& step) const {
     TRY(replace_program(filters, *cgroups.v2, step.old, step.code));
     return {};
+  }
+  Result<void> operator()(const DetachProgram& step) const {
+    return detach_program(filters, *cgroups.v2, step.old, step.programs);
   }
   Result<void> operator()(const AttachProgram& step) const {
     TRY(attach_program(filters, *cgroups.v2, step.code));

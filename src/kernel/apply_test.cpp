@@ -112,5 +112,28 @@ TEST_F(ApplyTest, ReplacesAnExclusiveProgramInPlace) {
   EXPECT_TRUE(allows("c:195:0:rw"));
 }
 
+TEST_F(ApplyTest, AProgramThatOnlyRefusesWhatIsGrantedGoesBesideARepairedOne) {
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+  ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+  for (int reload = 0; reload < 100; ++reload) {  // more often than the kernel has places
+    ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+    EXPECT_FALSE(allows("c:195:0:rw"));
+    ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+    ASSERT_EQ(bpf_.query(*target_.v2, Reach::own)->ids.size(), 1U);
+    EXPECT_TRUE(allows("c:195:0:rw"));
+    EXPECT_TRUE(allows("c:1:3:rw"));
+    EXPECT_FALSE(allows("c:1:5:rw"));
+  }
+}
+
+TEST_F(ApplyTest, AProgramThatRefusesMoreStaysWithWhatIsGranted) {
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw", "c 195:0 rw"}), Beside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:5 rw"}), Beside{}));
+  ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+  EXPECT_EQ(bpf_.query(*target_.v2, Reach::own)->ids.size(), 2U);
+  EXPECT_TRUE(allows("c:195:0:rw"));
+  EXPECT_FALSE(allows("c:1:3:rw")) << "the second refuses it still";
+}
+
 }  // namespace
 }  // namespace hf::kernel

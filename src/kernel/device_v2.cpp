@@ -182,6 +182,17 @@ Result<ProgramId> attach_program(Filters& filters, const Cgroup& cgroup, const b
   return program->id;
 }
 
+Result<void> detach_program(Filters& filters, const Cgroup& cgroup, ProgramId old, std::size_t programs) {
+  const ReadProgramPtr current = TRY(filters.read(old));
+  const AttachedPrograms attached = TRY(filters.bpf().query(cgroup, Reach::own));
+  if (attached.attachment != Attachment::several || attached.ids.size() != programs || programs < 2 ||
+      std::ranges::find(attached.ids, old) == attached.ids.end()) {
+    return fail(std::errc::no_such_file_or_directory, "take program " + std::to_string(old.value) + " off " +
+                                                          cgroup.where + ": somebody else has changed its programs");
+  }
+  return filters.bpf().detach(cgroup, current->program, attached.revision);
+}
+
 Result<ProgramId> lock_programs(Filters& filters, const Cgroup& cgroup) {
   TRY(check_nothing_below(filters, cgroup));
   return exchange_all(filters, cgroup, Attachment::single);

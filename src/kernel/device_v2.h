@@ -1,6 +1,8 @@
 // DeviceV2: the device programs of cgroup v2: replaced without a gap, or locked.
 #pragma once
 
+#include <cstddef>
+
 #include "core/base/result.h"
 #include "core/bpf/instruction.h"
 #include "core/container/gate.h"
@@ -18,6 +20,10 @@ Result<container::ProgramId> replace_program(Filters& filters, const Cgroup& cgr
 
 // A program where there is none.
 Result<container::ProgramId> attach_program(Filters& filters, const Cgroup& cgroup, const bpf::Code& code);
+
+// Takes one of several programs off, as long as the cgroup has that many: those beside it say all it said. Before kernel
+// 6.17 somebody who takes off another one within those microseconds is not noticed.
+Result<void> detach_program(Filters& filters, const Cgroup& cgroup, container::ProgramId old, std::size_t programs);
 
 // The exclusive attachment: one program that means all that were there, behind which the kernel refuses every other
 // writer. The kernel allows that only to a cgroup without programs, so its processes are frozen while they change

@@ -1,6 +1,8 @@
 // Generate: a table → code that decides by binary search over the major, then the minor.
 #pragma once
 
+#include <functional>
+
 #include "core/base/result.h"
 #include "core/bpf/instruction.h"
 #include "core/device/table.h"
@@ -9,6 +11,9 @@ namespace hf::bpf {
 
 // Proven: the code was analysed again and means the table.
 Result<Code> generate(const device::Table& table);
+
+// How a table becomes proven code: generate, or a memory of what it said before.
+using Generate = std::function<Result<Code>(const device::Table&)>;
 
 // A program in front of another that cannot be read: requests of the first table are allowed, of the second refused,
 // all others are left to the original, which stays as it is. Fails for code the kernel would not load again.

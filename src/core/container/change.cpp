@@ -70,7 +70,8 @@ Result<void> plan_v1_gate(const Observed& observed, const Gate& gate, const Chan
   return {};
 }
 
-Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, const Table& covered) {
+Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, const Table& covered,
+                                        const bpf::Generate& generate) {
   if (!gate.meaning) {
     const bpf::Override override = change.verb == Verb::allow ? bpf::Override{covered, {}} : bpf::Override{{}, covered};
     Result<bpf::Code> code = gate.program->code.empty()
@@ -80,21 +81,19 @@ Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, 
       return fail(code.error().code, name_of(gate) + " can neither be read (" + gate.meaning.error().why +
                                          ") nor kept: " + code.error().message + "; nothing was changed");
     }
-    const RuleSet rules = shortest_rules(covered);
     const bool allows = change.verb == Verb::allow;
     return ReplaceProgram{gate.where,
                           *gate.program->id,
                           gate.owner,
                           *std::move(code),
-                          allows ? rules : RuleSet{},
-                          allows ? RuleSet{} : rules,
+                          allows ? Table() : covered,
+                          allows ? covered : Table(),
                           true};
   }
-  const Table wanted =
-      change.verb == Verb::allow ? Table::combine(*gate.meaning, covered, joined) : *gate.meaning - covered;
-  const device::Difference difference = device::compare(wanted, *gate.meaning);
-  return ReplaceProgram{gate.where,           *gate.program->id,     gate.owner, TRY(bpf::generate(wanted)),
-                        difference.only_left, difference.only_right, false};
+  Table wanted = change.verb == Verb::allow ? Table::combine(*gate.meaning, covered, joined) : *gate.meaning - covered;
+  bpf::Code code = TRY(generate(wanted));
+  return ReplaceProgram{gate.where,    *gate.program->id, gate.owner, std::move(code),
+                        *gate.meaning, std::move(wanted), false};
 }
 
 // What a gate means for these requests; a program that cannot be read as a whole may be clear about them.
@@ -105,15 +104,48 @@ bpf::Readable<Table> meaning_for(const Gate& gate, const Table& requests) {
   return bpf::analyse_within(gate.program->code, requests);
 }
 
-// Every program of the cgroup itself must allow; one that refuses is enough to refuse.
-Result<void> plan_v2_grant(const Observed& observed, const Change& change, Plan& plan) {
-  const Table asked = covered_by(change);
+// What the cgroup's own programs but one will let through together; absent where there is no other.
+std::optional<Table> meaning_beside(const Observed& observed, const Gate& left_out, const Table& granted,
+                                    const std::vector<const Gate*>& taken_off) {
+  std::optional<Table> together;
   for (const Gate& gate : observed.gates) {
-    const bpf::Readable<Table> meaning = meaning_for(gate, asked);
-    if (gate.is_own && gate.program && !(meaning && meaning->contains(device::askable(asked)))) {
-      plan.steps.emplace_back(TRY(plan_replacement(gate, change, asked)));
+    if (&gate == &left_out || !gate.is_own || !gate.program || !gate.meaning ||
+        std::ranges::find(taken_off, &gate) != taken_off.end()) {
+      continue;
     }
+    const Table widened = Table::combine(*gate.meaning, granted, joined);
+    together = together ? *together & widened : widened;
   }
+  return together;
+}
+
+// Every program of the cgroup itself must allow; one that refuses is enough to refuse. Whoever attaches his program
+// again and again beside a repaired one would fill the cgroup (kernel: 64 programs): his goes where it adds nothing.
+Result<void> plan_v2_grant(const Observed& observed, const Change& change, const bpf::Generate& generate, Plan& plan) {
+  const Table asked = covered_by(change);
+  const auto is_own_program = [](const Gate& gate) { return gate.is_own && gate.program; };
+  const auto programs = std::size_t(std::ranges::count_if(observed.gates, is_own_program));
+  std::vector<const Gate*> taken_off;
+  std::vector<DetachProgram> detachments;
+  for (const Gate& gate : observed.gates) {
+    if (!is_own_program(gate)) {
+      continue;
+    }
+    const bpf::Readable<Table> meaning = meaning_for(gate, asked);
+    if (meaning && meaning->contains(device::askable(asked))) {
+      continue;
+    }
+    if (gate.meaning && gate.program->attachment == Attachment::several) {
+      const std::optional<Table> beside = meaning_beside(observed, gate, asked, taken_off);
+      if (beside && Table::combine(*gate.meaning, asked, joined).contains(*beside)) {
+        detachments.push_back({gate.where, *gate.program->id, gate.owner, programs - taken_off.size()});
+        taken_off.push_back(&gate);
+        continue;
+      }
+    }
+    plan.steps.emplace_back(TRY(plan_replacement(gate, change, asked, generate)));
+  }
+  plan.steps.insert(plan.steps.end(), detachments.begin(), detachments.end());  // when the others are what they will be
   return {};
 }
 
@@ -135,7 +167,8 @@ Result<Table> switched_off_by_a_new_program(const Observed& observed) {
   return left;
 }
 
-Result<void> plan_v2_revoke(const Observed& observed, const Change& change, const std::string& where, Plan& plan) {
+Result<void> plan_v2_revoke(const Observed& observed, const Change& change, const std::string& where,
+                            const bpf::Generate& generate, Plan& plan) {
   const Table taken = covered_by(change);
   const Gate* unread = nullptr;
   const Gate* readable = nullptr;
@@ -153,11 +186,11 @@ Result<void> plan_v2_revoke(const Observed& observed, const Change& change, cons
     }
   }
   if (unread != nullptr) {
-    plan.steps.emplace_back(TRY(plan_replacement(readable != nullptr ? *readable : *unread, change, taken)));
+    plan.steps.emplace_back(TRY(plan_replacement(readable != nullptr ? *readable : *unread, change, taken, generate)));
     return {};
   }
   const Table before = TRY(switched_off_by_a_new_program(observed));
-  plan.steps.emplace_back(AttachProgram{where, TRY(bpf::generate(before - taken)), change.rules});
+  plan.steps.emplace_back(AttachProgram{where, TRY(generate(before - taken)), change.rules});
   return {};
 }
 
@@ -174,7 +207,7 @@ Table covered_by(const Change& change) {
   return Table::of_boxes(boxes);
 }
 
-Result<Plan> plan_change(const Observed& observed, const Change& change) {
+Result<Plan> plan_change(const Observed& observed, const Change& change, const bpf::Generate& generate) {
   Plan plan;
   if (change.verb == Verb::allow) {
     TRY(check_gates_above(observed, covered_by(change)));
@@ -184,13 +217,13 @@ Result<Plan> plan_change(const Observed& observed, const Change& change) {
     TRY(plan_v1_gate(observed, *own_v1, change, plan));
   }
   if (change.verb == Verb::allow) {
-    TRY(plan_v2_grant(observed, change, plan));
+    TRY(plan_v2_grant(observed, change, generate, plan));
   } else if (own_v1 == observed.gates.end()) {
     if (!observed.v2_where) {
       return fail(std::errc::operation_not_permitted,
                   "the root cgroup is the node itself: its rules are never changed");
     }
-    TRY(plan_v2_revoke(observed, change, *observed.v2_where, plan));
+    TRY(plan_v2_revoke(observed, change, *observed.v2_where, generate, plan));
   }
   for (const Gate& gate : observed.gates) {
     if (!gate.is_own && !gate.meaning) {
@@ -221,11 +254,18 @@ std::string to_string(const Step& step) {
   if (const AttachProgram* attach = std::get_if<AttachProgram>(&step)) {
     return "attach a program to " + attach->where + " that refuses " + list_of(attach->less);
   }
+  const auto name = [](ProgramId id, const std::string& owner) {
+    return "program:" + std::to_string(id.value) + (owner.empty() ? "" : " (" + owner + ")");
+  };
+  if (const DetachProgram* detach = std::get_if<DetachProgram>(&step)) {
+    return "take " + name(detach->old, detach->owner) + " off " + detach->where +
+           ": those beside it refuse all it refuses but what is granted";
+  }
   const auto& replace = std::get<ReplaceProgram>(step);
-  std::string text = "replace program:" + std::to_string(replace.old.value) +
-                     (replace.owner.empty() ? "" : " (" + replace.owner + ")") + " of " + replace.where + ":";
-  text += replace.more.empty() ? "" : " it will also allow " + list_of(replace.more);
-  text += replace.less.empty() ? "" : " it will refuse " + list_of(replace.less);
+  const device::Difference difference = device::compare(replace.after, replace.before);
+  std::string text = "replace " + name(replace.old, replace.owner) + " of " + replace.where + ":";
+  text += difference.only_left.empty() ? "" : " it will also allow " + list_of(difference.only_left);
+  text += difference.only_right.empty() ? "" : " it will refuse " + list_of(difference.only_right);
   return text + (replace.keeps_original ? "; its own code stays, behind these rules" : "");
 }
 

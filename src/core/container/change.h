@@ -1,12 +1,14 @@
 // Change: what someone wants a cgroup to allow or refuse, and the steps that make it so.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/bpf/generate.h"
 #include "core/bpf/instruction.h"
 #include "core/container/gate.h"
 #include "core/device/rule.h"
@@ -30,9 +32,18 @@ struct ReplaceProgram {
   ProgramId old;
   std::string owner;
   bpf::Code code;
-  device::RuleSet more;  // what the new program lets through that the old one does not
-  device::RuleSet less;
+  device::Table before;         // what the old program lets through; where it could not be read, of the change alone
+  device::Table after;          // and the new one
   bool keeps_original = false;  // the old code could not be read and follows the new rules verbatim
+};
+
+// A program that refuses what is granted, and nothing else that those beside it would let through: without it they say
+// all it said.
+struct DetachProgram {
+  std::string where;
+  ProgramId old;
+  std::string owner;
+  std::size_t programs = 0;  // how many the cgroup has then, this one included
 };
 
 struct AttachProgram {  // where there is none yet
@@ -41,7 +52,7 @@ struct AttachProgram {  // where there is none yet
   device::RuleSet less;
 };
 
-using Step = std::variant<WriteV1, ReplaceProgram, AttachProgram>;
+using Step = std::variant<WriteV1, ReplaceProgram, DetachProgram, AttachProgram>;
 
 struct Plan {
   std::vector<Step> steps;         // empty: it is so already
@@ -50,7 +61,7 @@ struct Plan {
 
 // Fails with kRefusedAbove, naming the gate, where one above refuses: those are never widened.
 inline constexpr std::errc kRefusedAbove = std::errc::operation_canceled;
-Result<Plan> plan_change(const Observed& observed, const Change& change);
+Result<Plan> plan_change(const Observed& observed, const Change& change, const bpf::Generate& generate = bpf::generate);
 
 // What the rules of a change cover: an allow gives every part of its letters, a deny takes every request it touches.
 device::Table covered_by(const Change& change);

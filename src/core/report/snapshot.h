@@ -1,0 +1,76 @@
+// Snapshot: one immutable picture of the node as the daemon has it. JSON, metrics and the page are renderings of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/container/tier.h"
+#include "core/device/inventory.h"
+#include "core/report/blame.h"
+#include "core/report/finding.h"
+#include "core/report/node_report.h"
+
+namespace hf::report {
+
+// How often something took how long. The bounds are in nanoseconds; the last bucket has none.
+struct Histogram {
+  static constexpr std::array<std::uint64_t, 14> kBounds = {10'000,      25'000,        50'000,        100'000,
+                                                            250'000,     500'000,       1'000'000,     2'500'000,
+                                                            10'000'000,  100'000'000,   1'000'000'000, 10'000'000'000,
+                                                            60'000'000'000, 600'000'000'000};
+  std::array<std::uint64_t, kBounds.size() + 1> counts{};
+  std::uint64_t sum = 0;  // nanoseconds
+
+  void add(std::uint64_t nanoseconds);
+  [[nodiscard]] std::uint64_t total() const;
+};
+
+struct Counters {
+  std::map<std::pair<std::string, std::string>, std::uint64_t> losses;  // by cause ("attach", "write", …) and writer
+  std::map<std::pair<std::string, std::string>, std::uint64_t> heals;   // by action and result ("ok", "failed")
+  std::map<std::string, std::uint64_t> events;                          // by kind
+  Histogram loss_duration;
+  Histogram heal_duration;
+  std::uint64_t surveys = 0;
+  std::uint64_t survey_ns = 0;  // of the last one
+};
+
+// A container under guard.
+struct WardLine {
+  ContainerLine line;
+  std::vector<container::NodeState> nodes;
+  std::string mode;  // "heal", "observe", …
+  std::uint64_t losses = 0;
+  std::uint64_t heals = 0;
+  std::int64_t last_loss_at = 0;  // milliseconds since 1970; 0: none
+  bool is_hardened = false;
+  bool is_locked = false;
+};
+
+struct Snapshot {
+  std::int64_t at = 0;  // milliseconds since 1970
+  std::string version;
+  std::string kernel;
+  std::string layout;           // "v1", "v2", "hybrid"
+  std::string host_name;
+  std::int64_t started_at = 0;  // of the daemon
+  container::Tiers tiers;
+  bool is_blind = false;  // the last survey failed, or nothing is watched at all
+  std::string why_blind;
+  std::int64_t surveyed_at = 0;
+  std::vector<WardLine> containers;  // all of the node, also those that are owed nothing
+  std::vector<Finding> findings;
+  device::Inventory inventory;
+  std::string online_cpus;  // "0-63"
+  std::vector<BlameRecord> records;  // the latest, newest last
+  Counters counters;
+};
+
+std::string render_json(const Snapshot& snapshot);
+std::string render_metrics(const Snapshot& snapshot);  // Prometheus' text format
+
+}  // namespace hf::report

@@ -1,0 +1,26 @@
+#include "kernel/clock.h"
+
+#include <ctime>
+
+namespace hf::kernel {
+namespace {
+
+timespec read(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return now;
+}
+
+}  // namespace
+
+std::uint64_t monotonic_now() {
+  const timespec now = read(CLOCK_MONOTONIC);
+  return std::uint64_t(now.tv_sec) * 1'000'000'000U + std::uint64_t(now.tv_nsec);
+}
+
+std::int64_t wall_now() {
+  const timespec now = read(CLOCK_REALTIME);
+  return std::int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+}  // namespace hf::kernel

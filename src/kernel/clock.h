@@ -1,0 +1,11 @@
+// Clock: the kernel's clocks.
+#pragma once
+
+#include <cstdint>
+
+namespace hf::kernel {
+
+std::uint64_t monotonic_now();  // nanoseconds of CLOCK_MONOTONIC, the clock of events
+std::int64_t wall_now();        // milliseconds since 1970
+
+}  // namespace hf::kernel

@@ -1,0 +1,56 @@
+#include "kernel/sweep.h"
+
+#include "kernel/clock.h"
+#include "kernel/file.h"
+
+namespace hf::kernel {
+
+using container::Event;
+using container::EventKind;
+using container::Hierarchy;
+
+std::uint64_t key_of(const CgroupsOfProcess& cgroups) {
+  return cgroups.v1 ? cgroups.v1->id.value : cgroups.v2 ? cgroups.v2->id.value : 0;
+}
+
+Sweep::State Sweep::read(const CgroupsOfProcess& cgroups) {
+  State state;
+  if (cgroups.v2) {
+    const Result<AttachedPrograms> programs = bpf_.query(*cgroups.v2, Reach::own);
+    state.is_gone = !programs;
+    state.programs = programs.value_or(AttachedPrograms());
+  }
+  if (cgroups.v1) {
+    const Result<std::string> list = read_text(cgroups.v1->directory.get(), "devices.list");
+    state.is_gone = state.is_gone || !list;
+    state.list = list.value_or("");
+  }
+  return state;
+}
+
+void Sweep::add(const CgroupsPtr& cgroups) { entries_.insert_or_assign(key_of(*cgroups), Entry{cgroups, read(*cgroups)}); }
+
+void Sweep::remove(const CgroupsOfProcess& cgroups) { entries_.erase(key_of(cgroups)); }
+
+void Sweep::look(std::vector<Event>& events) {
+  for (auto& [key, entry] : entries_) {
+    State now = read(*entry.cgroups);
+    Event event;
+    event.at = monotonic_now();
+    event.kind = now.is_gone ? EventKind::cgroup_gone : EventKind::found_changed;
+    if (now.programs.ids != entry.seen.programs.ids || now.programs.revision != entry.seen.programs.revision ||
+        now.programs.attachment != entry.seen.programs.attachment || (now.is_gone && entry.cgroups->v2)) {
+      event.hierarchy = Hierarchy::v2;
+      event.cgroup = entry.cgroups->v2->id;
+      events.push_back(event);
+    }
+    if (now.list != entry.seen.list || (now.is_gone && entry.cgroups->v1)) {
+      event.hierarchy = Hierarchy::v1;
+      event.cgroup = entry.cgroups->v1->id;
+      events.push_back(event);
+    }
+    entry.seen = std::move(now);
+  }
+}
+
+}  // namespace hf::kernel

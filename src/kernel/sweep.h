@@ -1,0 +1,48 @@
+// Sweep: the rules of many cgroups, compared with how they were at the last look. Needs nothing but reading.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/container/event.h"
+#include "kernel/bpf_api.h"
+#include "kernel/cgroup.h"
+
+namespace hf::kernel {
+
+// Owned by whoever watches a container, and by the sweep as long as it is on its list.
+using CgroupsPtr = std::shared_ptr<const CgroupsOfProcess>;
+
+class Sweep {
+ public:
+  explicit Sweep(Bpf& bpf) : bpf_(bpf) {}
+
+  void add(const CgroupsPtr& cgroups);
+  void remove(const CgroupsOfProcess& cgroups);
+
+  // An event for each that has changed since the last look, or since it was added. Who did it is not known.
+  void look(std::vector<container::Event>& events);
+
+ private:
+  struct State {
+    AttachedPrograms programs;
+    std::string list;  // devices.list
+    bool is_gone = false;
+  };
+  struct Entry {
+    CgroupsPtr cgroups;
+    State seen;
+  };
+  State read(const CgroupsOfProcess& cgroups);
+
+  Bpf& bpf_;
+  std::map<std::uint64_t, Entry> entries_;
+};
+
+// One number for what a container's cgroups are: the v2 cgroup's, or the v1 one's where there is no other.
+std::uint64_t key_of(const CgroupsOfProcess& cgroups);
+
+}  // namespace hf::kernel

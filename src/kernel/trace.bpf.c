@@ -1,0 +1,317 @@
+/* The tracer: who attaches, replaces or takes off device programs, and which cgroups come and go.
+ *
+ * Two ways to the same events: fentry and fexit on the kernel's own functions, or the tracepoints of bpf(2), where the
+ * kernel refuses the former. What the tracepoints see of the caller's memory is a hint, never a proof: whoever is told
+ * looks at the cgroup itself. Nothing here decides or changes anything.
+ *
+ * Rule events and comings and goings have a ring each: a container that makes cgroups all day long cannot push out the
+ * news that matters.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "trace_event.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+#define bool _Bool
+
+/* Only the fields that are read; CO-RE finds them wherever this kernel has them. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct inode {
+  unsigned long i_ino;
+};
+struct file {
+  struct inode *f_inode;
+  void *private_data;
+};
+struct fdtable {
+  unsigned int max_fds;
+  struct file **fd;
+};
+struct files_struct {
+  struct fdtable *fdt;
+};
+struct mm_struct {
+  unsigned long arg_start;
+  unsigned long arg_end;
+};
+struct task_struct {
+  int pid;
+  int tgid;
+  char comm[16];
+  struct task_struct *real_parent;
+  struct files_struct *files;
+  struct mm_struct *mm;
+};
+struct bpf_prog_aux {
+  u32 id;
+};
+struct bpf_prog {
+  struct bpf_prog_aux *aux;
+};
+struct kernfs_node {
+  u64 id;
+};
+struct cgroup_root {
+  int hierarchy_id;
+};
+struct cgroup {
+  struct kernfs_node *kn;
+  struct cgroup_root *root;
+};
+#pragma clang attribute pop
+
+struct trace_event_raw_sys_enter {
+  unsigned long long unused;
+  long id;
+  unsigned long args[6];
+};
+struct trace_event_raw_sys_exit {
+  unsigned long long unused;
+  long id;
+  long ret;
+};
+
+#define CGROUP_DEVICE_PROGRAM 15 /* BPF_PROG_TYPE_CGROUP_DEVICE */
+#define CGROUP_DEVICE_ATTACH 6   /* BPF_CGROUP_DEVICE */
+
+const volatile __u32 own_pid = 0; /* what we do ourselves is no news */
+
+__u64 lost_rules = 0;
+__u64 lost_cgroups = 0;
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 1 << 20);
+} rules SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 1 << 18);
+} cgroups SEC(".maps");
+
+struct call {
+  u32 command;
+  u32 target_fd;
+  u32 program_fd;
+  u32 replace_fd;
+  u32 flags;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 4096);
+  __type(key, u64);
+  __type(value, struct call);
+} calls SEC(".maps");
+
+static __always_inline void tell_parents(struct trace_event *event, struct task_struct *task) {
+  for (int i = 0; i < TRACE_PARENTS; i++) {
+    event->parents[i].pid = 0;
+    event->parents[i].name[0] = 0;
+  }
+  for (int i = 0; i < TRACE_PARENTS; i++) {
+    task = BPF_CORE_READ(task, real_parent);
+    if (!task) {
+      return;
+    }
+    u32 pid = BPF_CORE_READ(task, tgid);
+    if (pid == 0) {
+      return;
+    }
+    event->parents[i].pid = pid;
+    bpf_core_read_str(event->parents[i].name, TRACE_NAME, &task->comm);
+    if (pid == 1) {
+      return;
+    }
+  }
+}
+
+static __always_inline void tell_command(struct trace_event *event, struct task_struct *task) {
+  event->command_size = 0;
+  struct mm_struct *mm = BPF_CORE_READ(task, mm);
+  if (!mm) {
+    return;
+  }
+  unsigned long start = BPF_CORE_READ(mm, arg_start);
+  unsigned long size = BPF_CORE_READ(mm, arg_end) - start;
+  if (size > TRACE_COMMAND) {
+    size = TRACE_COMMAND;
+  }
+  if (size > 0 && bpf_probe_read_user(event->command, size, (void *)start) == 0) {
+    event->command_size = size;
+  }
+}
+
+/* What is known of the one who calls; the rest is for the caller to fill in. */
+static __always_inline struct trace_event *begin(void *ring, __u64 *lost, u32 kind) {
+  struct trace_event *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+  if (!event) {
+    __sync_fetch_and_add(lost, 1);
+    return 0;
+  }
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+  event->at = bpf_ktime_get_ns();
+  event->cgroup = 0;
+  event->kind = kind;
+  event->hierarchy = 0;
+  event->pid = bpf_get_current_pid_tgid() >> 32;
+  event->flags = 0;
+  event->program = 0;
+  event->replaced = 0;
+  event->text_size = 0;
+  event->command_size = 0;
+  bpf_get_current_comm(event->name, TRACE_NAME);
+  tell_parents(event, task);
+  if (kind != TRACE_CGROUP && kind != TRACE_RELEASE) {
+    tell_command(event, task);
+  }
+  return event;
+}
+
+static __always_inline struct file *file_of(u32 fd) {
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+  struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+  struct file **files = BPF_CORE_READ(table, fd);
+  struct file *file = 0;
+  if (!table || fd >= BPF_CORE_READ(table, max_fds)) {
+    return 0;
+  }
+  bpf_core_read(&file, sizeof(file), files + fd);
+  return file;
+}
+
+static __always_inline u32 program_of(u32 fd) {
+  struct file *file = file_of(fd);
+  if (!file) {
+    return 0;
+  }
+  struct bpf_prog *program = (struct bpf_prog *)BPF_CORE_READ(file, private_data);
+  return BPF_CORE_READ(program, aux, id);
+}
+
+static __always_inline u64 cgroup_of(u32 fd) {
+  struct file *file = file_of(fd);
+  return file ? BPF_CORE_READ(file, f_inode, i_ino) : 0;
+}
+
+/* ---- bpf(2), seen at its tracepoints ---- */
+
+SEC("tracepoint/syscalls/sys_enter_bpf")
+int on_enter_bpf(struct trace_event_raw_sys_enter *context) {
+  u64 who = bpf_get_current_pid_tgid();
+  if (who >> 32 == own_pid) {
+    return 0;
+  }
+  u32 command = context->args[0];
+  void *attributes = (void *)context->args[1];
+  u32 size = context->args[2];
+  u32 words[5] = {0, 0, 0, 0, 0};
+  if (size > sizeof(words)) {
+    size = sizeof(words);
+  }
+  struct call call = {.command = command};
+  if (command == BPF_PROG_LOAD || command == BPF_PROG_ATTACH || command == BPF_PROG_DETACH ||
+      command == BPF_LINK_CREATE) {
+    if (bpf_probe_read_user(words, size, attributes) < 0) {
+      return 0;
+    }
+  } else if (command != BPF_LINK_UPDATE && command != BPF_LINK_DETACH) {
+    return 0;
+  }
+  if (command == BPF_PROG_LOAD && words[0] != CGROUP_DEVICE_PROGRAM) {
+    return 0;
+  }
+  if (command != BPF_PROG_LOAD && command != BPF_LINK_UPDATE && command != BPF_LINK_DETACH &&
+      words[2] != CGROUP_DEVICE_ATTACH) {
+    return 0;
+  }
+  if (command == BPF_LINK_CREATE) { /* program, target, type, flags */
+    call.program_fd = words[0];
+    call.target_fd = words[1];
+  } else { /* target, program, type, flags, replaced program */
+    call.target_fd = words[0];
+    call.program_fd = words[1];
+    call.flags = words[3];
+    call.replace_fd = words[4];
+  }
+  bpf_map_update_elem(&calls, &who, &call, BPF_ANY);
+  return 0;
+}
+
+SEC("tracepoint/syscalls/sys_exit_bpf")
+int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
+  u64 who = bpf_get_current_pid_tgid();
+  struct call *found = bpf_map_lookup_elem(&calls, &who);
+  if (!found) {
+    return 0;
+  }
+  struct call call = *found;
+  bpf_map_delete_elem(&calls, &who);
+  if (context->ret < 0) {
+    return 0;
+  }
+  u32 kind = call.command == BPF_PROG_LOAD     ? TRACE_LOAD
+             : call.command == BPF_PROG_DETACH ? TRACE_DETACH
+             : call.command == BPF_PROG_ATTACH || call.command == BPF_LINK_CREATE ? TRACE_ATTACH
+                                                                                  : TRACE_LINK;
+  struct trace_event *event = begin(&rules, &lost_rules, kind);
+  if (!event) {
+    return 0;
+  }
+  event->flags = call.flags;
+  if (kind == TRACE_LOAD) {
+    event->program = program_of(context->ret);
+  } else if (kind != TRACE_LINK) {
+    event->cgroup = cgroup_of(call.target_fd);
+    event->program = program_of(call.program_fd);
+    if (kind == TRACE_ATTACH && (call.flags & BPF_F_REPLACE)) {
+      event->replaced = program_of(call.replace_fd);
+    }
+  }
+  bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+  return 0;
+}
+
+/* ---- cgroups that come and go ---- */
+
+static __always_inline bool is_ours(void) {
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+  return bpf_get_current_pid_tgid() >> 32 == own_pid || BPF_CORE_READ(task, real_parent, tgid) == own_pid;
+}
+
+static __always_inline int tell_cgroup(struct cgroup *cgroup, u32 kind) {
+  if (is_ours()) {
+    return 0;
+  }
+  struct trace_event *event = begin(&cgroups, &lost_cgroups, kind);
+  if (!event) {
+    return 0;
+  }
+  event->cgroup = BPF_CORE_READ(cgroup, kn, id);
+  event->hierarchy = BPF_CORE_READ(cgroup, root, hierarchy_id);
+  bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+  return 0;
+}
+
+SEC("raw_tp/cgroup_attach_task")
+int on_cgroup_attach_task(struct bpf_raw_tracepoint_args *context) {
+  return tell_cgroup((struct cgroup *)context->args[0], TRACE_CGROUP);
+}
+
+/* A process may also be born in a cgroup (CLONE_INTO_CGROUP), of which no tracepoint tells. */
+SEC("raw_tp/cgroup_mkdir")
+int on_cgroup_mkdir(struct bpf_raw_tracepoint_args *context) {
+  return tell_cgroup((struct cgroup *)context->args[0], TRACE_CGROUP);
+}
+
+SEC("raw_tp/cgroup_rmdir")
+int on_cgroup_rmdir(struct bpf_raw_tracepoint_args *context) {
+  return tell_cgroup((struct cgroup *)context->args[0], TRACE_RELEASE);
+}

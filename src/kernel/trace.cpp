@@ -1,0 +1,143 @@
+#include "kernel/trace.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include "kernel/trace_event.h"
+#include "trace.skel.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::Event;
+using container::EventKind;
+
+EventKind kind_of(unsigned kind) {
+  switch (kind) {
+    case TRACE_LOAD: return EventKind::load;
+    case TRACE_DETACH: return EventKind::detach;
+    case TRACE_WRITE: return EventKind::write;
+    case TRACE_CGROUP: return EventKind::cgroup_made;
+    case TRACE_RELEASE: return EventKind::cgroup_gone;
+    default: return EventKind::attach;
+  }
+}
+
+std::string text_of(const char* letters, std::size_t most) { return {letters, ::strnlen(letters, most)}; }
+
+std::optional<container::ProgramId> program_of(unsigned id) {
+  return id == 0 ? std::nullopt : std::optional(container::ProgramId{id});
+}
+
+Event event_of(const trace_event& raw) {
+  Event event;
+  event.kind = kind_of(raw.kind);
+  event.hierarchy = raw.hierarchy == 0 && raw.kind != TRACE_WRITE ? container::Hierarchy::v2 : container::Hierarchy::v1;
+  event.cgroup = raw.cgroup == 0 ? std::nullopt : std::optional(container::CgroupId{raw.cgroup});
+  event.at = raw.at;
+  event.writer.pid = container::Pid{std::int32_t(raw.pid)};
+  event.writer.name = text_of(raw.name, TRACE_NAME);
+  for (const trace_parent& parent : raw.parents) {
+    if (parent.pid == 0) {
+      break;
+    }
+    event.writer.parents.push_back({container::Pid{std::int32_t(parent.pid)}, text_of(parent.name, TRACE_NAME)});
+  }
+  event.writer.command.assign(raw.command, std::min<std::size_t>(raw.command_size, TRACE_COMMAND));
+  while (event.writer.command.ends_with('\0')) {
+    event.writer.command.pop_back();
+  }
+  std::ranges::replace(event.writer.command, '\0', ' ');
+  event.text.assign(raw.text, std::min<std::size_t>(raw.text_size, TRACE_TEXT));
+  event.program = program_of(raw.program);
+  event.replaced = program_of(raw.replaced);
+  event.flags = raw.flags;
+  return event;
+}
+
+int remember(void* context, void* data, std::size_t size) {
+  if (size >= sizeof(trace_event)) {
+    static_cast<std::vector<Event>*>(context)->push_back(event_of(*static_cast<const trace_event*>(data)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+struct Trace::Rings {
+  trace_skeleton* skeleton = nullptr;
+  ring_buffer* buffer = nullptr;
+  std::vector<Event> events;  // the rings write here
+  std::uint64_t lost = 0;
+
+  Rings() = default;
+  Rings(const Rings&) = delete;
+  Rings& operator=(const Rings&) = delete;
+  ~Rings() {
+    ring_buffer__free(buffer);
+    trace_skeleton::destroy(skeleton);
+  }
+};
+
+Trace::Trace(std::unique_ptr<Rings> rings) : rings_(std::move(rings)) {}
+Trace::Trace(Trace&&) noexcept = default;
+Trace::~Trace() = default;
+
+Result<Trace> Trace::open(TraceWay way) {
+  libbpf_set_print(nullptr);
+  auto rings = std::make_unique<Rings>();
+  rings->skeleton = trace_skeleton::open();
+  if (rings->skeleton == nullptr) {
+    return fail_errno(errno, "open the tracer");
+  }
+  rings->skeleton->rodata->own_pid = std::uint32_t(::getpid());
+  const bool by_functions = way == TraceWay::functions;
+  for (bpf_program* program = nullptr;
+       (program = bpf_object__next_program(rings->skeleton->obj, program)) != nullptr;) {
+    const std::string_view section = bpf_program__section_name(program);
+    const bool is_function = section.starts_with("fentry/") || section.starts_with("fexit/");
+    const bool is_tracepoint = section.starts_with("tracepoint/");
+    bpf_program__set_autoload(program, is_function ? by_functions : !is_tracepoint || !by_functions);
+  }
+  if (const int error = trace_skeleton::load(rings->skeleton); error < 0) {
+    return fail_errno(-error, "load the tracer");
+  }
+  if (const int error = trace_skeleton::attach(rings->skeleton); error < 0) {
+    return fail_errno(-error, "attach the tracer");
+  }
+  rings->buffer =
+      ring_buffer__new(bpf_map__fd(rings->skeleton->maps.rules), remember, &rings->events, nullptr);
+  if (rings->buffer == nullptr ||
+      ring_buffer__add(rings->buffer, bpf_map__fd(rings->skeleton->maps.cgroups), remember, &rings->events) < 0) {
+    return fail_errno(errno, "read the tracer");
+  }
+  return Trace(std::move(rings));
+}
+
+int Trace::descriptor() const { return ring_buffer__epoll_fd(rings_->buffer); }
+
+void Trace::take(std::vector<Event>& events) {
+  (void)ring_buffer__consume(rings_->buffer);
+  for (Event& event : rings_->events) {
+    events.push_back(std::move(event));
+  }
+  rings_->events.clear();
+  const auto* counters = rings_->skeleton->bss;
+  const std::uint64_t lost = __atomic_load_n(&counters->lost_rules, __ATOMIC_RELAXED) +
+                             __atomic_load_n(&counters->lost_cgroups, __ATOMIC_RELAXED);
+  if (lost != rings_->lost) {
+    rings_->lost = lost;
+    Event event;
+    event.kind = EventKind::lost;
+    events.push_back(std::move(event));
+  }
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,53 @@
+#include "kernel/v1_writes.h"
+
+#include <cerrno>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel/clock.h"
+
+namespace hf::kernel {
+
+Result<V1Writes> V1Writes::open(const Host& host) {
+  if (!host.v1) {
+    return fail(std::errc::not_supported, "watch writes to the v1 devices hierarchy: it is not mounted");
+  }
+  Fd queue(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC | O_LARGEFILE));
+  if (!queue) {
+    return fail_errno(errno, "fanotify");
+  }
+  const std::string point = below_root(host.v1->point);
+  if (::fanotify_mark(queue.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, FAN_MODIFY, host.root.get(), point.c_str()) <
+      0) {
+    return fail_errno(errno, "watch writes to " + host.v1->point);
+  }
+  return V1Writes(std::move(queue));
+}
+
+void V1Writes::take(std::vector<V1Write>& writes) {
+  alignas(fanotify_event_metadata) char buffer[8192];
+  const pid_t own = ::getpid();
+  for (;;) {
+    ssize_t size = ::read(queue_.get(), buffer, sizeof(buffer));
+    if (size <= 0) {
+      return;  // nothing left
+    }
+    const std::uint64_t now = monotonic_now();
+    for (auto* event = reinterpret_cast<fanotify_event_metadata*>(buffer); FAN_EVENT_OK(event, size);
+         event = FAN_EVENT_NEXT(event, size)) {
+      const Fd file(event->fd);
+      struct stat status{};
+      if ((event->mask & FAN_Q_OVERFLOW) != 0) {
+        writes.push_back({0, {}, now, true});
+      } else if (event->pid != own && file && ::fstat(file.get(), &status) == 0) {
+        writes.push_back({status.st_ino, container::Pid{event->pid}, now, false});
+      }
+    }
+  }
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,241 @@
+#include "kernel/watch.h"
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel/clock.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::Event;
+using container::EventKind;
+using container::Hierarchy;
+using container::Tier;
+
+Event event_now(EventKind kind) {
+  Event event;
+  event.kind = kind;
+  event.at = monotonic_now();
+  return event;
+}
+
+std::uint64_t inode_of(const Cgroup& cgroup, const char* file) {
+  struct stat status{};
+  return ::fstatat(cgroup.directory.get(), file, &status, 0) < 0 ? 0 : status.st_ino;
+}
+
+// The better a tier, the smaller its number; `files` and `loads` are no better than one another.
+bool may_use(Tier tier, std::optional<Tier> at_most) { return !at_most || tier >= *at_most; }
+
+constexpr std::uint64_t kSource = 0;  // of the tag of everything but the first processes of containers
+
+}  // namespace
+
+Watch Watch::open(const Host& host, Bpf& bpf, std::optional<Tier> at_most) {
+  Watch watch(bpf);
+  watch.all_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  watch.tiers_.has_v1 = host.v1.has_value();
+  watch.tiers_.has_v2 = host.v2.has_value();
+  watch.open_v2(at_most);
+  if (host.v1) {
+    watch.open_v1(host, at_most);
+  }
+  watch.open_drivers();
+  watch.folders_ = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  watch.wait_for(watch.folders_.get(), kSource);
+  return watch;
+}
+
+// The tracer is of use without v2 as well: it tells of cgroups that come and go.
+void Watch::open_v2(std::optional<Tier> at_most) {
+  for (const auto& [tier, way] : {std::pair(Tier::functions, TraceWay::functions),
+                                  std::pair(Tier::tracepoints, TraceWay::tracepoints)}) {
+    if (!may_use(tier, at_most)) {
+      continue;
+    }
+    Result<Trace> trace = Trace::open(way);
+    if (trace) {
+      trace_.emplace(*std::move(trace));
+      tiers_.v2 = tier;
+      wait_for(trace_->descriptor(), kSource);
+      return;
+    }
+    tiers_.why.push_back(to_string(tier) + ": " + trace.error().message);
+  }
+  if (!may_use(Tier::loads, at_most)) {
+    return;
+  }
+  Result<Loads> loads = Loads::open();
+  if (loads) {
+    loads_.emplace(*std::move(loads));
+    tiers_.v2 = Tier::loads;
+    wait_for(loads_->descriptor(), kSource);
+  } else {
+    tiers_.why.push_back(to_string(Tier::loads) + ": " + loads.error().message);
+  }
+}
+
+void Watch::open_v1(const Host& host, std::optional<Tier> at_most) {
+  if (tiers_.v2 == Tier::functions) {
+    tiers_.v1 = Tier::functions;
+    return;
+  }
+  if (!may_use(Tier::files, at_most)) {
+    return;
+  }
+  Result<V1Writes> writes = V1Writes::open(host);
+  if (writes) {
+    v1_writes_.emplace(*std::move(writes));
+    tiers_.v1 = Tier::files;
+    wait_for(v1_writes_->descriptor(), kSource);
+  } else {
+    tiers_.why.push_back(to_string(Tier::files) + ": " + writes.error().message);
+  }
+}
+
+void Watch::open_drivers() {
+  drivers_ = Fd(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = 1;  // the kernel's own words, not udev's
+  if (!drivers_ || ::bind(drivers_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) < 0) {
+    tiers_.why.push_back(fail_errno(errno, "uevents").error().message);
+    drivers_ = Fd();
+    return;
+  }
+  wait_for(drivers_.get(), kSource);
+}
+
+void Watch::wait_for(int descriptor, std::uint64_t tag) {
+  epoll_event interest{};
+  interest.events = EPOLLIN;
+  interest.data.u64 = tag;
+  ::epoll_ctl(all_.get(), EPOLL_CTL_ADD, descriptor, &interest);
+}
+
+void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
+  sweep_.add(cgroups);
+  if (cgroups->v1) {
+    v1_files_[inode_of(*cgroups->v1, "devices.allow")] = {cgroups->v1->id, true};
+    v1_files_[inode_of(*cgroups->v1, "devices.deny")] = {cgroups->v1->id, false};
+  }
+  Fd process(int(::syscall(SYS_pidfd_open, first_process.value, 0)));
+  if (process) {
+    wait_for(process.get(), key_of(*cgroups));
+    const Cgroup& cgroup = cgroups->v1 ? *cgroups->v1 : *cgroups->v2;
+    firsts_.insert_or_assign(key_of(*cgroups), First{std::move(process), cgroup.id, cgroup.hierarchy});
+  }
+}
+
+void Watch::remove(const CgroupsOfProcess& cgroups) {
+  sweep_.remove(cgroups);
+  if (cgroups.v1) {
+    std::erase_if(v1_files_, [&](const auto& entry) { return entry.second.cgroup == cgroups.v1->id; });
+  }
+  firsts_.erase(key_of(cgroups));
+}
+
+void Watch::add_folder(const Host& host, const std::string& path) {
+  const Fd folder(::openat(host.root.get(), below_root(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (folder) {
+    const std::string through = "/proc/self/fd/" + std::to_string(folder.get());
+    ::inotify_add_watch(folders_.get(), through.c_str(),
+                        IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB | IN_ONLYDIR);
+  }
+}
+
+void Watch::take(std::vector<Event>& events) {
+  if (trace_) {
+    trace_->take(events);
+  }
+  if (loads_) {
+    loads_->take(events);
+  }
+  if (v1_writes_) {
+    take_v1(events);
+  }
+  take_drivers(events);
+  take_folders(events);
+  take_ended(events);
+}
+
+void Watch::take_v1(std::vector<Event>& events) {
+  std::vector<V1Write> writes;
+  v1_writes_->take(writes);
+  for (const V1Write& write : writes) {
+    if (write.lost) {
+      events.push_back(event_now(EventKind::lost));
+      continue;
+    }
+    const auto file = v1_files_.find(write.file);
+    if (file == v1_files_.end()) {
+      continue;  // somebody else's cgroup, or another file
+    }
+    Event event = event_now(EventKind::write);
+    event.hierarchy = Hierarchy::v1;
+    event.cgroup = file->second.cgroup;
+    event.at = write.at;
+    event.writer.pid = write.pid;
+    event.text = file->second.allows ? "devices.allow" : "devices.deny";
+    events.push_back(std::move(event));
+  }
+}
+
+// "add@/module/nvidia_uvm" and the like. Everything else is none of our business.
+void Watch::take_drivers(std::vector<Event>& events) const {
+  std::array<char, 8192> text{};
+  bool changed = false;
+  for (ssize_t size = 0; drivers_ && (size = ::recv(drivers_.get(), text.data(), text.size(), 0)) != 0;) {
+    if (size < 0 && errno != ENOBUFS) {
+      break;
+    }
+    const std::string_view words(text.data(), size > 0 ? std::size_t(size) : 0);
+    const std::string_view head = words.substr(0, words.find('\0'));
+    changed = changed || size < 0 || head.find("/module/") != std::string_view::npos ||
+              head.find("/drm/") != std::string_view::npos || head.find("/infiniband") != std::string_view::npos ||
+              words.find("SUBSYSTEM=drivers") != std::string_view::npos;
+  }
+  if (changed) {
+    events.push_back(event_now(EventKind::drivers));
+  }
+}
+
+void Watch::take_folders(std::vector<Event>& events) const {
+  alignas(inotify_event) std::array<char, 4096> buffer{};
+  bool changed = false;
+  while (folders_ && ::read(folders_.get(), buffer.data(), buffer.size()) > 0) {
+    changed = true;
+  }
+  if (changed) {
+    events.push_back(event_now(EventKind::evidence));
+  }
+}
+
+void Watch::take_ended(std::vector<Event>& events) {
+  std::array<epoll_event, 64> ready{};
+  const int count = ::epoll_wait(all_.get(), ready.data(), int(ready.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const auto first = firsts_.find(ready[std::size_t(i)].data.u64);
+    if (first == firsts_.end()) {
+      continue;
+    }
+    Event event = event_now(EventKind::process_gone);
+    event.cgroup = first->second.cgroup;
+    event.hierarchy = first->second.hierarchy;
+    events.push_back(std::move(event));
+    firsts_.erase(first);  // a process that has ended stays readable
+  }
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,71 @@
+// Watch: everything that may have to do with the rights of containers, in one descriptor to wait for.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/container/event.h"
+#include "core/container/tier.h"
+#include "kernel/fd.h"
+#include "kernel/loads.h"
+#include "kernel/sweep.h"
+#include "kernel/trace.h"
+#include "kernel/v1_writes.h"
+
+namespace hf::kernel {
+
+// The best tier that works here, or at most the one that is wished for. Never fails: polling always works.
+class Watch {
+ public:
+  static Watch open(const Host& host, Bpf& bpf, std::optional<container::Tier> at_most);
+
+  [[nodiscard]] const container::Tiers& tiers() const { return tiers_; }
+  [[nodiscard]] int descriptor() const { return all_.get(); }
+
+  void add(const CgroupsPtr& cgroups, container::Pid first_process);
+  void remove(const CgroupsOfProcess& cgroups);
+  void add_folder(const Host& host, const std::string& path);  // of evidence; one that is not there is passed over
+
+  // What has happened since. Costs a few system calls where nothing has.
+  void take(std::vector<container::Event>& events);
+  // Looks at every cgroup itself.
+  void sweep(std::vector<container::Event>& events) { sweep_.look(events); }
+
+ private:
+  explicit Watch(Bpf& bpf) : sweep_(bpf) {}
+
+  void open_v2(std::optional<container::Tier> at_most);
+  void open_v1(const Host& host, std::optional<container::Tier> at_most);
+  void open_drivers();
+  void wait_for(int descriptor, std::uint64_t tag);
+  void take_v1(std::vector<container::Event>& events);
+  void take_drivers(std::vector<container::Event>& events) const;
+  void take_folders(std::vector<container::Event>& events) const;
+  void take_ended(std::vector<container::Event>& events);
+
+  struct V1File {
+    container::CgroupId cgroup;
+    bool allows = false;  // devices.allow, or devices.deny
+  };
+
+  Fd all_;
+  container::Tiers tiers_;
+  Sweep sweep_;
+  std::optional<Trace> trace_;
+  std::optional<Loads> loads_;
+  std::optional<V1Writes> v1_writes_;
+  std::map<std::uint64_t, V1File> v1_files_;  // by inode
+  Fd drivers_;                                // netlink: the kernel's uevents
+  Fd folders_;                                // inotify
+  struct First {
+    Fd process;  // pidfd
+    container::CgroupId cgroup;
+    container::Hierarchy hierarchy = container::Hierarchy::v2;
+  };
+  std::map<std::uint64_t, First> firsts_;  // by key_of
+};
+
+}  // namespace hf::kernel
