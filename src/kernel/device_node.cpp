@@ -64,7 +64,8 @@ std::optional<NodeOnHost> read_node(const Host& host, const std::string& path) {
   return NodeOnHost{device_of(status), status.st_mode & 07777U, status.st_uid, status.st_gid};
 }
 
-Result<void> make_node_in(const Host& host, container::Pid pid, const std::string& path, const device::Device& device) {
+Result<void> make_node_in(const Host& host, container::Pid pid, const NewNode& node) {
+  const std::string& path = node.path;
   const std::string what = "make " + path + " in the container of process " + std::to_string(pid.value);
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == path.size()) {
@@ -83,12 +84,16 @@ Result<void> make_node_in(const Host& host, container::Pid pid, const std::strin
   if (::unlinkat(folder.get(), name.c_str(), 0) < 0 && errno == EISDIR) {
     (void)::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR);
   }
-  const mode_t kind = device.kind == device::Kind::block ? S_IFBLK : S_IFCHR;
-  if (::mknodat(folder.get(), name.c_str(), kind | 0666, makedev(device.major, device.minor)) < 0) {
+  const mode_t kind = node.device.kind == device::Kind::block ? S_IFBLK : S_IFCHR;
+  constexpr mode_t kNobodyYet = 0;  // until it has its owner
+  if (::mknodat(folder.get(), name.c_str(), kind | kNobodyYet, makedev(node.device.major, node.device.minor)) < 0) {
     return fail_errno(errno == EEXIST ? EBUSY : errno, what);  // what cannot be removed is mounted there
   }
-  const Fd node(::openat(folder.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (!node || ::chmod(("/proc/self/fd/" + std::to_string(node.get())).c_str(), 0666) < 0) {  // whatever our umask is
+  const Fd made(::openat(folder.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const container::Permissions& wanted = node.permissions;
+  constexpr mode_t kBits = 0777;  // whatever our umask is
+  if (!made || ::fchownat(made.get(), "", wanted.uid, wanted.gid, AT_EMPTY_PATH) < 0 ||
+      ::chmod(("/proc/self/fd/" + std::to_string(made.get())).c_str(), wanted.mode & kBits) < 0) {
     return fail_errno(errno, what);
   }
   return {};

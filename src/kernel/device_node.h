@@ -8,6 +8,7 @@
 
 #include "core/base/result.h"
 #include "core/container/cgroup_path.h"
+#include "core/container/entitlement.h"
 #include "core/device/device.h"
 #include "kernel/host.h"
 
@@ -24,9 +25,14 @@ struct NodeOnHost {
 };
 std::optional<NodeOnHost> read_node(const Host& host, const std::string& path);
 
-// Makes a node anew where a container sees this path, for everybody to read and write. No link of the container's is
-// followed: it could lead out. What is there already is removed, if it is a node, a file, a link or an empty folder.
-Result<void> make_node_in(const Host& host, container::Pid pid, const std::string& path, const device::Device& device);
+// Makes a node anew where a container sees this path. No link of the container's is followed: it could lead out. What
+// is there already is removed, if it is a node, a file, a link or an empty folder.
+struct NewNode {
+  std::string path;
+  device::Device device;
+  container::Permissions permissions;
+};
+Result<void> make_node_in(const Host& host, container::Pid pid, const NewNode& node);
 
 // Every device that sysfs knows by a name under /dev, with its numbers as they are now.
 struct KnownDevice {

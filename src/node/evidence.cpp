@@ -91,7 +91,9 @@ class Witness {
         continue;  // a privileged container has every node of the host; only devices of a class are looked after
       }
       const Access access = access_of(table, node.device);
-      (access == Access::none ? listed : given).nodes.push_back({node.path, node.device, access});
+      constexpr std::uint32_t kForAll = 0666;
+      const container::Permissions permissions{node.mode.value_or(kForAll), node.uid, node.gid};
+      (access == Access::none ? listed : given).nodes.push_back({node.path, node.device, access, permissions});
     }
     if (!allows_all) {
       for (const device::OciRule& rule : spec.rules) {

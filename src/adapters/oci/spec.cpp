@@ -57,6 +57,16 @@ Result<std::optional<SpecNode>> parse_node(const Json& entry, const std::string&
   node.device.kind = type == "b" ? device::Kind::block : device::Kind::character;
   node.device.major = TRY(number_of(entry, "major", device::kLastMajor, where));
   node.device.minor = TRY(number_of(entry, "minor", device::kLastMinor, where));
+  const auto small_number = [&entry](const char* key) -> std::optional<std::uint32_t> {
+    const Json* value = member(entry, key);
+    const bool fits = value != nullptr && value->is_number_unsigned() && value->get<std::uint64_t>() <= 0xffffffffU;
+    return fits ? std::optional(value->get<std::uint32_t>()) : std::nullopt;
+  };
+  constexpr std::uint32_t kBits = 0777;
+  const std::optional<std::uint32_t> mode = small_number("fileMode");
+  node.mode = mode ? std::optional(*mode & kBits) : std::nullopt;
+  node.uid = small_number("uid").value_or(0);
+  node.gid = small_number("gid").value_or(0);
   return node;
 }
 

@@ -17,6 +17,9 @@ namespace hf::oci {
 struct SpecNode {
   std::string path;
   device::Device device;
+  std::optional<std::uint32_t> mode = std::nullopt;  // permission bits
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
 };
 
 struct Hook {

@@ -63,6 +63,7 @@ class Collector {
       OwedNode& owed = place(node.path, node);
       owed.claimed = owed.claimed ? owed.claimed : node.claimed;
       owed.access = owed.access | node.access;
+      owed.permissions = node.permissions.value_or(owed.permissions);
       owed.is_rule_only = false;
       owed.because.push_back(because);
     }
@@ -214,6 +215,12 @@ std::vector<Claim> weigh(std::vector<Claim> claims, const Standing& standing) {
     }
   }
   return weighed;
+}
+
+device::Request request_for(const OwedNode& node) {
+  constexpr Access kReadWrite = Access::read | Access::write;
+  const Access letters = node.access & kReadWrite;
+  return {node.device.value_or(Device{}), letters == Access::none ? kReadWrite : letters};
 }
 
 const OwedNode* Entitlement::find(const std::string& path) const {

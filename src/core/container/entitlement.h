@@ -22,10 +22,20 @@ namespace hf::container {
 enum class Source : std::uint8_t { ledger, kubelet, dra, oci, cdi, nvidia_hook, environment };
 std::string to_string(Source source);
 
+// How a node is to be made where it is missing.
+struct Permissions {
+  std::uint32_t mode = 0666;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+
+  friend bool operator==(const Permissions&, const Permissions&) = default;
+};
+
 struct WantedNode {
   std::string path;                       // in the container
   std::optional<device::Device> claimed;  // the numbers the evidence has; they may have moved since
   device::Access access = device::Access::read | device::Access::write;
+  std::optional<Permissions> permissions = std::nullopt;  // as the evidence has them
 };
 
 struct Claim {
@@ -62,9 +72,13 @@ struct OwedNode {
   std::vector<std::string> because;
   bool is_completion = false;  // no evidence names it, but the device does not work without it
   bool is_rule_only = false;   // access was given, no node promised
+  Permissions permissions;     // of the node
 
   [[nodiscard]] bool is_stale() const { return claimed && device && *claimed != *device; }
 };
+
+// Reading and writing, or the letters that are owed, of the device it has today.
+device::Request request_for(const OwedNode& node);
 
 struct Entitlement {
   std::vector<OwedNode> nodes;

@@ -135,6 +135,21 @@ std::string to_string(State state) {
   return "";
 }
 
+bool can_be_made_anew(const NodeState& node) {
+  if (!node.owed.device || node.owed.is_rule_only) {
+    return false;
+  }
+  switch (node.diagnosis.trouble) {
+    case Trouble::missing:
+    case Trouble::missing_on_host:
+    case Trouble::wrong_driver:
+    case Trouble::no_device_node:
+    case Trouble::permission_bits: return true;
+    case Trouble::no_driver: return node.seen.device != node.owed.device;
+    default: return false;
+  }
+}
+
 State state_of(const std::vector<NodeState>& nodes, bool at_risk) {
   if (nodes.empty()) {
     return State::not_owed;

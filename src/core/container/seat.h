@@ -75,6 +75,9 @@ struct NodeState {
   }
 };
 
+// Would a node with the numbers of today help? Not where the rules, the driver or the hardware stand in the way.
+bool can_be_made_anew(const NodeState& node);
+
 enum class State : std::uint8_t { ok, at_risk, partial, stale, lost, not_owed, unknown };
 std::string to_string(State state);
 

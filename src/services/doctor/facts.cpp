@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 
 #include "adapters/engine/keeper.h"
@@ -13,16 +12,10 @@
 #include "kernel/file.h"
 #include "kernel/observe.h"
 #include "node/inventory.h"
+#include "node/seat_view.h"
 
 namespace hf::doctor {
 namespace {
-
-using container::Answer;
-using container::NodeState;
-using container::Seen;
-using device::Access;
-
-constexpr Access kReadWrite = Access::read | Access::write;
 
 std::string read(const kernel::Host& host, const std::string& path) {
   return std::string(trim(kernel::read_text(host.root.get(), path).value_or("")));
@@ -115,12 +108,6 @@ std::vector<std::string> find_missing_files(const kernel::Host& host, const cdi:
   return {missing.begin(), missing.end()};
 }
 
-// What the rules say about reading and writing, or about the letters that are owed.
-device::Request request_for(const container::OwedNode& node) {
-  const Access letters = node.access & kReadWrite;
-  return {node.device.value_or(device::Device{}), letters == Access::none ? kReadWrite : letters};
-}
-
 class Examination {
  public:
   Examination(Machine& machine, const HostFacts& host, const node::Resident& resident)
@@ -178,66 +165,11 @@ class Examination {
   }
 
   void look_from_seat(kernel::Depth depth) {
-    kernel::Look look{facts_.container().init, cgroups_, {}, depth};
-    for (const container::OwedNode& node : facts_.entitlement.nodes) {
-      look.paths.push_back(node.path);
-    }
-    for (const device::Unit& unit : host_.inventory.units) {
-      for (const std::string& path : unit.nodes) {
-        if (facts_.entitlement.find(path) == nullptr) {
-          look.paths.push_back(path);
-        }
-      }
-    }
-    const Result<std::vector<Seen>> seen = machine_.seats.look(look);
-    facts_.seat_problem = seen ? "" : seen.error().message;
-    const Result<kernel::Rights> rights = kernel::read_rights(machine_.host, facts_.container().init);
-    for (std::size_t i = 0; i < facts_.entitlement.nodes.size(); ++i) {
-      const container::OwedNode& owed = facts_.entitlement.nodes[i];
-      NodeState state;
-      state.owed = owed;
-      state.seen = seen ? (*seen)[i] : Seen{};
-      state.seen.path = owed.path;
-      state.gates = judge_rules(owed);
-      const Access letters = owed.access & kReadWrite;
-      const bool is_half = letters != Access::none && letters != kReadWrite;
-      if (is_half && state.gates.kind == Answer::Kind::allow && state.seen.access == EPERM) {
-        state.seen.access.reset();  // the probe asks for both letters, and only one was given
-      }
-      state.diagnosis = seen ? classify(state.seen, background_of(state, rights))
-                             : container::Diagnosis{container::Trouble::unknown, facts_.seat_problem};
-      facts_.nodes.push_back(std::move(state));
-    }
-    for (std::size_t i = facts_.entitlement.nodes.size(); seen && i < seen->size(); ++i) {
-      if ((*seen)[i].look == 0 && (*seen)[i].device) {
-        facts_.strangers.push_back((*seen)[i]);
-      }
-    }
-  }
-
-  [[nodiscard]] Answer judge_rules(const container::OwedNode& owed) const {
-    if (!facts_.observed_problem.empty() || !owed.device) {
-      return {Answer::Kind::unknown, owed.device ? facts_.observed_problem : "its driver is not loaded"};
-    }
-    return judge(facts_.observed, request_for(owed));
-  }
-
-  [[nodiscard]] container::Background background_of(const NodeState& state,
-                                                    const Result<kernel::Rights>& rights) const {
-    container::Background background;
-    const device::Node* on_host = host_.inventory.find(state.owed.path);
-    background.host_has_node = on_host != nullptr && on_host->live.has_value();
-    if (!background.host_has_node && on_host == nullptr && state.owed.device_class.empty()) {
-      background.host_has_node = kernel::read_node(machine_.host, state.owed.path).has_value();
-    }
-    if (state.seen.device) {
-      background.driver = driver_with(host_.inventory.drivers, state.seen.device->kind, state.seen.device->major);
-    }
-    background.wanted = state.owed.device;
-    background.gates = state.gates.kind;
-    background.gates_detail = state.gates.detail;
-    background.bits_allow = !rights || bits_allow(state.seen, rights->user);
-    return background;
+    node::Seating seating{*facts_.resident, facts_.entitlement, facts_.observed, facts_.observed_problem, cgroups_};
+    node::SeatView view = node::look_from_seat(machine_.host, machine_.seats, host_.inventory, seating, depth);
+    facts_.nodes = std::move(view.nodes);
+    facts_.strangers = std::move(view.strangers);
+    facts_.seat_problem = std::move(view.problem);
   }
 
   Machine& machine_;
