@@ -173,6 +173,7 @@ class Registrar {
     if (annotation({"io.container.manager"}) == "libpod") {
       it.engine = "podman";
     }
+    it.labels = resident.spec->annotations;
     it.image = annotation({"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"});
     const std::string pod = annotation({"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"});
     const std::string type = annotation({"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"});
@@ -214,6 +215,7 @@ class Registrar {
     }
     it.name = record->name;
     it.image = record->image;
+    it.labels.insert(record->labels.begin(), record->labels.end());
     const auto label = [&record](const char* key) {
       const auto found = record->labels.find(key);
       return found == record->labels.end() ? std::string() : found->second;

@@ -5,6 +5,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "adapters/config/guard_words.h"
+#include "adapters/config/yaml.h"
 #include "core/base/text.h"
 #include "kernel/file.h"
 
@@ -13,39 +15,6 @@ namespace {
 
 using device::DeviceClass;
 using device::Part;
-
-std::unexpected<Error> malformed(const std::string& why) { return fail(std::errc::invalid_argument, "config: " + why); }
-
-template <std::size_t N>
-Result<void> check_keys(const YAML::Node& map, const std::string& where, const std::array<std::string_view, N>& known) {
-  if (!map.IsMap()) {
-    return malformed(where + " wants keys with values");
-  }
-  for (const auto& entry : map) {
-    const std::string key = entry.first.Scalar();
-    if (std::ranges::find(known, key) == known.end()) {
-      return malformed(where + ": unknown key " + quote(key));
-    }
-  }
-  return {};
-}
-
-Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::string& where) {
-  std::vector<std::string> paths;
-  if (!list) {
-    return paths;
-  }
-  if (!list.IsSequence()) {
-    return malformed(where + " wants a list of paths");
-  }
-  for (const YAML::Node& entry : list) {
-    if (!entry.IsScalar() || !entry.Scalar().starts_with('/')) {
-      return malformed(where + ": " + quote(entry.IsScalar() ? entry.Scalar() : "?") + " is not an absolute path");
-    }
-    paths.push_back(entry.Scalar());
-  }
-  return paths;
-}
 
 Result<DeviceClass> parse_class(const YAML::Node& entry, std::size_t index) {
   const std::string where = "classes[" + std::to_string(index) + "]";
@@ -81,50 +50,93 @@ Result<DeviceClass> parse_class(const YAML::Node& entry, std::size_t index) {
   return parsed;
 }
 
-Result<Config> parse_document(const YAML::Node& document) {
-  Config config;
-  if (!document || document.IsNull()) {
-    config.classes = device::built_in_classes();
-    return config;
+void put_class(DeviceClass parsed, device::DeviceClasses& classes) {
+  const auto same = std::ranges::find(classes, parsed.name, &DeviceClass::name);
+  if (same == classes.end()) {
+    classes.push_back(std::move(parsed));
+  } else {
+    *same = std::move(parsed);
   }
-  TRY(check_keys(document, "the file", std::array<std::string_view, 2>{"classes", "state_roots"}));
+}
+
+Result<void> lay_over(const YAML::Node& document, Config& config) {
+  if (!document || document.IsNull()) {
+    return {};
+  }
+  TRY(check_keys(document, "the file",
+                 std::array<std::string_view, 5>{"classes", "state_roots", "guard", "web", "journal"}));
   const YAML::Node classes = document["classes"];
   if (classes && !classes.IsSequence()) {
     return malformed("classes wants a list");
   }
+  device::DeviceClasses own;
   for (std::size_t i = 0; classes && i < classes.size(); ++i) {
     DeviceClass parsed = TRY(parse_class(classes[i], i));
-    if (find_class(config.classes, parsed.name) != nullptr) {
+    if (find_class(own, parsed.name) != nullptr) {
       return malformed("two classes are called " + quote(parsed.name));
     }
-    config.classes.push_back(std::move(parsed));
+    own.push_back(std::move(parsed));
+  }
+  for (DeviceClass& entry : own) {
+    put_class(std::move(entry), config.classes);
+  }
+  for (std::string& path : TRY(paths_of(document["state_roots"], "state_roots"))) {
+    config.state_roots.push_back(std::move(path));
+  }
+  TRY(parse_guard(document["guard"], config.policy));
+  TRY(parse_web(document["web"], config.web));
+  return parse_journal(document["journal"], config.journal);
+}
+
+Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {
+  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(path));
+  return text ? Result<ConfigFile>(ConfigFile{path, *text}) : fail(text.error().code, path + ": " + text.error().message);
+}
+
+}  // namespace
+
+Result<Config> parse_config(const std::vector<ConfigFile>& files) {
+  Config config;
+  for (const ConfigFile& file : files) {
+    const std::string where = file.name.empty() ? std::string() : file.name + ": ";
+    try {
+      const Result<void> laid = lay_over(YAML::Load(file.text), config);
+      if (!laid) {
+        return fail(laid.error().code, where + laid.error().message);
+      }
+    } catch (const YAML::Exception& error) {
+      return fail(std::errc::invalid_argument, where + "config: " + error.what());
+    }
+    config.files.push_back(file.name);
   }
   for (const DeviceClass& entry : device::built_in_classes()) {
     if (find_class(config.classes, entry.name) == nullptr) {
       config.classes.push_back(entry);
     }
   }
-  config.state_roots = TRY(paths_of(document["state_roots"], "state_roots"));
   return config;
 }
 
-}  // namespace
-
-Result<Config> parse_config(std::string_view text) {
-  try {
-    return parse_document(YAML::Load(std::string(text)));
-  } catch (const YAML::Exception& error) {
-    return malformed(error.what());
-  }
-}
+Result<Config> parse_config(std::string_view text) { return parse_config({ConfigFile{{}, std::string(text)}}); }
 
 Result<Config> read_config(const kernel::Host& host) {
-  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(kFile));
-  if (!text && text.error().code == std::errc::no_such_file_or_directory) {
-    return parse_config("");
+  std::vector<ConfigFile> files;
+  Result<ConfigFile> main = read_file(host, kFile);
+  if (main) {
+    files.push_back(*std::move(main));
+  } else if (main.error().code != std::errc::no_such_file_or_directory) {
+    return std::unexpected(main.error());
   }
-  Result<Config> config = text ? parse_config(*text) : Result<Config>(std::unexpected(text.error()));
-  return config ? std::move(config) : fail(config.error().code, std::string(kFile) + ": " + config.error().message);
+  for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(kDropIns))) {
+    if (name.ends_with(".yaml") && !name.starts_with('.')) {
+      files.push_back(TRY(read_file(host, std::string(kDropIns).append("/").append(name))));
+    }
+  }
+  return parse_config(files);
+}
+
+Result<Config> read_config(const kernel::Host& host, const std::string& file) {
+  return parse_config({TRY(read_file(host, file))});
 }
 
 }  // namespace hf::config

@@ -38,6 +38,7 @@ struct Container {
   std::string image;          // in the engine's words
   std::string engine;         // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
   std::string name_space;     // containerd's
+  std::map<std::string, std::string> labels;  // the engine's, and the bundle's annotations: anybody's word
   std::optional<Pod> pod;
   bool is_sandbox = false;  // a pod's pause container
 

@@ -1,0 +1,139 @@
+#include "adapters/journal/journal.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/file.h"
+
+namespace hf::journal {
+namespace {
+
+constexpr const char* kNewer = "blame.jsonl";
+constexpr const char* kOlder = "blame.1.jsonl";
+constexpr std::uint64_t kMostRead = std::uint64_t(4) << 30U;
+
+Result<std::string> read_whole(int folder, const char* name) {
+  const kernel::Fd file(::openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!file && errno == ENOENT) {
+    return std::string();
+  }
+  if (!file || ::fstat(file.get(), &status) < 0) {
+    return fail_errno(errno, std::string("open ") + name);
+  }
+  if (!S_ISREG(status.st_mode) || status.st_uid != 0 || (status.st_mode & 022U) != 0 ||
+      std::uint64_t(status.st_size) > kMostRead) {
+    return fail(std::errc::permission_denied, std::string(name) + ": not an ordinary file of root's alone");
+  }
+  std::string text(std::size_t(status.st_size), '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::pread(file.get(), text.data() + done, text.size() - done, off_t(done));
+    if (count <= 0) {
+      break;
+    }
+    done += std::size_t(count);
+  }
+  text.resize(done);
+  return text;
+}
+
+void parse_into(const std::string& text, Kept& kept) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.empty()) {
+      continue;
+    }
+    Result<report::BlameRecord> record = report::parse_blame_record(line);
+    if (record) {
+      kept.records.push_back(*std::move(record));
+    } else {
+      ++kept.damaged;
+    }
+  }
+}
+
+Result<Kept> read_folder(int folder) {
+  Kept kept;
+  parse_into(TRY(read_whole(folder, kOlder)), kept);
+  parse_into(TRY(read_whole(folder, kNewer)), kept);
+  return kept;
+}
+
+}  // namespace
+
+Result<Journal> Journal::open(const kernel::Host& host, const std::string& folder, std::uint64_t size) {
+  const std::string path = kernel::below_root(folder);
+  std::string made;
+  for (const std::string_view part : split(path, '/')) {
+    made += (made.empty() ? "" : "/") + std::string(part);
+    if (::mkdirat(host.root.get(), made.c_str(), made == path ? 0700 : 0755) < 0 && errno != EEXIST) {
+      return fail_errno(errno, "make " + folder);
+    }
+  }
+  Journal journal(TRY(kernel::open_plain_directory(host.root.get(), path)), size);
+  if (!kernel::is_trusted_directory(journal.folder_.get())) {
+    return fail(std::errc::permission_denied, folder + ": others than root may write there");
+  }
+  const Kept kept = TRY(read_folder(journal.folder_.get()));
+  for (const report::BlameRecord& record : kept.records) {
+    journal.next_ = std::max(journal.next_, record.number + 1);
+  }
+  TRY(journal.open_file());
+  return journal;
+}
+
+Result<void> Journal::open_file() {
+  file_ = kernel::Fd(::openat(folder_.get(), kNewer, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  struct stat status{};
+  if (!file_ || ::fstat(file_.get(), &status) < 0) {
+    return fail_errno(errno, std::string("open ") + kNewer);
+  }
+  written_ = std::uint64_t(status.st_size);
+  char last = '\n';
+  if (written_ > 0) {  // a line that a crash cut short must not swallow the next one
+    const kernel::Fd reader(::openat(folder_.get(), kNewer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    (void)!::pread(reader.get(), &last, 1, off_t(written_ - 1));
+    if (last != '\n') {
+      (void)!::write(file_.get(), "\n", 1);
+    }
+  }
+  return {};
+}
+
+Result<void> Journal::turn_over() {
+  if (::renameat(folder_.get(), kNewer, folder_.get(), kOlder) < 0) {
+    return fail_errno(errno, std::string("rename ") + kNewer);
+  }
+  return open_file();
+}
+
+Result<void> Journal::append(report::BlameRecord& record) {
+  if (written_ > size_ / 2) {
+    TRY(turn_over());
+  }
+  record.number = next_++;
+  const std::string line = render_line(record) + "\n";
+  const ssize_t count = ::write(file_.get(), line.data(), line.size());
+  written_ += count > 0 ? std::uint64_t(count) : 0;
+  if (count != ssize_t(line.size())) {
+    return fail_errno(count < 0 ? errno : ENOSPC, std::string("write ") + kNewer);
+  }
+  return {};
+}
+
+Result<Kept> read_journal(const kernel::Host& host, const std::string& folder) {
+  const Result<kernel::Fd> opened = kernel::open_plain_directory(host.root.get(), kernel::below_root(folder));
+  if (!opened) {
+    return opened.error().code == std::errc::no_such_file_or_directory ? Result<Kept>(Kept())
+                                                                       : std::unexpected(opened.error());
+  }
+  return read_folder(opened->get());
+}
+
+}  // namespace hf::journal

@@ -1,0 +1,90 @@
+#include "core/container/drift.h"
+
+namespace hf::container {
+namespace {
+
+device::Rule rule_for(const device::Request& request) {
+  const device::Device& device = request.device;
+  return {{device.kind, device::Span{device.major, device.major}, device::Span{device.minor, device.minor}},
+          request.access};
+}
+
+// The first gate that refuses a request, the container's own before those above it.
+struct Refusal {
+  const Gate* own = nullptr;
+  const Gate* above = nullptr;
+  bool is_unclear = false;
+};
+
+Refusal refusal_of(const Observed& observed, const device::Request& request) {
+  Refusal refusal;
+  for (const Gate& gate : observed.gates) {
+    if (!gate.meaning) {
+      refusal.is_unclear = true;
+      continue;
+    }
+    if (gate.meaning->allows(request)) {
+      refusal.is_unclear = refusal.is_unclear || !gate.doubt.empty();
+      continue;
+    }
+    const Gate*& place = gate.is_own ? refusal.own : refusal.above;
+    place = place == nullptr ? &gate : place;
+  }
+  return refusal;
+}
+
+}  // namespace
+
+Drift compare(const Entitlement& owed, const Observed& observed) {
+  Drift drift;
+  for (const OwedNode& node : owed.nodes) {
+    if (!node.device) {
+      continue;  // its driver is not there: nothing to allow
+    }
+    const device::Request request = request_for(node);
+    const Refusal refusal = refusal_of(observed, request);
+    if (refusal.own == nullptr && refusal.above == nullptr) {
+      if (refusal.is_unclear) {
+        drift.unclear.push_back(node.path);
+      }
+      continue;
+    }
+    drift.denied.push_back(node.path);
+    if (refusal.above != nullptr) {
+      drift.above.push_back(node.path + ": refused by " + name_of(*refusal.above) + " above it");
+    } else {
+      drift.missing.push_back(rule_for(request));
+    }
+  }
+  return drift;
+}
+
+Repair plan_repair(const Observed& observed, const Drift& drift, const bpf::Generate& generate) {
+  Repair repair;
+  repair.refused = drift.above;
+  if (drift.missing.empty()) {
+    return repair;
+  }
+  Result<Plan> all = plan_change(observed, {device::Verb::allow, drift.missing}, generate);
+  if (all) {
+    repair.plan = *std::move(all);
+    return repair;
+  }
+  // Something stands in the way of one rule at least. Who is left is asked for together, so that one program says all.
+  device::RuleSet possible;
+  for (const device::Rule& rule : drift.missing) {
+    const Result<Plan> alone = plan_change(observed, {device::Verb::allow, {rule}}, generate);
+    if (alone) {
+      possible.push_back(rule);
+    } else {
+      repair.refused.push_back(alone.error().message);
+    }
+  }
+  Result<Plan> rest = plan_change(observed, {device::Verb::allow, possible}, generate);
+  if (!possible.empty() && rest) {
+    repair.plan = *std::move(rest);
+  }
+  return repair;
+}
+
+}  // namespace hf::container

@@ -1,0 +1,119 @@
+#include "node/writer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "adapters/engine/keeper.h"
+#include "core/base/text.h"
+#include "core/container/cgroup_words.h"
+#include "kernel/process.h"
+
+namespace hf::node {
+namespace {
+
+using container::Ancestor;
+using container::Pid;
+using container::Writer;
+
+constexpr std::size_t kMostParents = 16;
+
+// Those whom people know by their names, whatever started them.
+constexpr std::array<std::string_view, 14> kServices = {"kubelet", "dockerd",  "containerd", "crio",      "podman",
+                                                        "systemd", "buildkitd", "k3s",        "rke2",      "nomad",
+                                                        "lxd",     "incusd",   "slurmstepd", "nvidia-ctk"};
+
+std::string folder_of(Pid pid) { return "proc/" + std::to_string(pid.value); }
+
+void read_parents(const kernel::Host& host, Writer& writer) {
+  Result<kernel::Process> process = kernel::read_process(host, writer.pid);
+  if (!process) {
+    return;  // it has ended; what the kernel told has to do
+  }
+  writer.name = writer.name.empty() ? process->name : writer.name;
+  if (!writer.parents.empty()) {
+    return;
+  }
+  while (process && process->parent.value > 0 && writer.parents.size() < kMostParents) {
+    const Pid parent = process->parent;
+    process = kernel::read_process(host, parent);
+    if (process) {
+      writer.parents.push_back({parent, process->name});
+    }
+  }
+}
+
+// The cgroup of the writer in the hierarchy that tells most: systemd's own.
+std::vector<std::string> paths_of(const kernel::Host& host, Pid pid) {
+  std::vector<std::string> paths;
+  const std::string lines = kernel::read_cgroup_lines(host, pid);
+  for (const std::string_view line : split(lines, '\n')) {
+    if (!line.empty()) {
+      paths.push_back(container::path_in_line(line));
+    }
+  }
+  return paths;
+}
+
+// "containerd-shim-runc-v2 -namespace moby": the shim of a container works for whoever owns the namespace.
+std::string client_of_shim(const kernel::Host& host, const Ancestor& shim) {
+  const std::optional<engine::Keeper> keeper = engine::parse_keeper(kernel::read_command_line(host, shim.pid));
+  if (!keeper || keeper->kind != engine::Keeper::Kind::shim) {
+    return {};
+  }
+  return keeper->name_space == "moby" ? "dockerd" : keeper->name_space == "k8s.io" ? "kubelet" : "containerd";
+}
+
+std::string service_of(const kernel::Host& host, const Writer& writer) {
+  std::vector<Ancestor> line = {{writer.pid, writer.name}};
+  line.insert(line.end(), writer.parents.begin(), writer.parents.end());
+  for (const Ancestor& one : line) {
+    if (one.name.starts_with("containerd-shim")) {
+      const std::string client = client_of_shim(host, one);
+      return client.empty() ? "containerd" : client;
+    }
+    if (one.name == "conmon") {
+      return "podman";
+    }
+    const bool is_first = one.pid.value == 1;
+    if (std::ranges::find(kServices, one.name) != kServices.end() && (!is_first || &one == line.data())) {
+      return one.name;
+    }
+  }
+  return {};
+}
+
+std::string unit_of(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    for (const std::string_view part : split(path, '/')) {
+      if (part.ends_with(".service") && !part.starts_with("user@")) {
+        return std::string(part);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void identify(const kernel::Host& host, Writer& writer) {
+  if (!writer.is_known()) {
+    return;
+  }
+  read_parents(host, writer);
+  const std::vector<std::string> paths = paths_of(host, writer.pid);
+  for (const std::string& path : paths) {
+    if (const std::optional<container::CgroupWords> words = container::read_cgroup_words(path)) {
+      writer.inside = words->id;
+      writer.command.clear();
+      return;
+    }
+  }
+  writer.program = kernel::read_link(host, folder_of(writer.pid) + "/exe");
+  if (writer.command.empty()) {
+    writer.command = join(kernel::read_command_line(host, writer.pid), " ");
+  }
+  writer.service = service_of(host, writer);
+  writer.service = writer.service.empty() ? unit_of(paths) : writer.service;
+}
+
+}  // namespace hf::node
