@@ -415,30 +415,44 @@ def debian_mirror() -> str:
     raise Unavailable("this machine's package sources name no Debian mirror")
 
 
+def apt_of(suite: str, folder: pathlib.Path) -> list[str]:
+    """The options with which apt-get and apt-cache know another Debian release; the machine's own package lists stay alone."""
+    (folder / "sources").write_text(f"{debian_mirror()} {suite} main\n")
+    (folder / "status").touch()
+    for needed in ("lists/partial", "cache/archives/partial"):
+        (folder / needed).mkdir(parents=True)
+    places = {
+        "Dir::Etc::sourcelist": "sources", "Dir::Etc::sourceparts": "none", "Dir::State::lists": "lists",
+        "Dir::State::status": "status", "Dir::Cache": "cache",
+    }  # fmt: skip
+    options = ["-qq", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
+    options += [word for key, name in places.items() for word in ("-o", f"{key}={folder / name}")]
+    if not ask_apt(folder, "apt-get", *options, "update"):
+        raise Unavailable(f"the package lists of {suite} cannot be had")
+    return options
+
+
+def ask_apt(folder: pathlib.Path, *words: str) -> bool:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode == 0 and "Err:" not in done.stdout
+
+
+def download_package(package: str, options: list[str], folder: pathlib.Path) -> None:
+    """Unpacks it into the folder "unpacked"."""
+    ask_apt(folder, "apt-get", *options, "download", package)
+    found = list(folder.glob(f"{package}_*.deb"))
+    if not found:
+        raise Unavailable(f"{package} cannot be had")
+    subprocess.run(["dpkg", "-x", found[0], folder / "unpacked"], check=True, timeout=PATIENCE)
+
+
 def fetch_package(package: str, suite: str, cache: pathlib.Path) -> pathlib.Path:
-    """Unpacks a package of another Debian release below the cache, once; the machine's own package lists stay alone."""
+    """Unpacks a package of another Debian release below the cache, once."""
     target = cache / f"{package}-{suite}"
     if target.exists():
         return target
     with scratch_folder() as folder:
-        (folder / "sources").write_text(f"{debian_mirror()} {suite} main\n")
-        (folder / "status").touch()
-        for needed in ("lists/partial", "cache/archives/partial"):
-            (folder / needed).mkdir(parents=True)
-        options = {
-            "Dir::Etc::sourcelist": "sources", "Dir::Etc::sourceparts": "none", "Dir::State::lists": "lists",
-            "Dir::State::status": "status", "Dir::Cache": "cache",
-        }  # fmt: skip
-        apt = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
-        apt += [word for key, name in options.items() for word in ("-o", f"{key}={folder / name}")]
-        for words in ([*apt, "update"], [*apt, "download", package]):
-            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-            if done.returncode != 0 or "Err:" in done.stdout:
-                raise Unavailable(f"{package} of {suite} cannot be had: apt-get {words[-1]} failed")
-        found = list(folder.glob(f"{package}_*.deb"))
-        if not found:
-            raise Unavailable(f"{package} of {suite} cannot be had")
-        subprocess.run(["dpkg", "-x", found[0], folder / "unpacked"], check=True, timeout=PATIENCE)
+        download_package(package, apt_of(suite, folder), folder)
         cache.mkdir(parents=True, exist_ok=True)
         shutil.move(folder / "unpacked", target)
     return target
