@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""holdfast on stock Debian kernels under qemu, on pure cgroup v2 and v1. Slow, and no part of ./test.
+
+usage: vm_test.py [HOLDFAST] [unittest's arguments]; HOLDFAST_KERNELS="6.1 /boot/vmlinuz" names the kernels.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections.abc import Callable
+
+from machine import HERE, Machine, Unavailable, program
+
+KERNELS = os.environ.get("HOLDFAST_KERNELS", "6.1 6.12 newest").split()
+BUILD = HERE.parent.parent / "build"
+
+# A process inside, whether it is let through to a device (there is no driver: ENXIO), and what must be so.
+PREAMBLE = r"""
+mknod /tmp/gpu c 195 0
+inside() { sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$group" "$@"; }
+opens() { inside sh -c ': <>"$1"' sh "$1" 2>&1 | sed 's/.*: //'; }
+expect() {  # WHAT WANTED GOT
+    [ "$2" = "$3" ] || { echo "FAILED: $1: expected '$2', got '$3'"; exit 1; }
+    echo "$1: $3"
+}
+answer() { holdfast rules "cgroup:$group" --ask c:195:0:rw >/tmp/said 2>&1; echo $?; cat /tmp/said >&2; }
+refused='Operation not permitted'
+passed='No such device or address'
+"""
+
+TAKEN_AND_GIVEN = r"""
+expect 'the gate is seen' 1 "$(answer)"
+expect 'refused by the gate' "$refused" "$(opens /tmp/gpu)"
+holdfast grant "cgroup:$group" 'c 195:0 rw' || exit 1
+expect 'the grant is seen' 0 "$(answer)"
+expect 'let through' "$passed" "$(opens /tmp/gpu)"
+expect 'what the gate allowed stays' '' "$(opens /dev/null)"
+expect 'what it refused stays' "$refused" "$(opens /dev/full)"
+holdfast revoke "cgroup:$group" 'c 195:0 rw' || exit 1
+expect 'the loss is seen' 1 "$(answer)"
+expect 'refused again' "$refused" "$(opens /tmp/gpu)"
+"""
+
+GATE_V2 = r"""
+group=/sys/fs/cgroup/tested
+mkdir $group
+bpftool prog load gate.o /sys/fs/bpf/gate || exit 1
+bpftool cgroup attach $group device pinned /sys/fs/bpf/gate multi || exit 1
+"""
+
+GATE_V1 = r"""
+group=/sys/fs/cgroup/devices/tested
+mkdir $group
+echo a >$group/devices.deny
+echo 'c 1:3 rwm' >$group/devices.allow
+echo 'c 1:5 rwm' >$group/devices.allow
+"""
+
+WITNESSED = r"""
+mkdir $group
+./attach witness.o /sys/fs/bpf/witness || exit 1
+holdfast revoke "cgroup:$group" 'c 195:0 rw' >/dev/null || exit 1
+bpftool -j map dump name witness.bss
+"""
+
+
+def find_holdfast() -> pathlib.Path:
+    """The one named on the command line, or else the one that was built."""
+    if len(sys.argv) > 1 and pathlib.Path(sys.argv[1]).is_file():
+        return pathlib.Path(sys.argv.pop(1)).resolve()
+    built = [BUILD / preset / "src/programs/holdfast/holdfast" for preset in ("release", "dev")]
+    return next((path for path in built if path.exists()), built[0])
+
+
+HOLDFAST = find_holdfast()
+
+
+def compile_all(folder: pathlib.Path) -> dict[str, pathlib.Path]:
+    """With Debian's headers only: there is no vmlinux.h, hence nothing in the BPF programs that depends on the kernel."""
+    bpf = ["-c", "-target", "bpf", f"-I/usr/include/{os.uname().machine}-linux-gnu"]
+    options = {"gate.bpf.c": bpf, "witness.bpf.c": bpf, "attach.c": ["-lbpf"]}
+    made = {}
+    for source, words in options.items():
+        target = folder / source.replace(".bpf.c", ".o").removesuffix(".c")
+        subprocess.run([program("clang-19"), "-O2", "-g", "-Wall", HERE / source, "-o", target, *words], check=True, timeout=60)
+        made[target.name] = target
+    return made
+
+
+class StockKernel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        if not HOLDFAST.exists():
+            raise unittest.SkipTest("holdfast is not built: ./run --version")
+        try:
+            cls.files = {"/usr/bin/holdfast": HOLDFAST, "/usr/bin/bpftool": pathlib.Path(program("bpftool"))}
+            cls.files |= compile_all(pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="hf-vm-"))))
+        except Unavailable as error:
+            raise unittest.SkipTest(str(error)) from None
+
+    def on_each_kernel(self, layout: str, script: str, check: Callable[[str], None] = lambda output: None) -> None:
+        """The script must succeed everywhere; `check` looks at what it said."""
+        for kernel in KERNELS:
+            with self.subTest(kernel=kernel):
+                try:
+                    machine = Machine(kernel, layout)
+                except Unavailable as error:
+                    self.skipTest(str(error))
+                status, output = machine.run(script, self.files)
+                print(f"{machine.kernel.name} {layout}: {machine.uptime:.1f} s", file=sys.stderr)
+                self.assertEqual(status, 0, output)
+                check(output)
+
+    def test_a_gpu_is_given_and_taken_behind_a_program_of_somebody_else_on_v2(self):
+        self.on_each_kernel("v2", PREAMBLE + GATE_V2 + TAKEN_AND_GIVEN)
+
+    def test_a_gpu_is_given_and_taken_on_v1(self):
+        self.on_each_kernel("v1", PREAMBLE + GATE_V1 + TAKEN_AND_GIVEN)
+
+    def test_fentry_sees_who_attaches_a_device_program_on_v2(self):
+        def check(output: str) -> None:
+            seen = variables(output)
+            self.assertEqual((seen["attaches"], seen["writes"], seen["who"]), (1, 0, "holdfast"))
+
+        self.on_each_kernel("v2", "group=/sys/fs/cgroup/tested" + WITNESSED, check)
+
+    def test_fentry_sees_who_writes_device_rules_on_v1(self):
+        def check(output: str) -> None:
+            seen = variables(output)
+            self.assertGreater(seen["writes"], 0)
+            self.assertEqual((seen["attaches"], seen["who"]), (0, "holdfast"))
+
+        self.on_each_kernel("v1", "group=/sys/fs/cgroup/devices/tested" + WITNESSED, check)
+
+
+def variables(dump: str) -> dict:
+    """A BPF object's global variables, as bpftool -j tells them."""
+    found: dict = {}
+    for variable in json.loads(dump)[0]["formatted"]["value"][".bss"]:
+        found |= variable
+    return found | {"who": "".join(letter for letter in found["who"] if letter != "\0")}
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
