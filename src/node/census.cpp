@@ -70,6 +70,7 @@ class Registrar {
     it.v1 = group.v1;
     it.v2 = group.v2;
     const kernel::Process process = TRY(kernel::read_process(host_, group.init));
+    resident.started_ticks = process.started_at;
     it.started_at = clock().wall_time(process.started_at);
     it.mount_namespace = kernel::read_namespace(host_, group.init, "mnt");
     it.cpus = cpus_of(host_, group.init);
@@ -301,6 +302,36 @@ class Registrar {
   std::map<std::string, engine::VersionWords> versions_;
 };
 
+// Who was there at the last census.
+class Acquaintances {
+ public:
+  explicit Acquaintances(const Census* before) {
+    for (const Resident& resident : before != nullptr ? before->residents : kNobody) {
+      known_.emplace(resident.container.init.value, &resident);
+    }
+  }
+
+  // One whose bundle could not be read is asked again, and so is one whose first process became another program: the
+  // runtime's own, before the container's starts.
+  [[nodiscard]] const Resident* find(const kernel::Host& host, const Group& group) const {
+    const auto found = known_.find(group.init.value);
+    if (found == known_.end()) {
+      return nullptr;
+    }
+    const Resident& resident = *found->second;
+    const Result<kernel::Process> process = kernel::read_process(host, group.init);
+    const bool is_same = process && process->started_at == resident.started_ticks && resident.spec &&
+                         resident.container.cgroup == group.cgroup && resident.container.v2 == group.v2 &&
+                         resident.container.v1 == group.v1 &&
+                         resident.container.mount_namespace == kernel::read_namespace(host, group.init, "mnt");
+    return is_same ? &resident : nullptr;
+  }
+
+ private:
+  inline static const std::vector<Resident> kNobody;
+  std::map<std::int32_t, const Resident*> known_;
+};
+
 // Exclusive: less than all CPUs, and none of them is another container's with another set. kubelet's own word counts
 // first.
 void mark_exclusive(const kernel::Host& host, std::vector<Resident>& residents) {
@@ -342,8 +373,9 @@ std::vector<Container> Census::containers() const {
   return all;
 }
 
-Result<Census> take_census(const kernel::Host& host, const config::Config& config) {
+Result<Census> take_census(const kernel::Host& host, const config::Config& config, const Census* before) {
   Census census;
+  const Acquaintances known(before);
   const std::vector<Group> groups = find_groups(host);
   std::set<std::string> cgroups;
   for (const Group& group : groups) {
@@ -351,7 +383,8 @@ Result<Census> take_census(const kernel::Host& host, const config::Config& confi
   }
   Registrar registrar(host, config, std::move(cgroups));
   for (const Group& group : groups) {
-    Result<Resident> resident = registrar.register_group(group);
+    const Resident* same = known.find(host, group);
+    Result<Resident> resident = same != nullptr ? *same : registrar.register_group(group);
     if (resident) {
       census.residents.push_back(*std::move(resident));
     }  // otherwise it has ended meanwhile

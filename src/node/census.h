@@ -1,6 +1,7 @@
 // Census: every container on this node, from cgroups and /proc outwards; no engine is asked.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@ struct Resident {
   container::Container container;
   std::optional<oci::Spec> spec;  // of its bundle, where it can be read and trusted
   std::string spec_file;
-  std::string spec_problem;  // why there is none
+  std::string spec_problem;        // why there is none
+  std::int64_t started_ticks = 0;  // of its first process, since boot
 };
 
 struct Census {
@@ -27,6 +29,7 @@ struct Census {
   [[nodiscard]] std::vector<container::Container> containers() const;
 };
 
-Result<Census> take_census(const kernel::Host& host, const config::Config& config);
+// `before`: who was known already, with the same first process in the same cgroup, is not asked again.
+Result<Census> take_census(const kernel::Host& host, const config::Config& config, const Census* before = nullptr);
 
 }  // namespace hf::node

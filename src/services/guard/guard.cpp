@@ -1,0 +1,251 @@
+#include "services/guard/guard.h"
+
+#include <algorithm>
+#include <set>
+
+#include "kernel/clock.h"
+
+namespace hf::guard {
+namespace {
+
+using container::Event;
+using container::EventKind;
+
+Event found_event(const kernel::CgroupsOfProcess& cgroups) {
+  Event event;
+  event.kind = EventKind::found_changed;
+  event.at = kernel::monotonic_now();
+  event.hierarchy = cgroups.v1 ? container::Hierarchy::v1 : container::Hierarchy::v2;
+  event.cgroup = cgroups.v1 ? cgroups.v1->id : cgroups.v2->id;
+  return event;
+}
+
+std::string where_of(const kernel::CgroupsOfProcess& cgroups, container::Hierarchy hierarchy) {
+  const std::optional<kernel::Cgroup>& first = hierarchy == container::Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
+  const std::optional<kernel::Cgroup>& other = hierarchy == container::Hierarchy::v1 ? cgroups.v2 : cgroups.v1;
+  return first ? first->where : other ? other->where : std::string();
+}
+
+// The ids of a cgroup and of all above it but the root, which is everybody's.
+void add_line(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_t>& ids) {
+  if (!cgroup || cgroup->path.is_root()) {
+    return;
+  }
+  ids.insert(cgroup->id.value);
+  Result<kernel::Cgroup> above = kernel::open_parent(*cgroup);
+  while (above) {
+    ids.insert(above->id.value);
+    if (above->path.is_root()) {
+      return;
+    }
+    above = kernel::open_parent(*above);
+  }
+}
+
+bool same_rules(const container::Effective& a, const container::Effective& b) {
+  return a.exact == b.exact && a.table == b.table;
+}
+
+}  // namespace
+
+void Guard::add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
+  const std::uint64_t key = kernel::key_of(*cgroups);
+  Place& place = places_[key];
+  const bool is_new = place.ward == nullptr;
+  place.ward = ward;
+  place.cgroups = cgroups;
+  if (!is_new) {
+    return;
+  }
+  watch_.add(cgroups, ward->container.init);  // before the first look: what happens in between is told
+  std::set<std::uint64_t> ids;
+  add_line(cgroups->v1, ids);
+  add_line(cgroups->v2, ids);
+  for (const std::uint64_t id : ids) {
+    by_cgroup_[id].push_back(key);
+  }
+  unprepared_.push_back(key);
+  look_at(place, found_event(*cgroups));
+}
+
+bool Guard::prepare_one() {
+  if (unprepared_.empty()) {
+    return false;
+  }
+  const auto place = places_.find(unprepared_.back());
+  unprepared_.pop_back();
+  if (place == places_.end() || !place->second.cgroups->v2) {
+    return true;
+  }
+  for (const device::Table& likely : place->second.ward->likely) {
+    prepare(tools_, *place->second.ward, likely);
+  }
+  if (place->second.rules && place->second.rules->exact) {
+    device::RuleSet owed;
+    for (const container::OwedNode& node : place->second.ward->healed.nodes) {
+      if (node.device) {
+        owed.push_back({{node.device->kind, device::Span{node.device->major, node.device->major},
+                         device::Span{node.device->minor, node.device->minor}},
+                        device::Access::all});
+      }
+    }
+    prepare(tools_, *place->second.ward, place->second.rules->table - device::Table::of_rules(owed));
+  }
+  return true;
+}
+
+void Guard::forget(std::uint64_t key) {
+  const auto place = places_.find(key);
+  if (place == places_.end()) {
+    return;
+  }
+  watch_.remove(*place->second.cgroups);
+  places_.erase(place);
+  for (auto entry = by_cgroup_.begin(); entry != by_cgroup_.end();) {
+    std::erase(entry->second, key);
+    entry = entry->second.empty() ? by_cgroup_.erase(entry) : std::next(entry);
+  }
+}
+
+void Guard::adopt(const Survey& survey) {
+  std::set<std::uint64_t> there;
+  for (const WardPtr& ward : survey.wards) {
+    for (const kernel::CgroupsPtr& cgroups : ward->cgroups) {
+      there.insert(kernel::key_of(*cgroups));
+    }
+  }
+  std::vector<std::uint64_t> gone;
+  for (const auto& [key, place] : places_) {
+    if (!there.contains(key)) {
+      gone.push_back(key);
+    }
+  }
+  std::ranges::for_each(gone, [this](std::uint64_t key) { forget(key); });
+  for (const WardPtr& ward : survey.wards) {
+    for (const kernel::CgroupsPtr& cgroups : ward->cgroups) {
+      const auto known = places_.find(kernel::key_of(*cgroups));
+      const bool changed = known != places_.end() && known->second.ward != ward;
+      add(ward, cgroups);
+      if (changed) {
+        look_at(known->second, found_event(*cgroups));
+      }
+    }
+  }
+}
+
+void Guard::handle(const Event& event) {
+  if (!event.cgroup) {
+    visit_all(event);
+    return;
+  }
+  const auto keys = by_cgroup_.find(event.cgroup->value);
+  if (keys == by_cgroup_.end()) {
+    return;  // nobody's of ours
+  }
+  const std::vector<std::uint64_t> copy = keys->second;
+  for (const std::uint64_t key : copy) {
+    if (event.kind == EventKind::cgroup_gone || event.kind == EventKind::process_gone) {
+      const Place& place = places_.at(key);
+      const bool is_own = (place.cgroups->v1 && place.cgroups->v1->id == *event.cgroup) ||
+                          (place.cgroups->v2 && place.cgroups->v2->id == *event.cgroup);
+      if (is_own) {
+        forget(key);
+      }
+      continue;
+    }
+    look_at(places_.at(key), event);
+  }
+}
+
+void Guard::visit_all(const Event& because) {
+  for (auto& [key, place] : places_) {
+    look_at(place, because);
+  }
+}
+
+std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
+  std::optional<std::uint64_t> next;
+  for (auto& [key, place] : places_) {
+    if (!place.waits_for) {
+      continue;
+    }
+    if (place.patience.ready_at() <= now) {
+      const Event event = *std::exchange(place.waits_for, std::nullopt);
+      look_at(place, event);
+    }
+    if (place.waits_for) {
+      next = std::min(next.value_or(place.patience.ready_at()), place.patience.ready_at());
+    }
+  }
+  return next;
+}
+
+void Guard::look_at(Place& place, const Event& event) {
+  const std::uint64_t started = kernel::monotonic_now();
+  const bool waits = place.waits_for && started < place.patience.ready_at();
+  if (waits) {
+    return;  // its time will come
+  }
+  Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal);
+  if (!made) {
+    const bool is_gone = made.error().code == std::errc::no_such_file_or_directory ||
+                         made.error().code == std::errc::no_such_device;
+    if (!is_gone) {
+      Happening happening;
+      happening.ward = place.ward;
+      happening.event = event;
+      happening.cgroup = where_of(*place.cgroups, event.hierarchy);
+      happening.action = report::Action::failed;
+      happening.error = made.error().message;
+      tell_(std::move(happening));
+    }
+    return;
+  }
+  const bool healed = made->healed_at != 0;
+  if (healed && !place.patience.take(limits_, made->healed_at)) {
+    place.waits_for = event;
+  }
+  report(place, event, *made, started);
+}
+
+void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {
+  const bool healed = made.healed_at != 0;
+  const bool is_lost = !made.left.is_none();
+  const bool is_news = !place.rules || !same_rules(*place.rules, made.before) || healed || is_lost != place.is_lost;
+  const bool is_first = !place.rules;
+  if (!is_news || (is_first && made.drift.is_none())) {
+    place.rules = std::move(made.after);
+    place.is_lost = is_lost;
+    return;
+  }
+  Happening happening;
+  happening.ward = place.ward;
+  happening.event = event;
+  happening.cgroup = where_of(*place.cgroups, event.hierarchy);
+  happening.before = is_first ? made.before : *place.rules;
+  happening.drift = std::move(made.drift);
+  happening.left = made.left;
+  happening.found = std::move(made.before);
+  happening.refused = std::move(made.repair.refused);
+  happening.steps = std::move(made.repair.plan.steps);
+  happening.attempts = made.attempts;
+  if (healed) {
+    const std::uint64_t since = place.is_lost && place.lost_since != 0 ? place.lost_since : event.at;
+    happening.loss_ns = made.healed_at > since ? made.healed_at - since : 0;
+    happening.heal_ns = made.healed_at - started;
+  }
+  const bool nothing_missing = happening.drift.is_none();
+  happening.action = healed && is_lost             ? report::Action::failed
+                     : healed && place.waits_for   ? report::Action::waits
+                     : healed                      ? report::Action::healed
+                     : nothing_missing             ? report::Action::none
+                     : place.ward->mode < container::Mode::heal ? report::Action::observed
+                                                                : report::Action::failed;
+  place.lost_since = is_lost ? (place.is_lost ? place.lost_since : event.at) : 0;
+  place.is_lost = is_lost;
+  place.rules = made.after;
+  happening.after = std::move(made.after);
+  tell_(std::move(happening));
+}
+
+}  // namespace hf::guard

@@ -1,0 +1,89 @@
+// Guard: the wards, and what is done when something happens to one. Belongs to one thread, and never waits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/container/event.h"
+#include "core/container/policy.h"
+#include "kernel/watch.h"
+#include "services/guard/patience.h"
+#include "services/guard/survey.h"
+#include "services/guard/visit.h"
+
+namespace hf::guard {
+
+// What a visit brought to light and did, for the one who writes it down.
+struct Happening {
+  WardPtr ward;
+  container::Event event;
+  std::string cgroup;  // where
+  container::Drift drift;
+  container::Drift left;
+  container::Effective before;  // the rules as they were at the last visit
+  container::Effective found;   // as the event left them
+  container::Effective after;   // as we left them
+  std::vector<container::Step> steps;
+  std::vector<std::string> refused;
+  report::Action action = report::Action::none;
+  std::optional<std::uint64_t> loss_ns;
+  std::optional<std::uint64_t> heal_ns;
+  std::string error;
+  int attempts = 1;
+};
+
+class Guard {
+ public:
+  using Tell = std::function<void(Happening)>;
+
+  Guard(const Tools& tools, kernel::Watch& watch, Tell tell) : tools_(tools), watch_(watch), tell_(std::move(tell)) {}
+
+  void set_limits(const container::Limits& limits) { limits_ = limits; }
+
+  // Takes over what a survey found: new wards are visited at once, those that are gone are forgotten.
+  void adopt(const Survey& survey);
+
+  void handle(const container::Event& event);
+  // All wards; `because` says why.
+  void visit_all(const container::Event& because);
+  // Those that had to wait. The time of the next one, absent where nobody waits.
+  std::optional<std::uint64_t> visit_waiting(std::uint64_t now);
+
+  // Loads repaired twins for one ward, so that the next loss costs a query and a replacement. False: all are ready.
+  bool prepare_one();
+
+  [[nodiscard]] std::size_t size() const { return places_.size(); }
+
+ private:
+  // One cgroup of a ward.
+  struct Place {
+    WardPtr ward;
+    kernel::CgroupsPtr cgroups;
+    std::optional<container::Effective> rules;  // at the last visit
+    bool is_lost = false;
+    std::uint64_t lost_since = 0;
+    bool told_of_waiting = false;
+    Patience patience;
+    std::optional<container::Event> waits_for;
+  };
+
+  void add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups);
+  void forget(std::uint64_t key);
+  void look_at(Place& place, const container::Event& event);
+  void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
+
+  Tools tools_;
+  kernel::Watch& watch_;
+  Tell tell_;
+  container::Limits limits_;
+  std::map<std::uint64_t, Place> places_;  // by key_of
+  std::vector<std::uint64_t> unprepared_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_cgroup_;  // keys, by id: its own, and those above it
+};
+
+}  // namespace hf::guard

@@ -1,0 +1,293 @@
+#include "services/guard/recorder.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/device/compare.h"
+#include "kernel/clock.h"
+#include "node/writer.h"
+
+namespace hf::guard {
+namespace {
+
+using container::NodeState;
+using container::Trouble;
+using report::Action;
+using report::BlameRecord;
+
+constexpr std::uint64_t kTogether = 50'000'000;      // what one writer does within 50 ms is one record
+constexpr std::uint64_t kBetweenPictures = 250'000'000;
+constexpr std::uint64_t kOldestPicture = 30'000'000'000;
+constexpr std::size_t kMostRecords = 500;  // in the picture
+
+std::vector<std::string> words_of(const device::RuleSet& rules) {
+  std::vector<std::string> words;
+  words.reserve(rules.size());
+  for (const device::Rule& rule : rules) {
+    words.push_back(to_string(rule));
+  }
+  return words;
+}
+
+BlameRecord record_of(const Ward& ward) {
+  BlameRecord record;
+  record.at = kernel::wall_now();
+  record.id = ward.container.id.value;
+  record.container = title_of(ward.container);
+  record.engine = ward.container.engine;
+  record.name_space = ward.container.pod ? ward.container.pod->name_space : ward.container.name_space;
+  return record;
+}
+
+bool is_same_writer(const BlameRecord& record, const container::Event& event) {
+  return event.writer.is_known() && record.writer.pid == event.writer.pid;
+}
+
+void add_new(const std::vector<std::string>& more, std::vector<std::string>& all) {
+  for (const std::string& one : more) {
+    if (std::ranges::find(all, one) == all.end()) {
+      all.push_back(one);
+    }
+  }
+}
+
+// The worse or later of two things that were done.
+Action joined(Action before, Action now) { return now == Action::none ? before : now; }
+
+void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>& all) {
+  if (more) {
+    all = all.value_or(0) + *more;
+  }
+}
+
+std::string line_for(const BlameRecord& record) {
+  std::string line = to_string(record.action) + " container=" + quote(record.container) + " id=" + record.id.substr(0, 12);
+  line += " event=" + quote(to_string(record.kind)) + " writer=" + quote(title_of(record.writer));
+  line += record.devices.empty() ? "" : " devices=" + join(record.devices, ",");
+  line += record.loss_ns ? " loss_us=" + std::to_string(*record.loss_ns / 1000) : "";
+  line += record.heal_ns ? " heal_us=" + std::to_string(*record.heal_ns / 1000) : "";
+  line += record.error.empty() ? "" : " error=" + quote(record.error);
+  return line;
+}
+
+}  // namespace
+
+Recorder::Recorder(const kernel::Host& host, Outlets outlets, report::Snapshot first)
+    : host_(host), outlets_(std::move(outlets)), picture_(std::move(first)) {
+  picture_.is_blind = true;
+  picture_.why_blind = "the node was not surveyed yet";
+}
+
+void Recorder::open_journal(const std::string& folder, std::uint64_t size) {
+  Result<journal::Journal> opened = journal::Journal::open(host_, folder, size);
+  if (!opened) {
+    outlets_.log("no-journal folder=" + folder + " error=" + quote(opened.error().message), true);
+    return;
+  }
+  journal_.emplace(*std::move(opened));
+}
+
+void Recorder::record(Happening happening) {
+  const Ward& ward = *happening.ward;
+  Pending& pending = pending_[ward.container.id.value];
+  const bool is_first = pending.since == 0;
+  if (!is_first && !is_same_writer(pending.record, happening.event)) {
+    write(pending);
+    pending = {};
+  }
+  BlameRecord& record = pending.record;
+  if (pending.since == 0) {
+    record = record_of(ward);
+    record.kind = happening.event.kind;
+    record.hierarchy = happening.event.hierarchy;
+    record.cgroup = happening.cgroup;
+    record.writer = happening.event.writer;
+    record.replaced = happening.event.replaced;
+    node::identify(host_, record.writer);
+    pending.since = kernel::monotonic_now();
+  }
+  record.program = happening.event.program ? happening.event.program : record.program;
+  if (!happening.event.text.empty() && record.text.find(happening.event.text) == std::string::npos) {
+    record.text += (record.text.empty() ? "" : "; ") + happening.event.text;
+  }
+  add_new(happening.drift.denied, record.devices);
+  for (const container::Step& step : happening.steps) {
+    add_new({to_string(step)}, record.steps);
+  }
+  record.error = join(happening.refused, "; ");
+  record.error += (record.error.empty() || happening.error.empty() ? "" : "; ") + happening.error;
+  record.action = joined(record.action, happening.action);
+  sum(happening.loss_ns, record.loss_ns);
+  sum(happening.heal_ns, record.heal_ns);
+  const device::Difference change = device::compare(happening.before.table, happening.found.table);
+  add_new(words_of(change.only_left), record.lost);
+  add_new(words_of(change.only_right), record.gained);
+  record.doubt = happening.before.exact ? happening.found.why : happening.before.why;
+  Score& score = scores_[record.id];
+  score.denied = happening.left.denied;
+  if (happening.drift.denied.empty()) {
+    return;
+  }
+  ++score.losses;
+  score.heals += happening.action == Action::healed ? 1 : 0;
+  score.last_loss_at = kernel::wall_now();
+  is_dirty_ = true;
+}
+
+void Recorder::record(const Deed& deed) {
+  BlameRecord record = record_of(*deed.ward);
+  record.kind = container::EventKind::found_changed;
+  record.action = deed.error.empty() ? deed.action : Action::failed;
+  record.steps = deed.steps;
+  record.error = deed.error;
+  record.cgroup = deed.ward->container.cgroup;
+  Score& score = scores_[record.id];
+  score.is_hardened = score.is_hardened || record.action == Action::hardened;
+  score.is_locked = score.is_locked || record.action == Action::locked;
+  ++picture_.counters.heals[{to_string(deed.action), deed.error.empty() ? "ok" : "failed"}];
+  append(record);
+}
+
+void Recorder::write(Pending& pending) {
+  BlameRecord& record = pending.record;
+  report::Counters& counters = picture_.counters;
+  if (record.is_loss()) {
+    const std::string who = !record.writer.service.empty() ? record.writer.service
+                            : !record.writer.name.empty()  ? record.writer.name
+                                                           : "unknown";
+    ++counters.losses[{to_string(record.kind), who}];
+    ++counters.heals[{to_string(record.action), record.action == Action::failed ? "failed" : "ok"}];
+  }
+  if (record.loss_ns) {
+    counters.loss_duration.add(*record.loss_ns);
+  }
+  if (record.heal_ns) {
+    counters.heal_duration.add(*record.heal_ns);
+  }
+  append(record);
+}
+
+void Recorder::append(BlameRecord& record) {
+  if (journal_) {
+    const Result<void> written = journal_->append(record);
+    if (!written) {
+      outlets_.log("journal-failed error=" + quote(written.error().message), true);
+    }
+  } else {
+    record.number = ++numbers_without_journal_;
+  }
+  outlets_.log(line_for(record), record.is_loss() || !record.error.empty());
+  outlets_.record(record);
+  picture_.records.push_back(record);
+  if (picture_.records.size() > kMostRecords) {
+    picture_.records.erase(picture_.records.begin(), picture_.records.end() - std::ptrdiff_t(kMostRecords));
+  }
+  is_dirty_ = true;
+}
+
+void Recorder::adopt(const SurveyPtr& survey) {
+  survey_ = survey;
+  picture_.is_blind = false;
+  picture_.why_blind.clear();
+  picture_.surveyed_at = survey->at;
+  ++picture_.counters.surveys;
+  picture_.counters.survey_ns = survey->took_ns;
+  std::erase_if(scores_, [&survey](const auto& entry) {
+    return std::ranges::none_of(survey->wards,
+                                [&entry](const WardPtr& ward) { return ward->container.id.value == entry.first; });
+  });
+  is_dirty_ = true;
+}
+
+void Recorder::fail_survey(const std::string& why) {
+  picture_.is_blind = true;
+  picture_.why_blind = why;
+  is_dirty_ = true;
+  outlets_.log("blind error=" + quote(why), true);
+}
+
+void Recorder::set_findings(std::vector<report::Finding> findings) {
+  picture_.findings = std::move(findings);
+  is_dirty_ = true;
+}
+
+void Recorder::count(const std::map<std::string, std::uint64_t>& events) {
+  for (const auto& [kind, number] : events) {
+    picture_.counters.events[kind] += number;
+  }
+}
+
+void Recorder::tick(std::uint64_t now) {
+  for (auto entry = pending_.begin(); entry != pending_.end();) {
+    if (now - entry->second.since < kTogether) {
+      ++entry;
+      continue;
+    }
+    write(entry->second);
+    entry = pending_.erase(entry);
+  }
+  const std::uint64_t age = now - published_at_;
+  if ((is_dirty_ && age >= kBetweenPictures) || age >= kOldestPicture) {
+    publish();
+    published_at_ = now;
+  }
+}
+
+void Recorder::flush() {
+  for (auto& [id, pending] : pending_) {
+    write(pending);
+  }
+  pending_.clear();
+}
+
+report::WardLine Recorder::line_of(const Ward& ward) const {
+  report::WardLine line;
+  line.line = {ward.container, ward.owed, container::State::unknown, {}};
+  line.nodes = ward.nodes;
+  line.mode = to_string(ward.mode);
+  const auto score = scores_.find(ward.container.id.value);
+  const Score none;
+  const Score& known = score == scores_.end() ? none : score->second;
+  line.losses = known.losses;
+  line.heals = known.heals;
+  line.last_loss_at = known.last_loss_at;
+  line.is_hardened = known.is_hardened;
+  line.is_locked = known.is_locked;
+  for (NodeState& node : line.nodes) {
+    const bool denied = std::ranges::find(known.denied, node.owed.path) != known.denied.end();
+    const bool was_denied = node.diagnosis.trouble == Trouble::cgroup_denies;
+    if (denied && node.diagnosis.trouble == Trouble::none) {
+      node.diagnosis = {Trouble::cgroup_denies, "the device cgroup denies it"};
+    } else if (!denied && was_denied && score != scores_.end()) {
+      node.diagnosis = {};
+    }
+  }
+  bool at_risk = !ward.missing_in_unit.empty() && !known.is_hardened;
+  for (const report::Finding& finding : picture_.findings) {
+    if (finding.container == ward.container.id.value) {
+      line.line.codes.push_back(finding.code);
+      at_risk = at_risk || (finding.code.starts_with("HF-2") && !known.is_hardened);
+    }
+  }
+  line.line.state = state_of(line.nodes, at_risk);
+  return line;
+}
+
+void Recorder::publish() {
+  auto snapshot = std::make_shared<report::Snapshot>(picture_);
+  snapshot->at = kernel::wall_now();
+  if (survey_) {
+    snapshot->inventory = survey_->inventory;
+    snapshot->online_cpus = survey_->online_cpus;
+    for (const WardPtr& ward : survey_->wards) {
+      snapshot->containers.push_back(line_of(*ward));
+    }
+    for (const report::ContainerLine& line : survey_->others) {
+      snapshot->containers.push_back({line, {}, "", 0, 0, 0, false, false});
+    }
+  }
+  is_dirty_ = false;
+  outlets_.snapshot(std::move(snapshot));
+}
+
+}  // namespace hf::guard

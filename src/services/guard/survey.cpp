@@ -1,0 +1,147 @@
+#include "services/guard/survey.h"
+
+#include <algorithm>
+
+#include "adapters/systemd/unit.h"
+#include "core/base/text.h"
+#include "kernel/clock.h"
+#include "kernel/file.h"
+#include "kernel/observe.h"
+#include "node/evidence.h"
+#include "node/inventory.h"
+#include "node/seat_view.h"
+
+namespace hf::guard {
+namespace {
+
+using container::Mode;
+using container::OwedNode;
+
+bool same_owed(const container::Entitlement& a, const container::Entitlement& b) {
+  return std::ranges::equal(a.nodes, b.nodes, [](const OwedNode& left, const OwedNode& right) {
+    return left.path == right.path && left.device == right.device && left.access == right.access &&
+           left.device_class == right.device_class;
+  });
+}
+
+void apply_policy(const container::Policy& policy, Ward& ward) {
+  ward.mode = Mode::observe;
+  for (const OwedNode& node : ward.owed.nodes) {
+    const Mode mode = mode_for(policy, ward.container, node.device_class);
+    ward.mode = std::max(ward.mode, mode);
+    if (mode >= Mode::heal) {
+      ward.healed.nodes.push_back(node);
+    }
+  }
+}
+
+Result<std::vector<kernel::CgroupsPtr>> open_cgroups(const kernel::Host& host, const container::Container& it) {
+  kernel::CgroupsOfProcess seat = TRY(kernel::open_cgroups_of(host, it.init));
+  kernel::CgroupsOfProcess own;
+  bool is_deeper = false;
+  for (const auto& [inner, outer] : {std::pair(&seat.v1, &own.v1), std::pair(&seat.v2, &own.v2)}) {
+    if (*inner && (*inner)->path.text.starts_with(it.cgroup + "/")) {
+      *outer = TRY(kernel::open_cgroup(host, (*inner)->hierarchy, container::CgroupPath{it.cgroup}));
+      is_deeper = true;
+    }
+  }
+  std::vector<kernel::CgroupsPtr> all;
+  if (is_deeper) {
+    all.push_back(std::make_shared<const kernel::CgroupsOfProcess>(std::move(own)));
+  }
+  all.push_back(std::make_shared<const kernel::CgroupsOfProcess>(std::move(seat)));
+  return all;
+}
+
+void read_unit(const kernel::Host& host, const device::Inventory& inventory, Ward& ward) {
+  if (ward.container.scope.empty() || !systemd::is_running(host)) {
+    return;
+  }
+  const std::optional<systemd::UnitDevices> unit = systemd::read_unit_devices(host, ward.container.scope);
+  if (!unit) {
+    return;
+  }
+  ward.has_unit = true;
+  device::Table table = meaning(*unit, node::words_of(host, inventory));
+  for (const OwedNode& node : ward.owed.nodes) {
+    if (node.device && !table.allows(request_for(node))) {
+      ward.missing_in_unit.push_back(node.path);
+    }
+  }
+  ward.likely.push_back(std::move(table));
+}
+
+}  // namespace
+
+WardPtr Surveyor::known_as(const node::Resident& resident, const container::Entitlement& owed,
+                           const config::Config& config) const {
+  const auto same = std::ranges::find_if(wards_, [&](const WardPtr& ward) {
+    return ward->container.id == resident.container.id && ward->container.init == resident.container.init &&
+           ward->started_ticks == resident.started_ticks && ward->container.cgroup == resident.container.cgroup &&
+           same_owed(ward->owed, owed);
+  });
+  if (same == wards_.end()) {
+    return nullptr;
+  }
+  Ward now = {};
+  now.container = (*same)->container;
+  now.owed = owed;
+  apply_policy(config.policy, now);
+  return now.mode == (*same)->mode && same_owed(now.healed, (*same)->healed) ? *same : nullptr;
+}
+
+Result<WardPtr> Surveyor::examine(const node::Resident& resident, const container::Entitlement& owed,
+                                  const Survey& survey, const config::Config& config, Care care) {
+  WardPtr known = known_as(resident, owed, config);
+  if (known && care == Care::changes) {
+    return known;
+  }
+  auto ward = std::make_shared<Ward>();
+  ward->container = resident.container;
+  ward->owed = owed;
+  ward->started_ticks = resident.started_ticks;
+  apply_policy(config.policy, *ward);
+  ward->cgroups = known ? known->cgroups : TRY(open_cgroups(host_, resident.container));
+  const kernel::CgroupsOfProcess& seat = *ward->cgroups.back();
+  kernel::Filters filters(host_, bpf_);
+  const container::Observed observed = TRY(kernel::observe(filters, seat));
+  const std::string no_problem;
+  const node::Seating seating{resident, ward->owed, observed, no_problem, seat};
+  ward->nodes =
+      node::look_from_seat(host_, seats_, survey.inventory, seating, kernel::Depth::access).nodes;
+  if (resident.spec) {
+    ward->likely.push_back(meaning(resident.spec->rules, device::OciReading::later_wins));
+  }
+  read_unit(host_, survey.inventory, *ward);
+  return ward;
+}
+
+Result<Survey> Surveyor::take(const config::Config& config, Care care) {
+  const std::uint64_t started = kernel::monotonic_now();
+  Survey survey;
+  survey.at = kernel::wall_now();
+  census_ = TRY(node::take_census(host_, config, care == Care::changes ? &census_ : nullptr));
+  survey.inventory = node::take_inventory(host_, config, node::Libraries::leave);
+  survey.online_cpus =
+      trim(kernel::read_text(host_.root.get(), "sys/devices/system/cpu/online").value_or(std::string()));
+  survey.notes = census_.notes;
+  const node::Sources sources = node::read_sources(host_);
+  for (const node::Resident& resident : census_.residents) {
+    container::Entitlement owed = node::entitlement_of(host_, resident, sources, survey.inventory, config);
+    if (owed.owes_nothing()) {
+      survey.others.push_back({resident.container, std::move(owed), container::State::not_owed, {}});
+      continue;
+    }
+    Result<WardPtr> ward = examine(resident, owed, survey, config, care);
+    if (ward) {
+      survey.wards.push_back(*std::move(ward));
+    } else {  // it has ended meanwhile, or cannot be looked at
+      survey.notes.push_back(title_of(resident.container) + ": " + ward.error().message);
+    }
+  }
+  wards_ = survey.wards;
+  survey.took_ns = kernel::monotonic_now() - started;
+  return survey;
+}
+
+}  // namespace hf::guard

@@ -1,0 +1,53 @@
+// Visit: one look at a container, and what it takes to give back what it is owed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/drift.h"
+#include "core/container/event.h"
+#include "core/report/blame.h"
+#include "kernel/filters.h"
+#include "services/guard/ward.h"
+
+namespace hf::guard {
+
+// Code for tables, proven once.
+class Twins {
+ public:
+  Result<bpf::Code> code_for(const device::Table& table);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const device::Table& table) const;
+  };
+  std::unordered_map<device::Table, bpf::Code, Hash> codes_;
+};
+
+struct Tools {
+  kernel::Filters& filters;
+  Twins& twins;
+};
+
+struct Visit {
+  container::Drift drift;
+  container::Repair repair;
+  container::Drift left;  // after the repair
+  container::Effective before;
+  container::Effective after;
+  std::uint64_t healed_at = 0;  // nanoseconds of CLOCK_MONOTONIC; 0: nothing was done
+  int attempts = 1;
+};
+
+enum class Hands : std::uint8_t { look_only, may_heal };
+
+// From the start again when somebody else was faster.
+Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands);
+
+// Loads the repaired twin of what is likely to come: of a filter that means this.
+void prepare(const Tools& tools, const Ward& ward, const device::Table& likely);
+
+}  // namespace hf::guard
