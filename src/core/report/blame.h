@@ -50,12 +50,16 @@ struct BlameRecord {
   [[nodiscard]] bool is_loss() const { return !devices.empty(); }
 };
 
-std::string render_line(const BlameRecord& record);              // JSON on one line, for the journal and for streams
-Result<BlameRecord> parse_blame_record(std::string_view line);   // the same, back
+// JSON on one line, for the journal and for streams. Long texts and lists are cut, so that no line is above kMostLine.
+inline constexpr std::size_t kMostLine = std::size_t(1) << 20;
+std::string render_line(const BlameRecord& record);
+Result<BlameRecord> parse_blame_record(std::string_view line);     // the same, back
 std::string render_text(const std::vector<BlameRecord>& records);  // a timeline for people
 std::string render_json(const std::vector<BlameRecord>& records);
 std::string render_text(const BlameRecord& record);  // a few lines: `watch` prints them as they come
 
-std::string render_duration(std::uint64_t nanoseconds);  // "38 µs", "1.2 ms", "4 s"
+std::string render_duration(std::uint64_t nanoseconds);    // "38 µs", "1.2 ms", "4 s"
+std::string render_moment(std::int64_t milliseconds);      // since 1970: "2026-11-15T05:14:08.123Z"
+Result<std::int64_t> parse_moment(std::string_view text);  // the same, back
 
 }  // namespace hf::report

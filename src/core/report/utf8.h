@@ -1,0 +1,13 @@
+// Utf8: others' bytes as text that every reader takes, and no longer than it may be.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hf::report {
+
+std::string as_utf8(std::string_view bytes);                        // what is none becomes U+FFFD
+std::string cut_to(std::string_view text, std::size_t most_bytes);  // ends in "…" where something was left out
+
+}  // namespace hf::report
