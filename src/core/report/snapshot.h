@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,10 +19,9 @@ namespace hf::report {
 
 // How often something took how long. The bounds are in nanoseconds; the last bucket has none.
 struct Histogram {
-  static constexpr std::array<std::uint64_t, 14> kBounds = {10'000,      25'000,        50'000,        100'000,
-                                                            250'000,     500'000,       1'000'000,     2'500'000,
-                                                            10'000'000,  100'000'000,   1'000'000'000, 10'000'000'000,
-                                                            60'000'000'000, 600'000'000'000};
+  static constexpr std::array<std::uint64_t, 14> kBounds = {
+      10'000,    25'000,     50'000,      100'000,       250'000,        500'000,        1'000'000,
+      2'500'000, 10'000'000, 100'000'000, 1'000'000'000, 10'000'000'000, 60'000'000'000, 600'000'000'000};
   std::array<std::uint64_t, kBounds.size() + 1> counts{};
   std::uint64_t sum = 0;  // nanoseconds
 
@@ -30,6 +30,8 @@ struct Histogram {
 };
 
 struct Counters {
+  static constexpr std::size_t kMostWriters = 50;  // the rest is counted as "other"
+
   std::map<std::pair<std::string, std::string>, std::uint64_t> losses;  // by cause ("attach", "write", …) and writer
   std::map<std::pair<std::string, std::string>, std::uint64_t> heals;   // by action and result ("ok", "failed")
   std::map<std::string, std::uint64_t> events;                          // by kind
@@ -37,6 +39,9 @@ struct Counters {
   Histogram heal_duration;
   std::uint64_t surveys = 0;
   std::uint64_t survey_ns = 0;  // of the last one
+
+  // By the writer's service or name. Whoever starts processes chooses their names: there may be any number of them.
+  void count_loss(const std::string& cause, const container::Writer& writer);
 };
 
 // A container under guard.
@@ -55,7 +60,7 @@ struct Snapshot {
   std::int64_t at = 0;  // milliseconds since 1970
   std::string version;
   std::string kernel;
-  std::string layout;           // "v1", "v2", "hybrid"
+  std::string layout;  // "v1", "v2", "hybrid"
   std::string host_name;
   std::int64_t started_at = 0;  // of the daemon
   container::Tiers tiers;
@@ -65,7 +70,7 @@ struct Snapshot {
   std::vector<WardLine> containers;  // all of the node, also those that are owed nothing
   std::vector<Finding> findings;
   device::Inventory inventory;
-  std::string online_cpus;  // "0-63"
+  std::string online_cpus;           // "0-63"
   std::vector<BlameRecord> records;  // the latest, newest last
   Counters counters;
 };
