@@ -20,14 +20,6 @@ constexpr std::array<const char*, 7> kFolders = {
 constexpr std::array<const char*, 8> kStandard = {"c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm",
                                                   "c 1:9 rwm", "c 5:0 rwm", "c 5:2 rwm", "c 136:* rw"};
 
-// A word systemd does not know changes nothing.
-DevicePolicy policy_of(std::string_view word, DevicePolicy otherwise) {
-  return word == "closed"   ? DevicePolicy::closed
-         : word == "strict" ? DevicePolicy::strict
-         : word == "auto"   ? DevicePolicy::automatic
-                            : otherwise;
-}
-
 void apply_setting(std::string_view key, std::string_view value, UnitDevices& unit) {
   if (key == "DeviceAllow" && value.empty()) {
     unit.allow.clear();
@@ -57,6 +49,13 @@ std::vector<std::string> drop_in_names(const std::string& unit) {
 }
 
 }  // namespace
+
+DevicePolicy policy_of(std::string_view word, DevicePolicy otherwise) {
+  return word == "closed"   ? DevicePolicy::closed
+         : word == "strict" ? DevicePolicy::strict
+         : word == "auto"   ? DevicePolicy::automatic
+                            : otherwise;
+}
 
 void apply_unit_file(std::string_view text, UnitDevices& unit) {
   bool is_ours = false;  // a section that has to do with processes

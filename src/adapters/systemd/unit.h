@@ -15,6 +15,9 @@ namespace hf::systemd {
 
 enum class DevicePolicy : std::uint8_t { automatic, closed, strict };
 
+// A word systemd does not know changes nothing.
+DevicePolicy policy_of(std::string_view word, DevicePolicy otherwise);
+
 struct UnitDevices {
   DevicePolicy policy = DevicePolicy::automatic;
   std::vector<std::string> allow;   // DeviceAllow, in systemd's words

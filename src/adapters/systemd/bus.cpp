@@ -1,0 +1,230 @@
+#include "adapters/systemd/bus.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <unistd.h>
+
+#include "core/base/text.h"
+
+// The bytes travel on a stream of ours, and libdbus only makes and reads messages: its own connections wait for ever
+// where a full socket is connected to, and change what the whole process does at SIGPIPE.
+
+namespace hf::systemd {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kPrivateSocket = "/run/systemd/private";
+constexpr const char* kSystemSocket = "/run/dbus/system_bus_socket";
+constexpr const char* kSystemd = "org.freedesktop.systemd1";
+constexpr const char* kSystemdPath = "/org/freedesktop/systemd1";
+constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
+constexpr const char* kDbus = "org.freedesktop.DBus";
+
+constexpr milliseconds kLongestLimit = std::chrono::hours(1);
+constexpr std::size_t kLongestLine = 1024;  // while we authenticate
+constexpr int kReadsAtOnce = 64;            // whoever talks without end does not keep us for ever
+
+Call to_manager(const char* member, std::vector<std::string> arguments) {
+  return {kSystemd, kSystemdPath, kManager, member, std::move(arguments)};
+}
+
+Call to_bus(const char* member, std::vector<std::string> arguments) {
+  return {kDbus, "/org/freedesktop/DBus", kDbus, member, std::move(arguments)};
+}
+
+// EXTERNAL: "we are who the kernel says", with the uid in decimal digits, each as two of base 16.
+std::string words_of_authentication() {
+  std::string words("\0AUTH EXTERNAL ", 15);
+  for (const char digit : std::to_string(::geteuid())) {
+    words += {'3', digit};
+  }
+  return words + "\r\n";
+}
+
+Error both(const Error& first, const Error& second) {
+  const bool says_less = second.code == std::errc::no_such_file_or_directory;
+  return {says_less ? first.code : second.code, "reach systemd: " + first.message + "; " + second.message};
+}
+
+std::unexpected<Error> fail_remote(const Message& error, const std::string& what) {
+  const std::string why = error.texts.empty() ? error.member : error.texts.front();
+  return fail(code_of(error.member), what + ": " + quote(why));
+}
+
+}  // namespace
+
+Result<Bus> Bus::open(const kernel::Host& host, milliseconds limit) {
+  limit = std::clamp(limit, milliseconds(0), kLongestLimit);
+  const Deadline deadline = kernel::Clock::now() + limit;
+  Result<Bus> direct = open_private(host, limit, deadline);
+  if (direct || direct.error().code == std::errc::timed_out) {
+    return direct;
+  }
+  Result<Bus> shared = open_system(host, limit, deadline);
+  if (!shared) {
+    return std::unexpected(both(direct.error(), shared.error()));
+  }
+  return shared;
+}
+
+Result<Bus> Bus::open_private(const kernel::Host& host, milliseconds limit, Deadline deadline) {
+  Bus bus(TRY(kernel::Stream::open(host, kPrivateSocket, deadline)), limit);
+  TRY(bus.authenticate(deadline));
+  return bus;
+}
+
+Result<Bus> Bus::open_system(const kernel::Host& host, milliseconds limit, Deadline deadline) {
+  Bus bus(TRY(kernel::Stream::open(host, kSystemSocket, deadline)), limit);
+  bus.systemd_ = "";  // nobody, until we know
+  TRY(bus.authenticate(deadline));
+  TRY(bus.call(to_bus("Hello", {}), deadline));
+  TRY(bus.call(to_bus("AddMatch", {"type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
+                                   "member='NameOwnerChanged',arg0='org.freedesktop.systemd1'"}),
+               deadline));
+  const Message owner = TRY(bus.call(to_bus("GetNameOwner", {kSystemd}), deadline));
+  bus.systemd_ = owner.texts.empty() ? "" : owner.texts.front();
+  return bus;
+}
+
+Bus::Deadline Bus::deadline() const { return kernel::Clock::now() + limit_; }
+
+Result<void> Bus::authenticate(Deadline deadline) {
+  TRY(stream_.send(words_of_authentication(), deadline));
+  std::size_t end = std::string::npos;
+  while ((end = received_.find("\r\n")) == std::string::npos) {
+    if (received_.size() > kLongestLine) {
+      return fail(std::errc::bad_message, "authenticate: the other end does not speak D-Bus");
+    }
+    received_ += TRY(stream_.receive(deadline));
+  }
+  const std::string line = received_.substr(0, end);
+  received_.erase(0, end + 2);
+  if (!line.starts_with("OK ")) {
+    return fail(std::errc::permission_denied, "authenticate: answered " + quote(line));
+  }
+  return stream_.send("BEGIN\r\n", deadline);
+}
+
+std::uint32_t Bus::next_serial() {
+  serial_ += serial_ == UINT32_MAX ? 2 : 1;  // D-Bus: no message has serial 0
+  return serial_;
+}
+
+Result<Message> Bus::call(const Call& call, Deadline deadline) {
+  const std::string bytes = TRY(render_call(call, next_serial()));
+  return exchange(bytes, std::string(call.member) + (call.arguments.empty() ? "" : " " + quote(call.arguments.front())),
+                  deadline);
+}
+
+// Sends what was rendered with the present serial, and waits for the answer to it.
+Result<Message> Bus::exchange(const std::string& bytes, const std::string& what, Deadline deadline) {
+  TRY(stream_.send(bytes, deadline));
+  for (;;) {
+    while (const std::optional<Message> message = TRY(take_message())) {
+      const bool is_ours = message->reply_to == serial_;  // and not to a call we no longer wait for
+      if (is_ours && message->kind == Message::Kind::error) {
+        return fail_remote(*message, what);
+      }
+      if (is_ours && message->kind == Message::Kind::answer) {
+        return *message;
+      }
+    }
+    if (kernel::Clock::now() >= deadline) {
+      return fail(std::errc::timed_out, what + ": no answer in time");
+    }
+    received_ += TRY(stream_.receive(deadline));
+  }
+}
+
+Result<std::optional<Message>> Bus::take_message() {
+  const Result<std::size_t> length = length_of_first(received_);
+  if (length && (*length == 0 || *length > received_.size())) {
+    return std::nullopt;
+  }
+  Result<Message> message = length ? parse_message(std::string_view(received_).substr(0, *length))
+                                   : Result<Message>(std::unexpected(length.error()));
+  if (!message) {
+    stream_.close();
+    received_.clear();
+    return std::unexpected(message.error());
+  }
+  received_.erase(0, *length);
+  if (message->kind == Message::Kind::signal) {
+    hear(*message);
+  }
+  return *std::move(message);
+}
+
+// On the system bus everybody may send signals to us; the bus writes the sender's true name on each.
+void Bus::hear(const Message& signal) {
+  const bool is_systemds = !systemd_ || signal.sender == *systemd_;
+  if (is_systemds && signal.interface == kManager && signal.member == "Reloading" && !signal.flags.empty()) {
+    reloads_.push_back(signal.flags.front());
+  }
+  if (systemd_ && signal.sender == kDbus && signal.member == "NameOwnerChanged" && !signal.texts.empty() &&
+      signal.texts.front() == kSystemd) {
+    stream_.close();  // executed anew, as when its own socket closes
+  }
+}
+
+// By its object: asked for one of a unit that is not there, systemd would make the unit up.
+Result<Message> Bus::read_property(const std::string& unit, const std::string& name, Deadline deadline) {
+  const std::string interface = TRY(interface_of(unit));
+  const Message found = TRY(call(to_manager("GetUnit", {unit}), deadline));
+  const std::string path = found.texts.empty() ? kSystemdPath : found.texts.front();
+  return call({kSystemd, path, "org.freedesktop.DBus.Properties", "Get", {interface, name}}, deadline);
+}
+
+Result<std::vector<std::string>> Bus::read_list(const std::string& unit, Deadline deadline) {
+  const Message answer = TRY(read_property(unit, "DeviceAllow", deadline));
+  std::vector<std::string> list;
+  for (std::size_t index = 0; index + 1 < answer.texts.size(); index += 2) {
+    list.push_back(answer.texts[index] + " " + answer.texts[index + 1]);
+  }
+  return list;
+}
+
+Result<void> Bus::allow_devices(const std::string& unit, const std::vector<DeviceEntry>& devices) {
+  const Deadline end = deadline();
+  const Message policy = TRY(read_property(unit, "DevicePolicy", end));
+  UnitDevices has;
+  has.policy = policy_of(policy.texts.empty() ? "" : policy.texts.front(), DevicePolicy::strict);
+  has.allow = TRY(read_list(unit, end));
+  const std::vector<DeviceEntry> additions = TRY(plan_additions(has, devices));
+  if (additions.empty()) {
+    return {};
+  }
+  const Call call = to_manager("SetUnitProperties", {unit});
+  TRY(exchange(TRY(render_device_allow(call, additions, next_serial())), "SetUnitProperties " + quote(unit), end));
+  return {};
+}
+
+Result<std::vector<std::string>> Bus::read_device_allow(const std::string& unit) { return read_list(unit, deadline()); }
+
+Result<void> Bus::watch_reloads() {
+  const Deadline end = deadline();
+  if (systemd_) {
+    TRY(call(to_bus("AddMatch", {"type='signal',sender='org.freedesktop.systemd1',path='/org/freedesktop/systemd1',"
+                                 "interface='org.freedesktop.systemd1.Manager',member='Reloading'"}),
+             end));
+  }
+  TRY(call(to_manager("Subscribe", {}), end));
+  return {};
+}
+
+std::vector<bool> Bus::take_reloads() {
+  for (int reads = 0; reads < kReadsAtOnce && is_connected(); ++reads) {
+    const Result<std::string> bytes = stream_.receive(kernel::kNoWait);
+    if (!bytes) {
+      break;
+    }
+    received_ += *bytes;
+    for (Result<std::optional<Message>> message = take_message(); message && *message; message = take_message()) {
+    }
+  }
+  return std::exchange(reloads_, {});
+}
+
+}  // namespace hf::systemd
