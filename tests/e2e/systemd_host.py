@@ -81,13 +81,16 @@ class Systemd:
         self.cgroup = next((path for name, path in groups.items() if "devices" in name.split(",")), groups[""])
         self.root = pathlib.Path(f"/proc/{pid}/root")
 
-    def run(self, *words: str | os.PathLike, check: bool = True) -> subprocess.CompletedProcess:
-        """A command of this machine inside: same paths, but inner pids, /proc, /sys, /run, /var and /dev."""
+    def enter(self, *words: str | os.PathLike) -> list[str | os.PathLike]:
+        """The words that run a command of this machine inside: same paths, but inner pids, /proc, /sys, /run, /var and /dev."""
         join = [path / "init.scope" if (path / "init.scope").exists() else path for path in self.groups.values()]
         enter = 'for group in $0; do echo 0 >"$group/cgroup.procs"; done; exec nsenter -t "$1" -m -p -u -i -n -C -- "${@:2}"'
+        return ["bash", "-ec", enter, " ".join(map(str, join)), str(self.pid), *words]
+
+    def run(self, *words: str | os.PathLike, check: bool = True) -> subprocess.CompletedProcess:
         # Into files: a container that goes on in the background would hold a pipe open.
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            command = ["bash", "-ec", enter, " ".join(map(str, join)), str(self.pid), *words]
+            command = self.enter(*words)
             code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=60, check=False).returncode
             out.seek(0)
             err.seek(0)

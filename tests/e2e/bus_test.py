@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Our half of D-Bus with a real systemd: devices told to a unit outlive a reload, reloads are heard, nothing hangs."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+from support import HOLDFAST as BUS_TALK
+from support import Case, errno_of_open, node, which
+from systemd_host import GPU, Systemd, systemd_host, why_no_systemd
+
+UNIT = "holdfast-bus.scope"
+STRICT = ("DevicePolicy=strict", "DeviceAllow=/dev/char/1:3 rwm")
+TELL = f"allow {UNIT} c:{GPU[0]}:{GPU[1]}:rw"
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+class Talk:
+    """A process with a Bus in it, inside; `say` gives what came of a line, and `took` is how many seconds that was."""
+
+    def __init__(self, process: subprocess.Popen):
+        self.process, self.took = process, 0.0
+
+    def say(self, line: str) -> str:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], 30)[0]:
+            raise RuntimeError(f"{line}: hangs")
+        took, _, words = self.process.stdout.readline().strip().partition(" ")
+        self.took = int(took) / 1000
+        return words
+
+
+@contextlib.contextmanager
+def talk(host: Systemd, *before: str):
+    """In a copy that everybody may run."""
+    if not (host.root / "run/bus_talk").exists():
+        host.run("install", "-m", "755", BUS_TALK, "/run/bus_talk")
+    words = host.enter(*before, "/run/bus_talk")
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Talk(process)
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def scope(host: Systemd, *properties: str):
+    """A scope with these properties, in which something sleeps; its cgroup."""
+    words = ["systemd-run", "--scope", "--quiet", f"--unit={UNIT}"]
+    words += [f"--property={each}" for each in properties]
+    cgroup = host.cgroup / "system.slice" / UNIT
+    process = subprocess.Popen(host.enter(*words, "sleep", "300"), stdin=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 10
+        while not (cgroup / "cgroup.procs").exists() or not (cgroup / "cgroup.procs").read_text():
+            if time.monotonic() > end or process.poll() is not None:
+                raise RuntimeError("the scope did not start")
+            time.sleep(0.01)
+        yield cgroup
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def stopped(host: Systemd):
+    os.kill(host.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(host.pid, signal.SIGCONT)
+
+
+class Bus(Case):
+    def setUp(self):
+        super().setUp()
+        if reason := why_no_systemd() or (None if which("systemd-run") else "needs systemd-run"):
+            self.skipTest(reason)
+
+    def opens(self, cgroup: pathlib.Path) -> str:
+        with node(*GPU) as path:
+            return errno_of_open(cgroup, path)
+
+    def listed(self, bus: Talk) -> set[str]:
+        return set(bus.say(f"read {UNIT}").removeprefix("ok ").split(","))
+
+    def assert_error(self, words: str, code: int):
+        self.assertTrue(words.startswith(f"error {code} "), words)
+
+    def check_reload(self, version: str):
+        with systemd_host(version) as host, scope(host, *STRICT) as cgroup, talk(host) as bus:
+            self.assertEqual(bus.say("open 5000"), "ok")
+            self.assertEqual(bus.say("watch"), "ok")
+            self.assertEqual(self.opens(cgroup), "EPERM")
+            self.assertEqual(bus.say(TELL), "ok")
+            self.assertEqual(self.opens(cgroup), "ENXIO")
+            listed = {"/dev/char/1:3 rwm", "/dev/char/195:0 rw"}
+            self.assertEqual(self.listed(bus), listed)
+            self.assertEqual(bus.say("take 100"), "ok", "to tell a unit is no reload")
+
+            host.daemon_reload()
+            self.assertEqual(bus.say("take 300"), "ok begins ends")
+            self.assertEqual(self.opens(cgroup), "ENXIO")
+            self.assertEqual(self.listed(bus), listed)
+
+            host.systemctl("daemon-reexec")
+            bus.say("take 300")
+            self.assertEqual(bus.say("state"), "gone")
+            self.assert_error(bus.say(TELL), errno.ENOTCONN)
+            self.assertEqual(bus.say("open 5000"), "ok")
+            self.assertEqual(self.listed(bus), listed)
+            self.assertEqual(self.opens(cgroup), "ENXIO")
+
+    def test_a_device_told_to_a_unit_outlives_reloads_v2(self):
+        self.check_reload("v2")
+
+    def test_a_device_told_to_a_unit_outlives_reloads_v1(self):
+        self.check_reload("v1")
+
+    def test_telling_takes_nothing_away(self):
+        with systemd_host("v2") as host, talk(host) as bus:
+            self.assertEqual(bus.say("open 5000"), "ok")
+            with scope(host, *STRICT, "DeviceAllow=/dev/char/195:0 m"):
+                self.assertEqual(bus.say(f"allow {UNIT}"), "ok", "no device is no reset")
+                self.assertEqual(bus.say(TELL), "ok")
+                self.assertIn("/dev/char/1:3 rwm", bus.say(f"read {UNIT}"))
+                self.assertIn("/dev/char/195:0 rwm", bus.say(f"read {UNIT}"))
+        with systemd_host("v2") as host, scope(host) as cgroup, talk(host) as bus:
+            self.assertEqual(bus.say("open 5000"), "ok")
+            self.assertEqual(bus.say(TELL), "ok")
+            self.assertEqual(bus.say(f"read {UNIT}"), "ok", "a list would close a unit that has none")
+            self.assertEqual(self.opens(cgroup), "ENXIO")
+
+    def test_a_unit_that_is_not_there_or_cannot_be(self):
+        with systemd_host("v2") as host, talk(host) as bus:
+            self.assertEqual(bus.say("open 5000"), "ok")
+            for line in ("read gone.scope", "allow gone.scope c:195:0:rw", "read gone.service", "allow gone@1.slice c:1:3:r"):
+                self.assert_error(bus.say(line), errno.ENOENT)
+            for line in ("read a.target", "read ../a.scope", "allow a*.scope c:195:0:rw", "read \xff.scope"):
+                self.assert_error(bus.say(line), errno.EINVAL)
+            self.assertEqual(bus.say("state"), "connected")
+            self.assertFalse((host.root / "run/systemd/transient/gone.scope.d").exists())
+
+    def test_a_systemd_that_does_not_answer(self):
+        with systemd_host("v2") as host, scope(host, *STRICT), talk(host) as bus, talk(host, *NOBODY) as shared, talk(host) as late:
+            self.assertEqual(bus.say("open 300"), "ok")
+            self.assertEqual(shared.say("open 300"), "ok")
+            with stopped(host):
+                for who, lines in ((bus, (f"read {UNIT}", TELL, "watch")), (shared, (f"read {UNIT}",)), (late, ("open 300",))):
+                    for line in lines:
+                        self.assert_error(who.say(line), errno.ETIMEDOUT)
+                        self.assertGreaterEqual(who.took, 0.29)
+                        self.assertLess(who.took, 1)
+                    self.assertEqual(bus.say("take 10"), "ok")
+            self.assertEqual(bus.say("state"), "connected")
+            self.assertTrue(bus.say(f"read {UNIT}").startswith("ok /dev/char/1:3"), "an answer that comes late is to another question")
+
+    def test_who_is_not_root_goes_over_the_system_bus_and_may_only_look(self):
+        with systemd_host("v2") as host, scope(host, *STRICT), talk(host, *NOBODY) as bus:
+            self.assertEqual(bus.say("open 5000"), "ok")
+            self.assertEqual(bus.say("watch"), "ok")
+            self.assertEqual(bus.say(f"read {UNIT}"), "ok /dev/char/1:3 rwm")
+            self.assert_error(bus.say(TELL), errno.EACCES)
+            host.daemon_reload()
+            self.assertEqual(bus.say("take 300"), "ok begins ends")
+            host.systemctl("daemon-reexec")
+            bus.say("take 300")
+            self.assertEqual(bus.say("state"), "gone")
+
+    def test_root_goes_over_the_system_bus_where_systemds_own_socket_is_missing(self):
+        with systemd_host("v2") as host, scope(host, *STRICT) as cgroup, talk(host) as bus:
+            host.run("rm", "/run/systemd/private")
+            self.assertEqual(bus.say("open 5000"), "ok")
+            self.assertEqual(bus.say(TELL), "ok")
+            self.assertEqual(self.opens(cgroup), "ENXIO")
+            host.run("rm", "/run/dbus/system_bus_socket")
+            self.assert_error(bus.say("open 5000"), errno.ENOENT)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
