@@ -148,6 +148,13 @@ class Bus(Case):
             self.assertEqual(bus.say("state"), "connected")
             self.assertFalse((host.root / "run/systemd/transient/gone.scope.d").exists())
 
+    def test_the_first_question_is_answered_however_soon_it_comes(self):
+        """systemd does not look at what came along with the end of the authentication until more comes."""
+        with systemd_host("v2") as host, scope(host, *STRICT), talk(host) as bus:
+            for _ in range(200):
+                self.assertEqual(bus.say("open 3000"), "ok")
+                self.assertEqual(bus.say(f"read {UNIT}"), "ok /dev/char/1:3 rwm")
+
     def test_a_systemd_that_does_not_answer(self):
         with systemd_host("v2") as host, scope(host, *STRICT), talk(host) as bus, talk(host, *NOBODY) as shared, talk(host) as late:
             self.assertEqual(bus.say("open 300"), "ok")

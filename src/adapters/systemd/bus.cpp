@@ -34,13 +34,15 @@ Call to_bus(const char* member, std::vector<std::string> arguments) {
   return {kDbus, "/org/freedesktop/DBus", kDbus, member, std::move(arguments)};
 }
 
-// EXTERNAL: "we are who the kernel says", with the uid in decimal digits, each as two of base 16.
+// EXTERNAL: "we are who the kernel says", with the uid in decimal digits, each as two of base 16. The end of it goes
+// along, before we know that we are let in: systemd (252) does not look at a message that came together with BEGIN
+// until more comes (sd-bus, bus_socket_auth_verify_server), so BEGIN must be read before we are answered.
 std::string words_of_authentication() {
   std::string words("\0AUTH EXTERNAL ", 15);
   for (const char digit : std::to_string(::geteuid())) {
     words += {'3', digit};
   }
-  return words + "\r\n";
+  return words + "\r\nBEGIN\r\n";
 }
 
 Error both(const Error& first, const Error& second) {
@@ -104,7 +106,7 @@ Result<void> Bus::authenticate(Deadline deadline) {
   if (!line.starts_with("OK ")) {
     return fail(std::errc::permission_denied, "authenticate: answered " + quote(line));
   }
-  return stream_.send("BEGIN\r\n", deadline);
+  return {};
 }
 
 std::uint32_t Bus::next_serial() {
@@ -169,6 +171,11 @@ void Bus::hear(const Message& signal) {
   }
 }
 
+void Bus::hear_all() {
+  for (Result<std::optional<Message>> message = take_message(); message && *message; message = take_message()) {
+  }
+}
+
 // By its object: asked for one of a unit that is not there, systemd would make the unit up.
 Result<Message> Bus::read_property(const std::string& unit, const std::string& name, Deadline deadline) {
   const std::string interface = TRY(interface_of(unit));
@@ -215,14 +222,14 @@ Result<void> Bus::watch_reloads() {
 }
 
 std::vector<bool> Bus::take_reloads() {
-  for (int reads = 0; reads < kReadsAtOnce && is_connected(); ++reads) {
+  hear_all();
+  for (int reads = 0; reads < kReadsAtOnce; ++reads) {
     const Result<std::string> bytes = stream_.receive(kernel::kNoWait);
     if (!bytes) {
       break;
     }
     received_ += *bytes;
-    for (Result<std::optional<Message>> message = take_message(); message && *message; message = take_message()) {
-    }
+    hear_all();
   }
   return std::exchange(reloads_, {});
 }

@@ -55,6 +55,7 @@ class Bus {
   Result<std::vector<std::string>> read_list(const std::string& unit, Deadline deadline);
   Result<std::optional<Message>> take_message();
   void hear(const Message& signal);
+  void hear_all();  // of what was received
   std::uint32_t next_serial();
 
   kernel::Stream stream_;

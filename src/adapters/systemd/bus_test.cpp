@@ -115,14 +115,12 @@ struct FakeSystemd {
   std::vector<Texts> asked = {};
 
   void serve(int file) {
-    EXPECT_TRUE(read_some(file).starts_with(std::string("\0AUTH EXTERNAL 3", 16)));
+    const std::string hello = read_some(file);
+    EXPECT_TRUE(hello.starts_with(std::string("\0AUTH EXTERNAL 3", 16)) && hello.ends_with("\r\nBEGIN\r\n")) << hello;
     write_text(file, "OK 0123456789abcdef0123456789abcdef\r\n");
     std::string bytes;
     for (std::string more = read_some(file); !more.empty(); more = read_some(file)) {
       bytes += more;
-      if (bytes.starts_with("BEGIN\r\n")) {
-        bytes.erase(0, 7);
-      }
       for (std::size_t length = length_of_first(bytes).value(); length != 0 && length <= bytes.size();
            length = length_of_first(bytes).value()) {
         write_text(file, before + answer(bytes.substr(0, length)));
@@ -313,9 +311,7 @@ TEST(Bus, IsNotConnectedOnceSystemdIsGone) {
   const FakeHost host(kFiles);
   auto server = std::make_unique<Server>(host, kPrivate, [&](int file) {
     (void)read_some(file);
-    write_text(file, "OK 1\r\n");
-    (void)read_some(file);
-    write_text(file, reloading(true));
+    write_text(file, "OK 1\r\n" + reloading(true));
   });
   Bus bus = Bus::open(host.open(), 5s).value();
   server.reset();
