@@ -53,7 +53,8 @@ Result<std::vector<kernel::CgroupsPtr>> open_cgroups(const kernel::Host& host, c
   return all;
 }
 
-void read_unit(const kernel::Host& host, const device::Inventory& inventory, Ward& ward) {
+void read_unit(const kernel::Host& host, const device::Inventory& inventory, const container::Policy& policy,
+               Ward& ward) {
   if (ward.container.scope.empty() || !systemd::is_running(host)) {
     return;
   }
@@ -66,6 +67,9 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, War
   for (const OwedNode& node : ward.owed.nodes) {
     if (node.device && !table.allows(request_for(node))) {
       ward.missing_in_unit.push_back(node.path);
+      if (mode_for(policy, ward.container, node.device_class) >= Mode::harden) {
+        ward.to_harden.push_back(node);
+      }
     }
   }
   ward.likely.push_back(std::move(table));
@@ -112,8 +116,17 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   if (resident.spec) {
     ward->likely.push_back(meaning(resident.spec->rules, device::OciReading::later_wins));
   }
-  read_unit(host_, survey.inventory, *ward);
+  read_unit(host_, survey.inventory, config.policy, *ward);
+  for (const container::NodeState& node : ward->nodes) {
+    if (can_be_made_anew(node) && ward->healed.find(node.owed.path) != nullptr) {
+      ward->to_mend.push_back(node);
+    }
+  }
   return ward;
+}
+
+void Surveyor::look_again(const container::ContainerId& id) {
+  std::erase_if(wards_, [&id](const WardPtr& ward) { return ward->container.id == id; });
 }
 
 Result<Survey> Surveyor::take(const config::Config& config, Care care) {

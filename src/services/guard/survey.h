@@ -38,6 +38,9 @@ class Surveyor {
 
   Result<Survey> take(const config::Config& config, Care care);
 
+  // Something was done to it: what was seen from its seat holds no longer.
+  void look_again(const container::ContainerId& id);
+
  private:
   Result<WardPtr> examine(const node::Resident& resident, const container::Entitlement& owed, const Survey& survey,
                           const config::Config& config, Care care);

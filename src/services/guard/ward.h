@@ -27,6 +27,8 @@ struct Ward {
   std::vector<kernel::CgroupsPtr> cgroups;
   std::vector<container::NodeState> nodes;   // as seen from its seat
   std::vector<std::string> missing_in_unit;  // paths that systemd's unit does not list: the next reload takes them
+  std::vector<container::OwedNode> to_harden;  // of those, what the policy lets us tell systemd
+  std::vector<container::NodeState> to_mend;   // nodes that the policy lets us make anew
   bool has_unit = false;
   std::vector<device::Table> likely;  // what a writer may put in force: of the bundle, of systemd's unit
 };

@@ -1,0 +1,32 @@
+// Log: one line for each decision, for journald or for machines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace spdlog {
+class logger;
+}
+
+namespace hf::programs {
+
+class Log {
+ public:
+  // text: with journald's priority in front where standard error is the journal. json: time, level and message.
+  enum class Format : std::uint8_t { text, json };
+
+  explicit Log(Format format);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  void write(const std::string& line, bool is_warning);
+
+ private:
+  Format format_;
+  bool is_journal_;
+  std::shared_ptr<spdlog::logger> logger_;  // owned with spdlog's registry
+};
+
+}  // namespace hf::programs

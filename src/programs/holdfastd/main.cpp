@@ -1,0 +1,140 @@
+// holdfastd: the node agent. It watches every container's device rules and gives back what was taken.
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <mutex>
+
+#include <CLI/CLI.hpp>
+#include <malloc.h>
+#include <unistd.h>
+
+#include "core/report/blame.h"
+#include "kernel/seat.h"
+#include "programs/holdfastd/log.h"
+#include "programs/holdfastd/notify.h"
+#include "services/doctor/doctor.h"
+#include "services/guard/daemon.h"
+
+namespace hf::programs {
+namespace {
+
+constexpr int kFine = 0;
+constexpr int kCannot = 2;
+
+struct Words {
+  std::string config_file;
+  std::string tier;
+  std::string journal;
+  std::string log = "text";
+  bool check_config = false;
+};
+
+int complain(const Error& error) {
+  std::cerr << "holdfastd: " << error.message << '\n';
+  return kCannot;
+}
+
+Result<config::Config> read_config(const kernel::Host& host, const Words& words) {
+  config::Config config = words.config_file.empty() ? TRY(config::read_config(host))
+                                                    : TRY(config::read_config(host, words.config_file));
+  config.journal.folder = words.journal.empty() ? config.journal.folder : words.journal;
+  return config;
+}
+
+int show_config(const config::Config& config) {
+  std::cout << "config is fine: " << (config.files.empty() ? "no file, all defaults" : "") << '\n';
+  for (const std::string& file : config.files) {
+    std::cout << "  read " << file << '\n';
+  }
+  std::cout << "  mode " << to_string(config.policy.mode) << ", " << config.policy.rules.size() << " rules, "
+            << config.classes.size() << " device classes\n";
+  return kFine;
+}
+
+void block_signals() {
+  sigset_t set{};
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) {
+    ::sigaddset(&set, signal);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+// The doctor's look at the whole node, for the findings on the page. A machine of its own: it is another thread's.
+Result<std::vector<report::Finding>> diagnose(const kernel::Host& host) {
+  const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
+  kernel::Filters filters(host, *bpf);
+  const std::unique_ptr<kernel::Seats> seats = kernel::open_kernel_seats(host);
+  doctor::Machine machine{host, filters, *seats, std::time(nullptr)};
+  report::DoctorReport report = TRY(doctor::diagnose(machine, {}));
+  return std::move(report.findings);
+}
+
+int serve(const Words& words) {
+  Result<kernel::Host> host = kernel::open_host();
+  if (!host) {
+    return complain(host.error());
+  }
+  const Result<config::Config> config = read_config(*host, words);
+  if (!config) {
+    return complain(config.error());
+  }
+  if (words.check_config) {
+    return show_config(*config);
+  }
+  if (::geteuid() != 0) {
+    return complain({std::errc::operation_not_permitted, "needs root: it changes the device rules of containers"});
+  }
+  guard::DaemonSettings settings;
+  settings.config = *config;
+  if (!words.tier.empty()) {
+    const Result<container::Tier> tier = container::parse_tier(words.tier);
+    if (!tier) {
+      return complain(tier.error());
+    }
+    settings.at_most = *tier;
+  }
+  Log log(words.log == "json" ? Log::Format::json : Log::Format::text);
+  settings.version = HOLDFAST_VERSION;
+  settings.reload = [&host, &words] { return read_config(*host, words); };
+  settings.diagnose = [&host] { return diagnose(*host); };
+  settings.notify = notify;
+  settings.watchdog = watchdog_interval();
+  settings.outlets.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
+  settings.outlets.record = [](const report::BlameRecord&) {};
+  settings.outlets.snapshot = [](const std::shared_ptr<const report::Snapshot>&) {};
+  const Result<void> ran = guard::run_daemon(*host, settings);
+  return ran ? kFine : complain(ran.error());
+}
+
+int run(int count, char** words_given) {
+  // Three threads that come and go through few pages: arenas of their own would cost memory and bring nothing.
+  ::mallopt(M_ARENA_MAX, 2);
+  block_signals();
+  CLI::App app("holdfastd: watches every container's device rules and gives back what was taken", "holdfastd");
+  app.set_version_flag("--version", std::string("holdfastd ") + HOLDFAST_VERSION);
+  Words words;
+  app.add_option("--config", words.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
+  app.add_flag("--check-config", words.check_config, "read the configuration, say what it means, and end");
+  app.add_option("--tier", words.tier,
+                 "hear of changes by no better means than: functions, tracepoints, loads, files, polling");
+  app.add_option("--journal", words.journal, "the folder for blame records, instead of the configured one");
+  app.add_option("--log", words.log, "text or json, one line for each decision")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.footer("signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have\n"
+             "exit: 0 ended as told, 2 usage, or it cannot run here");
+  try {
+    app.parse(count, words_given);
+  } catch (const CLI::ParseError& error) {
+    const bool is_asked = error.get_exit_code() == 0;
+    const int status = app.exit(error);
+    return is_asked ? kFine : (status == 0 ? kFine : kCannot);
+  }
+  return serve(words);
+}
+
+}  // namespace
+}  // namespace hf::programs
+
+int main(int count, char** words) { return hf::programs::run(count, words); }

@@ -1,0 +1,43 @@
+#include "programs/holdfastd/notify.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/fd.h"
+
+namespace hf::programs {
+
+void notify(const std::string& state) {
+  const char* path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = path == nullptr ? "" : path;
+  if (name.empty() || name.size() >= sizeof(address.sun_path) || (name[0] != '/' && name[0] != '@')) {
+    return;
+  }
+  std::ranges::copy(name, address.sun_path);
+  if (name[0] == '@') {
+    address.sun_path[0] = '\0';  // an abstract one
+  }
+  const kernel::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const auto size = socklen_t(offsetof(sockaddr_un, sun_path) + name.size());
+  (void)::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                 reinterpret_cast<const sockaddr*>(&address), size);
+}
+
+std::chrono::milliseconds watchdog_interval() {
+  const char* microseconds = std::getenv("WATCHDOG_USEC");  // NOLINT(concurrency-mt-unsafe)
+  const char* pid = std::getenv("WATCHDOG_PID");            // NOLINT(concurrency-mt-unsafe)
+  if (microseconds == nullptr || (pid != nullptr && std::to_string(::getpid()) != pid)) {
+    return std::chrono::milliseconds(0);
+  }
+  return std::chrono::milliseconds(parse_number<std::uint64_t>(microseconds).value_or(0) / 1000);
+}
+
+}  // namespace hf::programs

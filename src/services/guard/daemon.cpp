@@ -1,0 +1,333 @@
+#include "services/guard/daemon.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <thread>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/clock.h"
+#include "kernel/file.h"
+#include "kernel/watch.h"
+#include "node/evidence.h"
+#include "services/guard/guard.h"
+#include "services/guard/mailbox.h"
+#include "services/guard/scout.h"
+
+namespace hf::guard {
+namespace {
+
+using container::Event;
+using container::EventKind;
+using container::Tier;
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kSweepPause = 30'000 * kMillisecond;  // a look at everything, whatever the events say
+constexpr std::uint64_t kFastPoll = 50 * kMillisecond;        // where there are no events: after a change
+constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothing happens
+constexpr std::uint64_t kHeralds = kMillisecond / 2;  // a program was loaded: it is about to be attached, so stay awake
+constexpr std::uint64_t kHeraldsUnseen = 4 * kMillisecond;  // where the attachment itself is not told of
+
+// The recorder with a thread of its own.
+class RecorderThread {
+ public:
+  RecorderThread(const kernel::Host& host, const Outlets& outlets, const report::Snapshot& first)
+      : recorder_(host, outlets, first), thread_([this] { work(); }) {}
+  RecorderThread(const RecorderThread&) = delete;
+  RecorderThread& operator=(const RecorderThread&) = delete;
+  ~RecorderThread() {
+    mailbox_.post([this] { stops_ = true; });
+    thread_.join();
+  }
+
+  void post(std::function<void(Recorder&)> work) {
+    mailbox_.post([this, work = std::move(work)] { work(recorder_); });
+  }
+
+ private:
+  void work() {
+    ::prctl(PR_SET_NAME, "hf-recorder");
+    while (!stops_) {
+      pollfd waiting{mailbox_.descriptor(), POLLIN, 0};
+      (void)::poll(&waiting, 1, is_calm_ ? 5'000 : 25);
+      const std::vector<Mailbox::Letter> letters = mailbox_.take();
+      for (const Mailbox::Letter& letter : letters) {
+        letter();
+      }
+      const std::uint64_t now = kernel::monotonic_now();
+      busy_until_ = letters.empty() ? busy_until_ : now + 1'000 * kMillisecond;
+      is_calm_ = now > busy_until_;
+      recorder_.tick(now);
+    }
+    recorder_.flush();
+  }
+
+  Recorder recorder_;
+  Mailbox mailbox_;
+  bool stops_ = false;
+  bool is_calm_ = false;
+  std::uint64_t busy_until_ = 0;
+  std::thread thread_;
+};
+
+kernel::Fd open_signals() {
+  sigset_t set{};
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    ::sigaddset(&set, signal);
+  }
+  return kernel::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+class Loop {
+ public:
+  Loop(const kernel::Host& host, const DaemonSettings& settings)
+      : host_(host),
+        settings_(settings),
+        bpf_(kernel::open_kernel_bpf()),
+        filters_(host, *bpf_),
+        watch_(kernel::Watch::open(host, *bpf_, settings.at_most)),
+        recorder_(host, settings.outlets, first_picture()),
+        guard_({filters_, twins_}, watch_,
+               [this](Happening happening) {
+                 recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
+               }),
+        signals_(open_signals()),
+        scout_(host, settings.config, reports()) {
+    guard_.set_limits(settings.config.policy.limits);
+    const config::JournalSettings journal = settings.config.journal;
+    recorder_.post([journal](Recorder& recorder) { recorder.open_journal(journal.folder, journal.size); });
+    for (const char* folder : {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
+      watch_.add_folder(host, folder);
+    }
+    log_tiers();
+  }
+
+  void run() {
+    while (!stops_) {
+      wait();
+      const std::uint64_t now = kernel::monotonic_now();
+      take_events(now);
+      for (const Mailbox::Letter& letter : mailbox_.take()) {
+        letter();
+      }
+      take_signals();
+      if (now >= next_sweep_) {
+        sweep(now);
+      }
+      next_waiting_ = guard_.visit_waiting(now);
+      has_more_to_prepare_ = guard_.prepare_one();
+      beat(now);
+    }
+    settings_.notify("STOPPING=1");
+  }
+
+ private:
+  [[nodiscard]] report::Snapshot first_picture() const {
+    report::Snapshot picture;
+    picture.version = settings_.version;
+    picture.kernel = kernel::read_kernel_release(host_).value_or("");
+    picture.layout = layout_of(host_);
+    std::array<char, 256> name{};
+    (void)::gethostname(name.data(), name.size() - 1);
+    picture.host_name = name.data();
+    picture.started_at = kernel::wall_now();
+    picture.tiers = watch_.tiers();
+    return picture;
+  }
+
+  Scout::Reports reports() {
+    Scout::Reports reports;
+    reports.survey = [this](const SurveyPtr& survey) {
+      mailbox_.post([this, survey] { adopt(survey); });
+      recorder_.post([survey](Recorder& recorder) { recorder.adopt(survey); });
+    };
+    reports.failed = [this](const std::string& why) {
+      recorder_.post([why](Recorder& recorder) { recorder.fail_survey(why); });
+    };
+    reports.deed = [this](const Deed& deed) { recorder_.post([deed](Recorder& recorder) { recorder.record(deed); }); };
+    reports.findings = [this](const std::vector<report::Finding>& findings) {
+      recorder_.post([findings](Recorder& recorder) { recorder.set_findings(findings); });
+    };
+    reports.reloaded = [this] {
+      mailbox_.post([this] {
+        ++counts_[to_string(EventKind::reload)];
+        next_sweep_ = 0;
+      });
+    };
+    reports.diagnose = settings_.diagnose;
+    return reports;
+  }
+
+  void log_tiers() const {
+    const container::Tiers& tiers = watch_.tiers();
+    std::string line = "watching";
+    line += tiers.has_v2 ? " v2=" + to_string(tiers.v2) : "";
+    line += tiers.has_v1 ? " v1=" + to_string(tiers.v1) : "";
+    settings_.outlets.log(line, false);
+    for (const std::string& why : tiers.why) {
+      settings_.outlets.log("tier-refused why=" + quote(why), false);
+    }
+  }
+
+  void adopt(const SurveyPtr& survey) {
+    guard_.adopt(*survey);
+    if (!is_ready_) {
+      is_ready_ = true;
+      settings_.notify("READY=1\nSTATUS=guarding " + std::to_string(guard_.size()) + " cgroups");
+      settings_.outlets.log("ready containers=" + std::to_string(survey->wards.size()), false);
+    }
+  }
+
+  void take_events(std::uint64_t now) {
+    events_.clear();
+    watch_.take(events_);
+    for (const Event& event : events_) {
+      ++counts_[to_string(event.kind)];
+      act_on(event, now);
+    }
+    if (now < heralds_until_ && watch_.tiers().v2 == Tier::loads) {
+      sweep(now);
+    }
+  }
+
+  void act_on(const Event& event, std::uint64_t now) {
+    switch (event.kind) {
+      case EventKind::load:
+        heralds_until_ = now + (watch_.tiers().v2 == Tier::loads ? kHeraldsUnseen : kHeralds);
+        herald_ = event;
+        break;
+      case EventKind::attach:
+      case EventKind::detach:
+      case EventKind::write:
+      case EventKind::found_changed:
+        guard_.handle(event);
+        heralds_until_ = 0;
+        break;
+      case EventKind::lost: next_sweep_ = 0; scout_.ask(Care::changes); break;
+      case EventKind::cgroup_gone:
+      case EventKind::process_gone: guard_.handle(event); [[fallthrough]];
+      case EventKind::cgroup_made: scout_.ask(Care::changes); break;
+      case EventKind::reload: next_sweep_ = 0; break;
+      case EventKind::drivers:
+      case EventKind::evidence: scout_.ask(Care::everything); break;
+    }
+  }
+
+  // Who is known to have loaded a program just before has most likely attached it.
+  void sweep(std::uint64_t now) {
+    std::vector<Event> changes;
+    watch_.sweep(changes);
+    for (Event& event : changes) {
+      if (event.kind == EventKind::found_changed && event.hierarchy == container::Hierarchy::v2 &&
+          now < heralds_until_) {
+        event.writer = herald_.writer;
+        event.program = herald_.program;
+        event.at = herald_.at;
+      }
+      ++counts_[to_string(event.kind)];
+      act_on(event, now);
+    }
+    const bool changed = !changes.empty();
+    poll_pause_ = changed ? kFastPoll : std::min(kSlowPoll, poll_pause_ + poll_pause_ / 4);
+    next_sweep_ = now + (watch_.tiers().polls() ? poll_pause_ : kSweepPause);
+  }
+
+  void take_signals() {
+    signalfd_siginfo signal{};
+    while (::read(signals_.get(), &signal, sizeof(signal)) == ssize_t(sizeof(signal))) {
+      if (signal.ssi_signo != SIGHUP) {
+        stops_ = true;
+        return;
+      }
+      settings_.notify("RELOADING=1");
+      const Result<config::Config> config = settings_.reload();
+      if (config) {
+        guard_.set_limits(config->policy.limits);
+        scout_.set_config(*config);
+        settings_.outlets.log("config-read", false);
+      } else {
+        settings_.outlets.log("config-refused error=" + quote(config.error().message), true);
+      }
+      settings_.notify("READY=1");
+    }
+  }
+
+  void beat(std::uint64_t now) {
+    if (settings_.watchdog.count() > 0 && now >= next_beat_) {
+      next_beat_ = now + std::uint64_t(settings_.watchdog.count()) * kMillisecond / 3;
+      settings_.notify("WATCHDOG=1");
+    }
+    if (now >= next_count_ && !counts_.empty()) {
+      next_count_ = now + 1'000 * kMillisecond;
+      recorder_.post([counts = std::exchange(counts_, {})](Recorder& recorder) { recorder.count(counts); });
+    }
+  }
+
+  void wait() {
+    const std::uint64_t now = kernel::monotonic_now();
+    std::uint64_t until = next_sweep_;
+    until = std::min(until, next_waiting_.value_or(until));
+    until = settings_.watchdog.count() > 0 ? std::min(until, next_beat_) : until;
+    const bool stays_awake = now < heralds_until_ || has_more_to_prepare_;
+    timespec patience{};
+    if (until > now && !stays_awake) {
+      patience.tv_sec = time_t((until - now) / 1'000'000'000U);
+      patience.tv_nsec = long((until - now) % 1'000'000'000U);
+    }
+    std::array<pollfd, 3> waiting = {
+        {{watch_.descriptor(), POLLIN, 0}, {mailbox_.descriptor(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+    (void)::ppoll(waiting.data(), waiting.size(), &patience, nullptr);
+  }
+
+  const kernel::Host& host_;
+  const DaemonSettings& settings_;
+  std::unique_ptr<kernel::Bpf> bpf_;
+  kernel::Filters filters_;
+  Twins twins_;
+  kernel::Watch watch_;
+  Mailbox mailbox_;
+  RecorderThread recorder_;
+  Guard guard_;
+  kernel::Fd signals_;
+  bool stops_ = false;
+  bool is_ready_ = false;
+  bool has_more_to_prepare_ = false;
+  std::vector<Event> events_;
+  std::map<std::string, std::uint64_t> counts_;
+  Event herald_;
+  std::uint64_t heralds_until_ = 0;
+  std::uint64_t next_sweep_ = 0;
+  std::uint64_t poll_pause_ = kFastPoll;
+  std::optional<std::uint64_t> next_waiting_;
+  std::uint64_t next_beat_ = 0;
+  std::uint64_t next_count_ = 0;
+  Scout scout_;  // the last: its thread calls all of the above
+};
+
+}  // namespace
+
+Result<void> run_daemon(const kernel::Host& host, const DaemonSettings& settings) {
+  raise_descriptor_limit();
+  Loop loop(host, settings);
+  loop.run();
+  return {};
+}
+
+}  // namespace hf::guard

@@ -1,0 +1,45 @@
+// Upkeep: what keeps a container from losing anything, and what rules alone cannot mend: systemd is told what it is owed,
+// nodes are made anew, the exclusive attachment is made. May wait for others; never done by the loop that heals.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "adapters/systemd/bus.h"
+#include "kernel/filters.h"
+#include "kernel/host.h"
+#include "services/guard/recorder.h"
+#include "services/guard/survey.h"
+
+namespace hf::guard {
+
+class Upkeep {
+ public:
+  Upkeep(const kernel::Host& host, kernel::Bpf& bpf) : host_(host), bpf_(bpf) {}
+
+  // Each thing is tried once for a container, and again when a survey has looked anew at everything.
+  std::vector<Deed> look_after(const Survey& survey, Care care);
+
+  // systemd's connection, for waiting: -1 where there is none.
+  int descriptor();
+  // Has systemd read its units again since?
+  bool take_reload();
+
+ private:
+  void harden(const WardPtr& ward, std::vector<Deed>& deeds);
+  void mend(const WardPtr& ward, std::vector<Deed>& deeds);
+  void lock(const WardPtr& ward, std::vector<Deed>& deeds);
+  systemd::Bus* bus();
+  bool is_first_try(const Ward& ward, const std::string& what);
+
+  const kernel::Host& host_;
+  kernel::Bpf& bpf_;
+  std::optional<systemd::Bus> bus_;
+  std::chrono::steady_clock::time_point retry_bus_at_;
+  std::set<std::string> tried_;
+};
+
+}  // namespace hf::guard
