@@ -263,14 +263,17 @@ void expect_refused(const std::function<void(int)>& serve, std::errc code) {
   bus = std::unexpected(Error());  // or the server reads on
 }
 
+// A server that says this, and listens until we leave.
+std::function<void(int)> says(const std::string& text) {
+  return [text](int file) {
+    write_text(file, text);
+    read_to_the_end(file);
+  };
+}
+
 TEST(Bus, WaitsForNobodyBeyondItsLimit) {
   expect_refused(read_to_the_end, std::errc::timed_out);
-  expect_refused(
-      [](int file) {
-        write_text(file, "OK 1\r\n");
-        read_to_the_end(file);
-      },
-      std::errc::timed_out);
+  expect_refused(says("OK 1\r\n"), std::errc::timed_out);
 }
 
 TEST(Bus, DoesNotListenForEverToOneWhoOnlyTalks) {
@@ -286,15 +289,10 @@ TEST(Bus, DoesNotListenForEverToOneWhoOnlyTalks) {
 }
 
 TEST(Bus, BearsWhatIsNoDbus) {
-  expect_refused([](int file) { write_text(file, std::string(4096, 'x')); }, std::errc::bad_message);
-  expect_refused([](int file) { write_text(file, "REJECTED\r\n"); }, std::errc::permission_denied);
+  expect_refused(says(std::string(4096, 'x')), std::errc::bad_message);
+  expect_refused(says("REJECTED\r\n"), std::errc::permission_denied);
+  expect_refused(says("OK 1\r\n" + std::string(64, 'x')), std::errc::bad_message);
   expect_refused([](int /*file*/) {}, std::errc::not_connected);
-  expect_refused(
-      [](int file) {
-        write_text(file, "OK 1\r\n" + std::string(64, 'x'));
-        read_to_the_end(file);
-      },
-      std::errc::bad_message);
 }
 
 TEST(Bus, SaysWhereItLookedForSystemd) {
