@@ -255,11 +255,11 @@ void expect_refused(const std::function<void(int)>& serve, std::errc code) {
   const FakeHost host(kFiles);
   const Server server(host, kPrivate, serve);
   const Clock::time_point start = Clock::now();
-  Result<Bus> bus = Bus::open(host.open(), 100ms);
+  Result<Bus> bus = Bus::open(host.open(), code == std::errc::timed_out ? 100ms : 10'000ms);
   const Result<void> done = bus ? bus->allow_devices(kUnit, kGpu) : std::unexpected(bus.error());
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, code) << done.error().message;
-  EXPECT_LT(Clock::now() - start, 2s);
+  EXPECT_LT(Clock::now() - start, 5s);
   bus = std::unexpected(Error());  // or the server reads on
 }
 
