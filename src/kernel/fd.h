@@ -19,6 +19,7 @@ class Fd {
   ~Fd();
 
   [[nodiscard]] int get() const { return number_; }
+  [[nodiscard]] int release() { return std::exchange(number_, -1); }  // somebody else closes it
   explicit operator bool() const { return number_ >= 0; }
 
  private:

@@ -8,8 +8,14 @@
 #include <utility>
 
 #include <bpf/libbpf.h>
+#include <linux/mount.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
+#include "kernel/fd.h"
+#include "kernel/file.h"
 #include "kernel/trace_event.h"
 #include "trace.skel.h"
 
@@ -69,18 +75,56 @@ int remember(void* context, void* data, std::size_t size) {
   return 0;
 }
 
+// tracefs, whether anybody has mounted it or not: a mount that nobody else sees.
+Fd open_tracefs() {
+  const Fd context(int(::syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC)));
+  if (!context || ::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) < 0) {
+    return {};
+  }
+  return Fd(int(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, 0)));
+}
+
+// "tracepoint/syscalls/sys_enter_bpf" → its number in this kernel.
+Result<std::uint64_t> read_tracepoint(const Fd& tracefs, std::string_view section) {
+  const std::string path = "events" + std::string(section.substr(section.find('/'))) + "/id";
+  const std::string text = TRY(read_text(tracefs.get(), path));
+  const std::optional<std::uint64_t> id = parse_number<std::uint64_t>(trim(text));
+  return id ? Result<std::uint64_t>(*id) : fail(std::errc::bad_message, path + ": not a number");
+}
+
+Result<bpf_link*> attach_to_tracepoint(const Fd& tracefs, bpf_program* program) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof(attributes);
+  attributes.type = PERF_TYPE_TRACEPOINT;
+  attributes.config = TRY(read_tracepoint(tracefs, bpf_program__section_name(program)));
+  Fd event(int(::syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!event) {
+    return fail_errno(errno, std::string("perf event for ") + bpf_program__section_name(program));
+  }
+  bpf_link* link = bpf_program__attach_perf_event(program, event.get());
+  if (link == nullptr) {
+    return fail_errno(errno, std::string("attach to ") + bpf_program__section_name(program));
+  }
+  (void)event.release();  // the link closes it
+  return link;
+}
+
 }  // namespace
 
 struct Trace::Rings {
   trace_skeleton* skeleton = nullptr;
   ring_buffer* buffer = nullptr;
-  std::vector<Event> events;  // the rings write here
+  std::vector<Event> events;     // the rings write here
+  std::vector<bpf_link*> links;  // to tracepoints of system calls
   std::uint64_t lost = 0;
 
   Rings() = default;
   Rings(const Rings&) = delete;
   Rings& operator=(const Rings&) = delete;
   ~Rings() {
+    for (bpf_link* link : links) {
+      bpf_link__destroy(link);
+    }
     ring_buffer__free(buffer);
     trace_skeleton::destroy(skeleton);
   }
@@ -105,12 +149,19 @@ Result<Trace> Trace::open(TraceWay way) {
     const bool is_function = section.starts_with("fentry/") || section.starts_with("fexit/");
     const bool is_tracepoint = section.starts_with("tracepoint/");
     bpf_program__set_autoload(program, is_function ? by_functions : !is_tracepoint || !by_functions);
+    bpf_program__set_autoattach(program, !is_tracepoint);
   }
   if (const int error = trace_skeleton::load(rings->skeleton); error < 0) {
     return fail_errno(-error, "load the tracer");
   }
   if (const int error = trace_skeleton::attach(rings->skeleton); error < 0) {
     return fail_errno(-error, "attach the tracer");
+  }
+  if (!by_functions) {
+    const Fd tracefs = open_tracefs();
+    for (bpf_program* program : {rings->skeleton->progs.on_enter_bpf, rings->skeleton->progs.on_exit_bpf}) {
+      rings->links.push_back(TRY(attach_to_tracepoint(tracefs, program)));
+    }
   }
   rings->buffer =
       ring_buffer__new(bpf_map__fd(rings->skeleton->maps.rules), remember, &rings->events, nullptr);

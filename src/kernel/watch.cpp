@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "kernel/clock.h"
+#include "kernel/file.h"
 
 namespace hf::kernel {
 namespace {
@@ -45,6 +46,7 @@ constexpr std::uint64_t kSource = 0;  // of the tag of everything but the first 
 Watch Watch::open(const Host& host, Bpf& bpf, std::optional<Tier> at_most) {
   Watch watch(bpf);
   watch.all_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  watch.root_ = Fd(::fcntl(host.root.get(), F_DUPFD_CLOEXEC, 3));
   watch.tiers_.has_v1 = host.v1.has_value();
   watch.tiers_.has_v2 = host.v2.has_value();
   watch.open_v2(at_most);
@@ -168,6 +170,18 @@ void Watch::take(std::vector<Event>& events) {
   take_drivers(events);
   take_folders(events);
   take_ended(events);
+}
+
+void Watch::sweep(std::vector<Event>& events) {
+  sweep_.look(events);
+  if (trace_) {
+    return;
+  }
+  std::string counts = read_text(root_.get(), "proc/cgroups").value_or("");
+  if (counts != counts_) {
+    counts_ = std::move(counts);
+    events.push_back(event_now(EventKind::cgroup_made));
+  }
 }
 
 void Watch::take_v1(std::vector<Event>& events) {

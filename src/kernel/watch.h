@@ -32,7 +32,7 @@ class Watch {
   // What has happened since. Costs a few system calls where nothing has.
   void take(std::vector<container::Event>& events);
   // Looks at every cgroup itself.
-  void sweep(std::vector<container::Event>& events) { sweep_.look(events); }
+  void sweep(std::vector<container::Event>& events);
 
  private:
   explicit Watch(Bpf& bpf) : sweep_(bpf) {}
@@ -58,6 +58,8 @@ class Watch {
   std::optional<Loads> loads_;
   std::optional<V1Writes> v1_writes_;
   std::map<std::uint64_t, V1File> v1_files_;  // by inode
+  std::string counts_;  // of cgroups, where nothing tells of new ones
+  Fd root_;
   Fd drivers_;                                // netlink: the kernel's uevents
   Fd folders_;                                // inotify
   struct First {

@@ -246,7 +246,8 @@ class Loop {
     }
     const bool changed = !changes.empty();
     poll_pause_ = changed ? kFastPoll : std::min(kSlowPoll, poll_pause_ + poll_pause_ / 4);
-    next_sweep_ = now + (watch_.tiers().polls() ? poll_pause_ : kSweepPause);
+    const bool hears_of_cgroups = watch_.tiers().v2 == Tier::functions || watch_.tiers().v2 == Tier::tracepoints;
+    next_sweep_ = now + (watch_.tiers().polls() || !hears_of_cgroups ? poll_pause_ : kSweepPause);
   }
 
   void take_signals() {
