@@ -1,10 +1,12 @@
 #include "adapters/journal/journal.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <filesystem>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -134,6 +136,55 @@ Result<Kept> read_journal(const kernel::Host& host, const std::string& folder) {
                                                                        : std::unexpected(opened.error());
   }
   return read_folder(opened->get());
+}
+
+Result<Tail> Tail::open(const kernel::Host& host, const std::string& folder) {
+  Result<kernel::Fd> opened = kernel::open_plain_directory(host.root.get(), kernel::below_root(folder));
+  if (!opened) {
+    return fail(opened.error().code, opened.error().message + " (did holdfastd ever run here?)");
+  }
+  kernel::Fd news(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  const std::string through = "/proc/self/fd/" + std::to_string(opened->get());
+  if (!news || ::inotify_add_watch(news.get(), through.c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0) {
+    return fail_errno(errno, "watch " + folder);
+  }
+  Tail tail(*std::move(opened), std::move(news));
+  tail.open_file(true);
+  return tail;
+}
+
+void Tail::open_file(bool at_end) {
+  file_ = kernel::Fd(::openat(folder_.get(), kNewer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  inode_ = file_ && ::fstat(file_.get(), &status) == 0 ? status.st_ino : 0;
+  if (file_ && at_end) {
+    (void)::lseek(file_.get(), 0, SEEK_END);
+  }
+}
+
+std::vector<report::BlameRecord> Tail::wait(std::chrono::milliseconds limit) {
+  pollfd waiting{news_.get(), POLLIN, 0};
+  (void)::poll(&waiting, 1, int(limit.count()));
+  std::array<char, 65536> buffer{};
+  while (::read(news_.get(), buffer.data(), buffer.size()) > 0) {
+  }
+  Kept kept;
+  for (int turn = 0; turn < 2; ++turn) {  // the rest of the old file, then the one that took its place
+    for (ssize_t count = 0; file_ && (count = ::read(file_.get(), buffer.data(), buffer.size())) > 0;) {
+      rest_.append(buffer.data(), std::size_t(count));
+    }
+    struct stat status{};
+    if (::fstatat(folder_.get(), kNewer, &status, AT_SYMLINK_NOFOLLOW) < 0 || status.st_ino == inode_) {
+      break;
+    }
+    open_file(false);
+  }
+  const std::size_t end = rest_.rfind('\n');
+  if (end != std::string::npos) {
+    parse_into(rest_.substr(0, end), kept);
+    rest_.erase(0, end + 1);
+  }
+  return std::move(kept.records);
 }
 
 }  // namespace hf::journal

@@ -1,6 +1,7 @@
 // Journal: blame records on disk: appended, bounded, readable while the daemon is down.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,5 +41,25 @@ struct Kept {
   std::size_t damaged = 0;  // lines that could not be read
 };
 Result<Kept> read_journal(const kernel::Host& host, const std::string& folder);
+
+// New records as they are written, from now on.
+class Tail {
+ public:
+  static Result<Tail> open(const kernel::Host& host, const std::string& folder);
+
+  // Waits up to the limit for something new; none where nothing came.
+  std::vector<report::BlameRecord> wait(std::chrono::milliseconds limit);
+
+ private:
+  Tail(kernel::Fd folder, kernel::Fd news) : folder_(std::move(folder)), news_(std::move(news)) {}
+
+  void open_file(bool at_end);
+
+  kernel::Fd folder_;
+  kernel::Fd news_;  // inotify
+  kernel::Fd file_;
+  std::uint64_t inode_ = 0;
+  std::string rest_;  // of a line that is not whole yet
+};
 
 }  // namespace hf::journal

@@ -18,6 +18,9 @@ void add_explain(CLI::App& app, int& status);
 void add_mend(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
 void add_rules(CLI::App& app, int& status);
+void add_heal(CLI::App& app, int& status);
+void add_blame(CLI::App& app, int& status);
+void add_watch(CLI::App& app, int& status);
 void add_grant_and_revoke(CLI::App& app, int& status);
 
 }  // namespace hf::programs

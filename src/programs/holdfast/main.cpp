@@ -47,12 +47,15 @@ int main(int argc, char** argv) {
   hf::programs::add_explain(app, status);
   hf::programs::add_devices(app, status);
   hf::programs::add_mend(app, status);
+  hf::programs::add_heal(app, status);
+  hf::programs::add_blame(app, status);
+  hf::programs::add_watch(app, status);
   hf::programs::add_rules(app, status);
   hf::programs::add_grant_and_revoke(app, status);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
-      throw CLI::RequiredError("a command: ps, doctor, explain, devices, mend, rules, grant or revoke");
+      throw CLI::RequiredError("a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant or revoke");
     }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version

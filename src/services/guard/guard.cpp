@@ -4,6 +4,7 @@
 #include <set>
 
 #include "kernel/clock.h"
+#include "kernel/observe.h"
 
 namespace hf::guard {
 namespace {
@@ -68,6 +69,17 @@ void Guard::add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
   look_at(place, found_event(*cgroups));
 }
 
+// What its programs mean now, each by itself: a writer replaces one of them.
+std::vector<container::Gate> Guard::own_gates(const Place& place) {
+  Result<container::Observed> observed = kernel::observe(tools_.filters, *place.cgroups);
+  if (!observed) {
+    return {};
+  }
+  std::erase_if(observed->gates,
+                [](const container::Gate& gate) { return !gate.is_own || !gate.program || !gate.meaning; });
+  return std::move(observed->gates);
+}
+
 bool Guard::prepare_one() {
   if (unprepared_.empty()) {
     return false;
@@ -80,16 +92,8 @@ bool Guard::prepare_one() {
   for (const device::Table& likely : place->second.ward->likely) {
     prepare(tools_, *place->second.ward, likely);
   }
-  if (place->second.rules && place->second.rules->exact) {
-    device::RuleSet owed;
-    for (const container::OwedNode& node : place->second.ward->healed.nodes) {
-      if (node.device) {
-        owed.push_back({{node.device->kind, device::Span{node.device->major, node.device->major},
-                         device::Span{node.device->minor, node.device->minor}},
-                        device::Access::all});
-      }
-    }
-    prepare(tools_, *place->second.ward, place->second.rules->table - device::Table::of_rules(owed));
+  for (const container::Gate& gate : own_gates(place->second)) {
+    keep_ready(tools_, *gate.meaning);
   }
   return true;
 }

@@ -74,6 +74,7 @@ class Guard {
 
   void add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups);
   void forget(std::uint64_t key);
+  std::vector<container::Gate> own_gates(const Place& place);
   void look_at(Place& place, const container::Event& event);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
 

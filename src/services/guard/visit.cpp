@@ -68,6 +68,12 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
   return made;
 }
 
+void keep_ready(const Tools& tools, const device::Table& table) {
+  if (const Result<bpf::Code> code = tools.twins.code_for(table)) {
+    (void)tools.filters.load(*code, {});
+  }
+}
+
 void prepare(const Tools& tools, const Ward& ward, const device::Table& likely) {
   container::Gate gate;
   gate.program = container::AttachedProgram{container::ProgramId{}, {}, {}, {}, container::Attachment::several, {}};

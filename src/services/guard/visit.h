@@ -49,5 +49,7 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
 
 // Loads the repaired twin of what is likely to come: of a filter that means this.
 void prepare(const Tools& tools, const Ward& ward, const device::Table& likely);
+// Loads a filter that means just this: what a container has now is what it will be given back.
+void keep_ready(const Tools& tools, const device::Table& table);
 
 }  // namespace hf::guard
