@@ -23,7 +23,8 @@ void make_room(Map& map) {
 Result<ReadProgramPtr> Filters::read(container::ProgramId id) {
   const auto known = programs_.find(id.value);
   if (known != programs_.end()) {
-    return known->second;
+    known->second.at = ++uses_;
+    return known->second.program;
   }
   Program program = TRY(bpf_.open(id));
   bpf::Readable<device::Table> meaning = program.code.empty()
@@ -32,19 +33,28 @@ Result<ReadProgramPtr> Filters::read(container::ProgramId id) {
   std::string owner = bpf::producer_of(program.code, program.name);
   make_room(programs_);
   auto read = std::make_shared<const ReadProgram>(std::move(program), std::move(meaning), std::move(owner));
-  programs_.emplace(id.value, read);
+  programs_.emplace(id.value, Used<ReadProgramPtr>{read, ++uses_});
   return read;
 }
 
 Result<ProgramPtr> Filters::load(const bpf::Code& code, std::span<const container::ProgramId> attached) {
   const auto known = loaded_.find(code);
-  if (known != loaded_.end() && std::ranges::find(attached, known->second->id) == attached.end()) {
-    return known->second;
+  if (known != loaded_.end() && std::ranges::find(attached, known->second.program->id) == attached.end()) {
+    known->second.at = ++uses_;
+    return known->second.program;
   }
   auto program = std::make_shared<const Program>(TRY(bpf_.load(code)));
   make_room(loaded_);
-  loaded_.insert_or_assign(code, program);
+  loaded_.insert_or_assign(code, Used<ProgramPtr>{program, ++uses_});
   return program;
+}
+
+void Filters::trim(std::uint64_t keep) {
+  const auto is_old = [this, keep](const auto& entry) {
+    return entry.second.at + keep < uses_ && entry.second.program.use_count() == 1;
+  };
+  std::erase_if(programs_, is_old);
+  std::erase_if(loaded_, is_old);
 }
 
 bpf::Readable<device::Table> Filters::analyse(const bpf::Code& code) {

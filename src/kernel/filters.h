@@ -38,7 +38,17 @@ class Filters {
   Result<ProgramPtr> load(const bpf::Code& code, std::span<const container::ProgramId> attached);
   bpf::Readable<device::Table> analyse(const bpf::Code& code);
 
+  // Lets go of programs that were not among the last ones used and that nobody else holds, so that the kernel can free
+  // those that are attached nowhere any more.
+  void trim(std::uint64_t keep);
+
  private:
+  template <class Pointer>
+  struct Used {
+    Pointer program;
+    std::uint64_t at = 0;  // in uses
+  };
+
   struct HashCode {
     std::size_t operator()(const bpf::Code& code) const { return bpf::hash_of(code); }
   };
@@ -49,8 +59,9 @@ class Filters {
   const Host& host_;
   Bpf& bpf_;
   KernelSymbols symbols_;
-  std::unordered_map<std::uint32_t, ReadProgramPtr> programs_;
-  std::unordered_map<bpf::Code, ProgramPtr, HashCode, SameCode> loaded_;
+  std::uint64_t uses_ = 0;
+  std::unordered_map<std::uint32_t, Used<ReadProgramPtr>> programs_;
+  std::unordered_map<bpf::Code, Used<ProgramPtr>, HashCode, SameCode> loaded_;
   std::unordered_map<bpf::Code, bpf::Readable<device::Table>, HashCode, SameCode> meanings_;
 };
 

@@ -13,6 +13,9 @@ namespace hf::kernel {
 
 Result<container::Observed> observe(Filters& filters, const CgroupsOfProcess& cgroups);
 
+// Only the gates of the cgroups themselves, without those above them: what can be changed, and quickly read.
+Result<container::Observed> observe_own(Filters& filters, const CgroupsOfProcess& cgroups);
+
 // One program by itself, and what it means.
 Result<container::Gate> observe_program(Filters& filters, container::ProgramId id);
 

@@ -221,6 +221,9 @@ class Loop {
       case EventKind::load:
         heralds_until_ = now + (watch_.tiers().v2 == Tier::loads ? kHeraldsUnseen : kHeralds);
         herald_ = event;
+        if (event.program && watch_.tiers().v2 != Tier::loads) {  // there it may be any kind of program
+          guard_.expect(*event.program);
+        }
         break;
       case EventKind::attach:
       case EventKind::detach:

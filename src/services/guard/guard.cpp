@@ -12,6 +12,8 @@ namespace {
 using container::Event;
 using container::EventKind;
 
+constexpr std::uint64_t kMostKept = 64;  // uses of programs that are remembered
+
 Event found_event(const kernel::CgroupsOfProcess& cgroups) {
   Event event;
   event.kind = EventKind::found_changed;
@@ -86,14 +88,15 @@ bool Guard::prepare_one() {
   }
   const auto place = places_.find(unprepared_.back());
   unprepared_.pop_back();
-  if (place == places_.end() || !place->second.cgroups->v2) {
+  if (place == places_.end() || !place->second.cgroups->v2 || place->second.ward->healed.nodes.empty()) {
     return true;
   }
+  place->second.ready.clear();
   for (const device::Table& likely : place->second.ward->likely) {
-    prepare(tools_, *place->second.ward, likely);
+    prepare(tools_, *place->second.ward, likely, place->second.ready);
   }
   for (const container::Gate& gate : own_gates(place->second)) {
-    keep_ready(tools_, *gate.meaning);
+    keep_ready(tools_, *gate.meaning, place->second.ready);
   }
   return true;
 }
@@ -161,6 +164,13 @@ void Guard::handle(const Event& event) {
   }
 }
 
+void Guard::expect(container::ProgramId program) {
+  const Result<kernel::ReadProgramPtr> read = tools_.filters.read(program);
+  if (read && (*read)->meaning && !(*read)->program.code.empty()) {
+    expected_ = program;
+  }
+}
+
 void Guard::visit_all(const Event& because) {
   for (auto& [key, place] : places_) {
     look_at(place, because);
@@ -210,6 +220,7 @@ void Guard::look_at(Place& place, const Event& event) {
     place.waits_for = event;
   }
   report(place, event, *made, started);
+  tools_.filters.trim(kMostKept);
 }
 
 void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {

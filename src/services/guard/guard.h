@@ -49,6 +49,8 @@ class Guard {
   void adopt(const Survey& survey);
 
   void handle(const container::Event& event);
+  // A program was loaded and is about to be attached: what it means is found out beforehand.
+  void expect(container::ProgramId program);
   // All wards; `because` says why.
   void visit_all(const container::Event& because);
   // Those that had to wait. The time of the next one, absent where nobody waits.
@@ -69,6 +71,7 @@ class Guard {
     std::uint64_t lost_since = 0;
     bool told_of_waiting = false;
     Patience patience;
+    Ready ready;  // twins of what may come
     std::optional<container::Event> waits_for;
   };
 
@@ -84,6 +87,7 @@ class Guard {
   container::Limits limits_;
   std::map<std::uint64_t, Place> places_;  // by key_of
   std::vector<std::uint64_t> unprepared_;
+  std::optional<container::ProgramId> expected_;
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_cgroup_;  // keys, by id: its own, and those above it
 };
 

@@ -1,5 +1,8 @@
 #include "services/guard/visit.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "kernel/apply.h"
 #include "kernel/clock.h"
 #include "kernel/observe.h"
@@ -37,44 +40,111 @@ Result<bpf::Code> Twins::code_for(const device::Table& table) {
   return codes_.emplace(table, std::move(code)).first->second;
 }
 
+namespace {
+
+// Before anything else is read: the cgroup's own gates, and what they refuse. On v1 a rule that is written twice means
+// the same as once, and one that a list above refuses is refused by the kernel.
+struct Reflex {
+  container::Observed found;
+  std::vector<container::Step> steps;
+  std::uint64_t healed_at = 0;
+};
+
+Result<Reflex> react(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands) {
+  Reflex reflex;
+  reflex.found = TRY(kernel::observe_own(tools.filters, cgroups));
+  const container::Drift drift = container::compare(ward.healed, reflex.found);
+  if (hands == Hands::look_only || drift.missing.empty()) {
+    return reflex;
+  }
+  container::Plan plan;
+  container::Observed programs = reflex.found;
+  std::erase_if(programs.gates, [](const container::Gate& gate) { return !gate.program; });
+  for (const container::Gate& gate : reflex.found.gates) {
+    for (const device::Rule& rule : gate.list ? drift.missing : device::RuleSet()) {
+      plan.steps.emplace_back(container::WriteV1{gate.where, {device::Verb::allow, rule}});
+    }
+  }
+  const container::Drift refused = container::compare(ward.healed, programs);
+  const auto generate = [&tools](const device::Table& table) { return tools.twins.code_for(table); };
+  for (container::Step& step : container::plan_repair(programs, refused, generate).plan.steps) {
+    plan.steps.push_back(std::move(step));
+  }
+  if (kernel::carry_out(tools.filters, cgroups, plan)) {  // whatever failed is tried again, with more care
+    reflex.healed_at = kernel::monotonic_now();
+    reflex.steps = std::move(plan.steps);
+  }
+  return reflex;
+}
+
+// The rules as they were found: the cgroup's own gates of then with those above of now.
+container::Effective as_found(const container::Observed& own, const container::Observed& now) {
+  container::Observed whole = own;
+  for (const container::Gate& gate : now.gates) {
+    if (!gate.is_own) {
+      whole.gates.push_back(gate);
+    }
+  }
+  return container::effective(whole);
+}
+
+}  // namespace
+
 Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands) {
   const auto generate = [&tools](const device::Table& table) { return tools.twins.code_for(table); };
+  Reflex reflex = TRY(react(tools, ward, cgroups, hands));
   Visit made;
+  made.drift = container::compare(ward.owed, reflex.found);
+  made.healed_at = reflex.healed_at;
+  made.repair.plan.steps = std::move(reflex.steps);
   for (;; ++made.attempts) {
-    const container::Observed before = TRY(kernel::observe(tools.filters, cgroups));
-    made.drift = container::compare(ward.owed, before);
+    const container::Observed now = TRY(kernel::observe(tools.filters, cgroups));
     if (made.attempts == 1) {
-      made.before = container::effective(before);
+      made.before = as_found(reflex.found, now);
     }
-    const container::Drift ours = container::compare(ward.healed, before);
-    if (hands == Hands::look_only || ours.is_none()) {
-      made.left = made.drift;
-      made.after = made.before;
+    made.left = container::compare(ward.owed, now);
+    made.after = container::effective(now);
+    const container::Drift ours = container::compare(ward.healed, now);
+    if (made.healed_at == 0) {
+      made.drift = made.left;  // with what is refused above
+    }
+    if (hands == Hands::look_only || ours.is_none() || made.attempts == kMostAttempts) {
       return made;
     }
-    made.repair = container::plan_repair(before, ours, generate);
-    const Result<void> done = kernel::carry_out(tools.filters, cgroups, made.repair.plan);
-    if (done) {
-      made.healed_at = made.repair.plan.steps.empty() ? 0 : kernel::monotonic_now();
-      break;
+    container::Repair repair = container::plan_repair(now, ours, generate);
+    made.repair.refused = std::move(repair.refused);
+    if (repair.plan.steps.empty()) {
+      return made;
     }
-    if (!kernel::is_overtaken(done.error()) || made.attempts == kMostAttempts) {
+    const Result<void> done = kernel::carry_out(tools.filters, cgroups, repair.plan);
+    if (!done && !kernel::is_overtaken(done.error())) {
       return std::unexpected(done.error());
     }
+    if (done) {
+      made.healed_at = kernel::monotonic_now();
+      std::ranges::move(repair.plan.steps, std::back_inserter(made.repair.plan.steps));
+    }
   }
-  const container::Observed after = TRY(kernel::observe(tools.filters, cgroups));
-  made.left = container::compare(ward.owed, after);
-  made.after = container::effective(after);
-  return made;
 }
 
-void keep_ready(const Tools& tools, const device::Table& table) {
+namespace {
+
+void load_ready(const Tools& tools, const bpf::Code& code, Ready& ready) {
+  Result<kernel::ProgramPtr> loaded = tools.filters.load(code, {});
+  if (loaded && std::ranges::find(ready, *loaded) == ready.end()) {
+    ready.push_back(*std::move(loaded));
+  }
+}
+
+}  // namespace
+
+void keep_ready(const Tools& tools, const device::Table& table, Ready& ready) {
   if (const Result<bpf::Code> code = tools.twins.code_for(table)) {
-    (void)tools.filters.load(*code, {});
+    load_ready(tools, *code, ready);
   }
 }
 
-void prepare(const Tools& tools, const Ward& ward, const device::Table& likely) {
+void prepare(const Tools& tools, const Ward& ward, const device::Table& likely, Ready& ready) {
   container::Gate gate;
   gate.program = container::AttachedProgram{container::ProgramId{}, {}, {}, {}, container::Attachment::several, {}};
   gate.meaning = likely;
@@ -85,7 +155,7 @@ void prepare(const Tools& tools, const Ward& ward, const device::Table& likely) 
       imagined, drift, [&tools](const device::Table& table) { return tools.twins.code_for(table); });
   for (const container::Step& step : repair.plan.steps) {
     if (const auto* replace = std::get_if<container::ReplaceProgram>(&step)) {
-      (void)tools.filters.load(replace->code, {});
+      load_ready(tools, replace->code, ready);
     }
   }
 }

@@ -47,9 +47,11 @@ enum class Hands : std::uint8_t { look_only, may_heal };
 // From the start again when somebody else was faster.
 Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands);
 
-// Loads the repaired twin of what is likely to come: of a filter that means this.
-void prepare(const Tools& tools, const Ward& ward, const device::Table& likely);
-// Loads a filter that means just this: what a container has now is what it will be given back.
-void keep_ready(const Tools& tools, const device::Table& table);
+// Programs that are loaded before they are needed; they stay as long as somebody holds them.
+using Ready = std::vector<kernel::ProgramPtr>;
+// The repaired twin of what is likely to come: of a filter that means this.
+void prepare(const Tools& tools, const Ward& ward, const device::Table& likely, Ready& ready);
+// A filter that means just this: what a container has now is what it will be given back.
+void keep_ready(const Tools& tools, const device::Table& table, Ready& ready);
 
 }  // namespace hf::guard
