@@ -143,13 +143,18 @@ Result<Trace> Trace::open(TraceWay way) {
   }
   rings->skeleton->rodata->own_pid = std::uint32_t(::getpid());
   const bool by_functions = way == TraceWay::functions;
+  bool has_functions = false;
   for (bpf_program* program = nullptr;
        (program = bpf_object__next_program(rings->skeleton->obj, program)) != nullptr;) {
     const std::string_view section = bpf_program__section_name(program);
     const bool is_function = section.starts_with("fentry/") || section.starts_with("fexit/");
     const bool is_tracepoint = section.starts_with("tracepoint/");
+    has_functions = has_functions || is_function;
     bpf_program__set_autoload(program, is_function ? by_functions : !is_tracepoint || !by_functions);
     bpf_program__set_autoattach(program, !is_tracepoint);
+  }
+  if (by_functions && !has_functions) {
+    return fail(std::errc::not_supported, "the tracer has no programs for the kernel's functions");
   }
   if (const int error = trace_skeleton::load(rings->skeleton); error < 0) {
     return fail_errno(-error, "load the tracer");
