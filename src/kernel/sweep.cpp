@@ -9,8 +9,13 @@ using container::Event;
 using container::EventKind;
 using container::Hierarchy;
 
-std::uint64_t key_of(const CgroupsOfProcess& cgroups) {
-  return cgroups.v1 ? cgroups.v1->id.value : cgroups.v2 ? cgroups.v2->id.value : 0;
+CgroupsKey key_of(const CgroupsOfProcess& cgroups) {
+  return {cgroups.v1 ? cgroups.v1->id.value : 0, cgroups.v2 ? cgroups.v2->id.value : 0};
+}
+
+const Cgroup& own_of(const CgroupsOfProcess& cgroups) {
+  const bool by_v1 = cgroups.v1 && (!cgroups.v2 || !cgroups.v1->path.is_root());
+  return by_v1 ? *cgroups.v1 : *cgroups.v2;
 }
 
 Sweep::State Sweep::read(const CgroupsOfProcess& cgroups) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/container/event.h"
@@ -15,6 +16,13 @@ namespace hf::kernel {
 
 // Owned by whoever watches a container, and by the sweep as long as it is on its list.
 using CgroupsPtr = std::shared_ptr<const CgroupsOfProcess>;
+
+// What a container's cgroups are: the v1 one and the v2 one, 0 where there is none. Many may share one of them, the root.
+using CgroupsKey = std::pair<std::uint64_t, std::uint64_t>;
+CgroupsKey key_of(const CgroupsOfProcess& cgroups);
+
+// The one of the two that is the container's: root is everybody's.
+const Cgroup& own_of(const CgroupsOfProcess& cgroups);
 
 class Sweep {
  public:
@@ -39,10 +47,7 @@ class Sweep {
   State read(const CgroupsOfProcess& cgroups);
 
   Bpf& bpf_;
-  std::map<std::uint64_t, Entry> entries_;
+  std::map<CgroupsKey, Entry> entries_;
 };
-
-// One number for what a container's cgroups are: the v2 cgroup's, or the v1 one's where there is no other.
-std::uint64_t key_of(const CgroupsOfProcess& cgroups);
 
 }  // namespace hf::kernel

@@ -1,5 +1,6 @@
 #include "kernel/watch.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -39,7 +40,7 @@ std::uint64_t inode_of(const Cgroup& cgroup, const char* file) {
 // The better a tier, the smaller its number; `files` and `loads` are no better than one another.
 bool may_use(Tier tier, std::optional<Tier> at_most) { return !at_most || tier >= *at_most; }
 
-constexpr std::uint64_t kSource = 0;  // of the tag of everything but the first processes of containers
+constexpr std::uint64_t kSource = 0;  // the tag of everything but the first processes of containers, which have their own
 
 }  // namespace
 
@@ -134,8 +135,8 @@ void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
   }
   Fd process(int(::syscall(SYS_pidfd_open, first_process.value, 0)));
   if (process) {
-    wait_for(process.get(), key_of(*cgroups));
-    const Cgroup& cgroup = cgroups->v1 ? *cgroups->v1 : *cgroups->v2;
+    wait_for(process.get(), std::uint64_t(process.get()));
+    const Cgroup& cgroup = own_of(*cgroups);
     firsts_.insert_or_assign(key_of(*cgroups), First{std::move(process), cgroup.id, cgroup.hierarchy});
   }
 }
@@ -240,7 +241,9 @@ void Watch::take_ended(std::vector<Event>& events) {
   std::array<epoll_event, 64> ready{};
   const int count = ::epoll_wait(all_.get(), ready.data(), int(ready.size()), 0);
   for (int i = 0; i < count; ++i) {
-    const auto first = firsts_.find(ready[std::size_t(i)].data.u64);
+    const auto first = std::ranges::find_if(firsts_, [&](const auto& entry) {
+      return std::uint64_t(entry.second.process.get()) == ready[std::size_t(i)].data.u64;
+    });
     if (first == firsts_.end()) {
       continue;
     }

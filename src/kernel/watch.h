@@ -67,7 +67,7 @@ class Watch {
     container::CgroupId cgroup;
     container::Hierarchy hierarchy = container::Hierarchy::v2;
   };
-  std::map<std::uint64_t, First> firsts_;  // by key_of
+  std::map<CgroupsKey, First> firsts_;
 };
 
 }  // namespace hf::kernel

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "kernel/clock.h"
+#include "kernel/file.h"
 #include "kernel/observe.h"
 
 namespace hf::guard {
@@ -18,8 +19,8 @@ Event found_event(const kernel::CgroupsOfProcess& cgroups) {
   Event event;
   event.kind = EventKind::found_changed;
   event.at = kernel::monotonic_now();
-  event.hierarchy = cgroups.v1 ? container::Hierarchy::v1 : container::Hierarchy::v2;
-  event.cgroup = cgroups.v1 ? cgroups.v1->id : cgroups.v2->id;
+  event.hierarchy = kernel::own_of(cgroups).hierarchy;
+  event.cgroup = kernel::own_of(cgroups).id;
   return event;
 }
 
@@ -45,6 +46,15 @@ void add_line(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_
   }
 }
 
+// Each v1 hierarchy counts its cgroups by itself: the one that is gone may be another's of the same number.
+bool has_ended(const kernel::CgroupsOfProcess& cgroups, const Event& event) {
+  const std::optional<kernel::Cgroup>& own = event.hierarchy == container::Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
+  if (!own || own->id != *event.cgroup) {
+    return false;
+  }
+  return event.kind == EventKind::process_gone || !kernel::exists(own->directory.get(), "cgroup.procs");
+}
+
 bool same_rules(const container::Effective& a, const container::Effective& b) {
   return a.exact == b.exact && a.table == b.table;
 }
@@ -52,7 +62,7 @@ bool same_rules(const container::Effective& a, const container::Effective& b) {
 }  // namespace
 
 void Guard::add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
-  const std::uint64_t key = kernel::key_of(*cgroups);
+  const kernel::CgroupsKey key = kernel::key_of(*cgroups);
   Place& place = places_[key];
   const bool is_new = place.ward == nullptr;
   place.ward = ward;
@@ -101,7 +111,7 @@ bool Guard::prepare_one() {
   return true;
 }
 
-void Guard::forget(std::uint64_t key) {
+void Guard::forget(const kernel::CgroupsKey& key) {
   const auto place = places_.find(key);
   if (place == places_.end()) {
     return;
@@ -115,19 +125,19 @@ void Guard::forget(std::uint64_t key) {
 }
 
 void Guard::adopt(const Survey& survey) {
-  std::set<std::uint64_t> there;
+  std::set<kernel::CgroupsKey> there;
   for (const WardPtr& ward : survey.wards) {
     for (const kernel::CgroupsPtr& cgroups : ward->cgroups) {
       there.insert(kernel::key_of(*cgroups));
     }
   }
-  std::vector<std::uint64_t> gone;
+  std::vector<kernel::CgroupsKey> gone;
   for (const auto& [key, place] : places_) {
     if (!there.contains(key)) {
       gone.push_back(key);
     }
   }
-  std::ranges::for_each(gone, [this](std::uint64_t key) { forget(key); });
+  std::ranges::for_each(gone, [this](const kernel::CgroupsKey& key) { forget(key); });
   for (const WardPtr& ward : survey.wards) {
     for (const kernel::CgroupsPtr& cgroups : ward->cgroups) {
       const auto known = places_.find(kernel::key_of(*cgroups));
@@ -149,13 +159,10 @@ void Guard::handle(const Event& event) {
   if (keys == by_cgroup_.end()) {
     return;  // nobody's of ours
   }
-  const std::vector<std::uint64_t> copy = keys->second;
-  for (const std::uint64_t key : copy) {
+  const std::vector<kernel::CgroupsKey> copy = keys->second;
+  for (const kernel::CgroupsKey& key : copy) {
     if (event.kind == EventKind::cgroup_gone || event.kind == EventKind::process_gone) {
-      const Place& place = places_.at(key);
-      const bool is_own = (place.cgroups->v1 && place.cgroups->v1->id == *event.cgroup) ||
-                          (place.cgroups->v2 && place.cgroups->v2->id == *event.cgroup);
-      if (is_own) {
+      if (has_ended(*places_.at(key).cgroups, event)) {
         forget(key);
       }
       continue;

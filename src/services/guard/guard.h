@@ -76,7 +76,7 @@ class Guard {
   };
 
   void add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups);
-  void forget(std::uint64_t key);
+  void forget(const kernel::CgroupsKey& key);
   std::vector<container::Gate> own_gates(const Place& place);
   void look_at(Place& place, const container::Event& event);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
@@ -85,10 +85,10 @@ class Guard {
   kernel::Watch& watch_;
   Tell tell_;
   container::Limits limits_;
-  std::map<std::uint64_t, Place> places_;  // by key_of
-  std::vector<std::uint64_t> unprepared_;
+  std::map<kernel::CgroupsKey, Place> places_;
+  std::vector<kernel::CgroupsKey> unprepared_;
   std::optional<container::ProgramId> expected_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_cgroup_;  // keys, by id: its own, and those above it
+  std::unordered_map<std::uint64_t, std::vector<kernel::CgroupsKey>> by_cgroup_;  // by id: its own, and those above it
 };
 
 }  // namespace hf::guard
