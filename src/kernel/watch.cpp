@@ -127,11 +127,26 @@ void Watch::wait_for(int descriptor, std::uint64_t tag) {
   ::epoll_ctl(all_.get(), EPOLL_CTL_ADD, descriptor, &interest);
 }
 
+void Watch::add_v1_files(const Cgroup& cgroup, const CgroupsKey& user) {
+  for (const auto& [name, allows] : {std::pair("devices.allow", true), std::pair("devices.deny", false)}) {
+    V1File& file = v1_files_[inode_of(cgroup, name)];
+    file.cgroup = cgroup.id;
+    file.allows = allows;
+    file.users.insert(user);
+  }
+}
+
+// Kernel: what a v1 cgroup is denied, all below it lose as well, and it does not come back to them with an allow.
 void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
   sweep_.add(cgroups);
-  if (cgroups->v1) {
-    v1_files_[inode_of(*cgroups->v1, "devices.allow")] = {cgroups->v1->id, true};
-    v1_files_[inode_of(*cgroups->v1, "devices.deny")] = {cgroups->v1->id, false};
+  if (cgroups->v1 && !cgroups->v1->path.is_root()) {
+    add_v1_files(*cgroups->v1, key_of(*cgroups));
+    for (Result<Cgroup> above = open_parent(*cgroups->v1); above; above = open_parent(*above)) {
+      add_v1_files(*above, key_of(*cgroups));
+      if (above->path.is_root()) {
+        break;
+      }
+    }
   }
   Fd process(int(::syscall(SYS_pidfd_open, first_process.value, 0)));
   if (process) {
@@ -143,10 +158,9 @@ void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
 
 void Watch::remove(const CgroupsOfProcess& cgroups) {
   sweep_.remove(cgroups);
-  if (cgroups.v1) {
-    std::erase_if(v1_files_, [&](const auto& entry) { return entry.second.cgroup == cgroups.v1->id; });
-  }
-  firsts_.erase(key_of(cgroups));
+  const CgroupsKey key = key_of(cgroups);
+  std::erase_if(v1_files_, [&key](auto& entry) { return entry.second.users.erase(key) != 0 && entry.second.users.empty(); });
+  firsts_.erase(key);
 }
 
 void Watch::add_folder(const Host& host, const std::string& path) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ class Watch {
   void open_v1(const Host& host, std::optional<container::Tier> at_most);
   void open_drivers();
   void wait_for(int descriptor, std::uint64_t tag);
+  void add_v1_files(const Cgroup& cgroup, const CgroupsKey& user);
   void take_v1(std::vector<container::Event>& events);
   void take_drivers(std::vector<container::Event>& events) const;
   void take_folders(std::vector<container::Event>& events) const;
@@ -49,6 +51,7 @@ class Watch {
   struct V1File {
     container::CgroupId cgroup;
     bool allows = false;  // devices.allow, or devices.deny
+    std::set<CgroupsKey> users;  // who is in it or below it
   };
 
   Fd all_;
