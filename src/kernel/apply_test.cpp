@@ -28,6 +28,9 @@ class ApplyTest : public testing::Test {
   Program load(std::initializer_list<const char*> lines) {
     return *bpf_.load(*bpf::generate(Table::of_rules(rules(lines))));
   }
+  void add(std::initializer_list<const char*> lines) {  // as somebody else does
+    bpf_.add(*target_.v2, *bpf::generate(Table::of_rules(rules(lines))), "", 0);
+  }
   bool allows(const char* question) { return bpf_.allows(*target_.v2, *device::parse_request(question)); }
 
   test::FakeHost machine_{
@@ -112,11 +115,11 @@ TEST_F(ApplyTest, ReplacesAnExclusiveProgramInPlace) {
   EXPECT_TRUE(allows("c:195:0:rw"));
 }
 
-TEST_F(ApplyTest, AProgramThatOnlyRefusesWhatIsGrantedGoesBesideARepairedOne) {
-  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+TEST_F(ApplyTest, ARepairedProgramGoesWhenTheNextOneSaysTheSame) {
+  add({"c 1:3 rw"});
   ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
   for (int reload = 0; reload < 100; ++reload) {  // more often than the kernel has places
-    ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+    add({"c 1:3 rw"});
     EXPECT_FALSE(allows("c:195:0:rw"));
     ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
     ASSERT_EQ(bpf_.query(*target_.v2, Reach::own)->ids.size(), 1U);
@@ -124,6 +127,17 @@ TEST_F(ApplyTest, AProgramThatOnlyRefusesWhatIsGrantedGoesBesideARepairedOne) {
     EXPECT_TRUE(allows("c:1:3:rw"));
     EXPECT_FALSE(allows("c:1:5:rw"));
   }
+}
+
+TEST_F(ApplyTest, WhatIsNotOursIsNeverTakenOffAsItsOwnerMayTakeOffTheRest) {
+  add({"c 1:3 rw", "c 195:0 rw"});
+  add({"c 1:3 rw"});  // the new one of a runtime that takes off the old one next
+  ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
+  const AttachedPrograms attached = *bpf_.query(*target_.v2, Reach::own);
+  ASSERT_EQ(attached.ids.size(), 2U);
+  ASSERT_TRUE(bpf_.detach(*target_.v2, *bpf_.open(attached.ids.front()), 0));
+  EXPECT_TRUE(allows("c:195:0:rw"));
+  EXPECT_FALSE(allows("c:1:5:rw"));
 }
 
 TEST_F(ApplyTest, AProgramThatRefusesMoreStaysWithWhatIsGranted) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/bpf/interpret.h"
+#include "core/bpf/producer.h"
 
 namespace hf::test {
 
@@ -28,7 +29,7 @@ Result<kernel::Program> FakeBpf::open(ProgramId id) {
 
 Result<kernel::Program> FakeBpf::load(const bpf::Code& code) {
   ++loads;
-  programs_[next_id_] = {code, "", 0};
+  programs_[next_id_] = {code, std::string(bpf::kOurName), 0};
   return open({next_id_++});
 }
 

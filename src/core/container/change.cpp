@@ -4,6 +4,7 @@
 
 #include "core/bpf/analyse.h"
 #include "core/bpf/generate.h"
+#include "core/bpf/producer.h"
 #include "core/device/compare.h"
 #include "core/device/shortest.h"
 #include "core/device/v1_plan.h"
@@ -119,14 +120,33 @@ std::optional<Table> meaning_beside(const Observed& observed, const Gate& left_o
   return together;
 }
 
-// Every program of the cgroup itself must allow; one that refuses is enough to refuse. Whoever attaches his program
-// again and again beside a repaired one would fill the cgroup (kernel: 64 programs): his goes where it adds nothing.
-Result<void> plan_v2_grant(const Observed& observed, const Change& change, const bpf::Generate& generate, Plan& plan) {
-  const Table asked = covered_by(change);
-  const auto is_own_program = [](const Gate& gate) { return gate.is_own && gate.program; };
+bool is_own_program(const Gate& gate) { return gate.is_own && gate.program.has_value(); }
+
+// Whoever attaches his program again and again beside a repaired one would fill the cgroup (kernel: 64 programs). What
+// adds nothing goes, but only if it is ours: the writer may be about to take off those he found, and with the last one
+// every limit would be gone.
+void take_off_our_own(const Observed& observed, const Table& granted, const std::vector<const Gate*>& replaced,
+                      Plan& plan) {
   const auto programs = std::size_t(std::ranges::count_if(observed.gates, is_own_program));
   std::vector<const Gate*> taken_off;
-  std::vector<DetachProgram> detachments;
+  for (const Gate& gate : observed.gates) {
+    const bool is_ours = is_own_program(gate) && gate.owner == bpf::kOurName && gate.meaning &&
+                         gate.program->attachment == Attachment::several;
+    if (!is_ours || std::ranges::find(replaced, &gate) != replaced.end()) {
+      continue;
+    }
+    const std::optional<Table> beside = meaning_beside(observed, gate, granted, taken_off);
+    if (beside && gate.meaning->contains(*beside)) {
+      plan.steps.emplace_back(DetachProgram{gate.where, *gate.program->id, gate.owner, programs - taken_off.size()});
+      taken_off.push_back(&gate);
+    }
+  }
+}
+
+// Every program of the cgroup itself must allow; one that refuses is enough to refuse.
+Result<void> plan_v2_grant(const Observed& observed, const Change& change, const bpf::Generate& generate, Plan& plan) {
+  const Table asked = covered_by(change);
+  std::vector<const Gate*> replaced;
   for (const Gate& gate : observed.gates) {
     if (!is_own_program(gate)) {
       continue;
@@ -135,17 +155,12 @@ Result<void> plan_v2_grant(const Observed& observed, const Change& change, const
     if (meaning && meaning->contains(device::askable(asked))) {
       continue;
     }
-    if (gate.meaning && gate.program->attachment == Attachment::several) {
-      const std::optional<Table> beside = meaning_beside(observed, gate, asked, taken_off);
-      if (beside && Table::combine(*gate.meaning, asked, joined).contains(*beside)) {
-        detachments.push_back({gate.where, *gate.program->id, gate.owner, programs - taken_off.size()});
-        taken_off.push_back(&gate);
-        continue;
-      }
-    }
     plan.steps.emplace_back(TRY(plan_replacement(gate, change, asked, generate)));
+    replaced.push_back(&gate);
   }
-  plan.steps.insert(plan.steps.end(), detachments.begin(), detachments.end());  // when the others are what they will be
+  if (!replaced.empty()) {  // when those are what they will be
+    take_off_our_own(observed, asked, replaced, plan);
+  }
   return {};
 }
 
