@@ -9,6 +9,14 @@ using container::Event;
 using container::EventKind;
 using container::Hierarchy;
 
+namespace {
+
+bool is_gone(const Error& error) {
+  return error.code == std::errc::no_such_file_or_directory || error.code == std::errc::no_such_device;
+}
+
+}  // namespace
+
 CgroupsKey key_of(const CgroupsOfProcess& cgroups) {
   return {cgroups.v1 ? cgroups.v1->id.value : 0, cgroups.v2 ? cgroups.v2->id.value : 0};
 }
@@ -22,24 +30,31 @@ Sweep::State Sweep::read(const CgroupsOfProcess& cgroups) {
   State state;
   if (cgroups.v2) {
     const Result<AttachedPrograms> programs = bpf_.query(*cgroups.v2, Reach::own);
-    state.is_gone = !programs;
+    state.is_gone = !programs && is_gone(programs.error());
+    state.is_known = programs || state.is_gone;
     state.programs = programs.value_or(AttachedPrograms());
   }
   if (cgroups.v1) {
     const Result<std::string> list = read_text(cgroups.v1->directory.get(), "devices.list");
-    state.is_gone = state.is_gone || !list;
+    state.is_gone = state.is_gone || (!list && is_gone(list.error()));
+    state.is_known = state.is_known && (list || state.is_gone);
     state.list = list.value_or("");
   }
   return state;
 }
 
-void Sweep::add(const CgroupsPtr& cgroups) { entries_.insert_or_assign(key_of(*cgroups), Entry{cgroups, read(*cgroups)}); }
+void Sweep::add(const CgroupsPtr& cgroups) {
+  entries_.insert_or_assign(key_of(*cgroups), Entry{cgroups, read(*cgroups)});
+}
 
 void Sweep::remove(const CgroupsOfProcess& cgroups) { entries_.erase(key_of(cgroups)); }
 
 void Sweep::look(std::vector<Event>& events) {
   for (auto& [key, entry] : entries_) {
     State now = read(*entry.cgroups);
+    if (!now.is_known || entry.seen.is_gone) {
+      continue;  // a bad moment is no change, and the end comes once
+    }
     Event event;
     event.at = monotonic_now();
     event.kind = now.is_gone ? EventKind::cgroup_gone : EventKind::found_changed;

@@ -39,6 +39,7 @@ class Sweep {
     AttachedPrograms programs;
     std::string list;  // devices.list
     bool is_gone = false;
+    bool is_known = true;  // nothing but the cgroup's end kept us from reading
   };
   struct Entry {
     CgroupsPtr cgroups;
