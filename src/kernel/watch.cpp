@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -62,8 +63,8 @@ Watch Watch::open(const Host& host, Bpf& bpf, std::optional<Tier> at_most) {
 
 // The tracer is of use without v2 as well: it tells of cgroups that come and go.
 void Watch::open_v2(std::optional<Tier> at_most) {
-  for (const auto& [tier, way] : {std::pair(Tier::functions, TraceWay::functions),
-                                  std::pair(Tier::tracepoints, TraceWay::tracepoints)}) {
+  for (const auto& [tier, way] :
+       {std::pair(Tier::functions, TraceWay::functions), std::pair(Tier::tracepoints, TraceWay::tracepoints)}) {
     if (!may_use(tier, at_most)) {
       continue;
     }
@@ -149,6 +150,9 @@ void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
     }
   }
   Fd process(int(::syscall(SYS_pidfd_open, first_process.value, 0)));
+  if (!process && errno == ESRCH) {
+    process = Fd(::eventfd(1, EFD_CLOEXEC));  // it has ended before we came: as readable as one that ends now
+  }
   if (process) {
     wait_for(process.get(), std::uint64_t(process.get()));
     const Cgroup& cgroup = own_of(*cgroups);
