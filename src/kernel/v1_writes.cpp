@@ -33,10 +33,16 @@ void V1Writes::take(std::vector<V1Write>& writes) {
   const pid_t own = ::getpid();
   for (;;) {
     ssize_t size = ::read(queue_.get(), buffer, sizeof(buffer));
+    const std::uint64_t now = monotonic_now();
+    if (size < 0 && (errno == ENOENT || errno == ENODEV || errno == EINTR)) {
+      continue;  // the file is gone with its cgroup; the next write may be of one that is not
+    }
+    if (size < 0 && errno != EAGAIN) {
+      writes.push_back({0, {}, now, true});  // there was a write, but the file cannot be told: too many are open
+    }
     if (size <= 0) {
       return;  // nothing left
     }
-    const std::uint64_t now = monotonic_now();
     for (auto* event = reinterpret_cast<fanotify_event_metadata*>(buffer); FAN_EVENT_OK(event, size);
          event = FAN_EVENT_NEXT(event, size)) {
       const Fd file(event->fd);
