@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <bpf/libbpf.h>
-#include <linux/mount.h>
 #include <linux/perf_event.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
+#include "kernel/clock.h"
 #include "kernel/fd.h"
 #include "kernel/file.h"
 #include "kernel/trace_event.h"
@@ -75,38 +76,44 @@ int remember(void* context, void* data, std::size_t size) {
   return 0;
 }
 
-// tracefs, whether anybody has mounted it or not: a mount that nobody else sees.
-Fd open_tracefs() {
-  const Fd context(int(::syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC)));
-  if (!context || ::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) < 0) {
-    return {};
+// A mount that nobody else sees: in a container, and on some nodes, there is no other.
+Result<Fd> mount_tracefs() {
+  const Fd context(::fsopen("tracefs", FSOPEN_CLOEXEC));
+  if (!context || ::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) < 0) {
+    return fail_errno(errno, "open tracefs");
   }
-  return Fd(int(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, 0)));
+  Fd mount(::fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
+  if (!mount) {
+    return fail_errno(errno, "mount tracefs");
+  }
+  return mount;
 }
 
-// "tracepoint/syscalls/sys_enter_bpf" → its number in this kernel.
-Result<std::uint64_t> read_tracepoint(const Fd& tracefs, std::string_view section) {
-  const std::string path = "events" + std::string(section.substr(section.find('/'))) + "/id";
-  const std::string text = TRY(read_text(tracefs.get(), path));
-  const std::optional<std::uint64_t> id = parse_number<std::uint64_t>(trim(text));
-  return id ? Result<std::uint64_t>(*id) : fail(std::errc::bad_message, path + ": not a number");
-}
-
-Result<bpf_link*> attach_to_tracepoint(const Fd& tracefs, bpf_program* program) {
+Result<bpf_link*> attach_tracepoint(int tracefs, const bpf_program* program) {
+  std::string path = bpf_program__section_name(program);
+  path.replace(0, path.find('/'), "events");
+  const std::string number = TRY(read_text(tracefs, path + "/id"));
   perf_event_attr attributes{};
   attributes.size = sizeof(attributes);
   attributes.type = PERF_TYPE_TRACEPOINT;
-  attributes.config = TRY(read_tracepoint(tracefs, bpf_program__section_name(program)));
-  Fd event(int(::syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (!event) {
-    return fail_errno(errno, std::string("perf event for ") + bpf_program__section_name(program));
-  }
-  bpf_link* link = bpf_program__attach_perf_event(program, event.get());
+  attributes.config = std::strtoull(number.c_str(), nullptr, 10);
+  // Kernel: a program is called on every CPU, whichever the event is for.
+  const int event = int(::syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC));
+  bpf_link* link = event < 0 ? nullptr : bpf_program__attach_perf_event(program, event);
   if (link == nullptr) {
-    return fail_errno(errno, std::string("attach to ") + bpf_program__section_name(program));
+    const Fd unused(event);  // otherwise the link's
+    return fail_errno(errno, "attach to " + path);
   }
-  (void)event.release();  // the link closes it
   return link;
+}
+
+// What fails here is left to libbpf, which looks for tracefs where it is usually mounted.
+void attach_tracepoints(trace_skeleton& skeleton) {
+  const Result<Fd> tracefs = mount_tracefs();
+  if (tracefs) {
+    skeleton.links.on_enter_bpf = attach_tracepoint(tracefs->get(), skeleton.progs.on_enter_bpf).value_or(nullptr);
+    skeleton.links.on_exit_bpf = attach_tracepoint(tracefs->get(), skeleton.progs.on_exit_bpf).value_or(nullptr);
+  }
 }
 
 }  // namespace
@@ -114,17 +121,13 @@ Result<bpf_link*> attach_to_tracepoint(const Fd& tracefs, bpf_program* program) 
 struct Trace::Rings {
   trace_skeleton* skeleton = nullptr;
   ring_buffer* buffer = nullptr;
-  std::vector<Event> events;     // the rings write here
-  std::vector<bpf_link*> links;  // to tracepoints of system calls
+  std::vector<Event> events;  // the rings write here
   std::uint64_t lost = 0;
 
   Rings() = default;
   Rings(const Rings&) = delete;
   Rings& operator=(const Rings&) = delete;
   ~Rings() {
-    for (bpf_link* link : links) {
-      bpf_link__destroy(link);
-    }
     ring_buffer__free(buffer);
     trace_skeleton::destroy(skeleton);
   }
@@ -143,33 +146,23 @@ Result<Trace> Trace::open(TraceWay way) {
   }
   rings->skeleton->rodata->own_pid = std::uint32_t(::getpid());
   const bool by_functions = way == TraceWay::functions;
-  bool has_functions = false;
   for (bpf_program* program = nullptr;
        (program = bpf_object__next_program(rings->skeleton->obj, program)) != nullptr;) {
     const std::string_view section = bpf_program__section_name(program);
     const bool is_function = section.starts_with("fentry/") || section.starts_with("fexit/");
     const bool is_tracepoint = section.starts_with("tracepoint/");
-    has_functions = has_functions || is_function;
     bpf_program__set_autoload(program, is_function ? by_functions : !is_tracepoint || !by_functions);
-    bpf_program__set_autoattach(program, !is_tracepoint);
-  }
-  if (by_functions && !has_functions) {
-    return fail(std::errc::not_supported, "the tracer has no programs for the kernel's functions");
   }
   if (const int error = trace_skeleton::load(rings->skeleton); error < 0) {
     return fail_errno(-error, "load the tracer");
   }
+  if (way == TraceWay::tracepoints) {
+    attach_tracepoints(*rings->skeleton);
+  }
   if (const int error = trace_skeleton::attach(rings->skeleton); error < 0) {
     return fail_errno(-error, "attach the tracer");
   }
-  if (!by_functions) {
-    const Fd tracefs = open_tracefs();
-    for (bpf_program* program : {rings->skeleton->progs.on_enter_bpf, rings->skeleton->progs.on_exit_bpf}) {
-      rings->links.push_back(TRY(attach_to_tracepoint(tracefs, program)));
-    }
-  }
-  rings->buffer =
-      ring_buffer__new(bpf_map__fd(rings->skeleton->maps.rules), remember, &rings->events, nullptr);
+  rings->buffer = ring_buffer__new(bpf_map__fd(rings->skeleton->maps.rules), remember, &rings->events, nullptr);
   if (rings->buffer == nullptr ||
       ring_buffer__add(rings->buffer, bpf_map__fd(rings->skeleton->maps.cgroups), remember, &rings->events) < 0) {
     return fail_errno(errno, "read the tracer");
@@ -192,6 +185,7 @@ void Trace::take(std::vector<Event>& events) {
     rings_->lost = lost;
     Event event;
     event.kind = EventKind::lost;
+    event.at = monotonic_now();
     events.push_back(std::move(event));
   }
 }
