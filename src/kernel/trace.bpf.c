@@ -46,6 +46,7 @@ struct task_struct {
   int tgid;
   char comm[16];
   struct task_struct *real_parent;
+  struct task_struct *group_leader;
   struct files_struct *files;
   struct mm_struct *mm;
 };
@@ -53,19 +54,30 @@ struct bpf_prog_aux {
   u32 id;
 };
 struct bpf_prog {
+  enum bpf_prog_type type;
   struct bpf_prog_aux *aux;
+};
+struct bpf_link {
+  struct bpf_prog *prog;
 };
 struct kernfs_node {
   u64 id;
 };
 struct cgroup_root {
+  unsigned int subsys_mask;
   int hierarchy_id;
 };
 struct cgroup {
   struct kernfs_node *kn;
   struct cgroup_root *root;
 };
+struct bpf_cgroup_link {
+  struct bpf_link link;
+  struct cgroup *cgroup;
+};
 #pragma clang attribute pop
+
+enum cgroup_subsys_id { devices_cgrp_id___any = 1 }; /* its number is this kernel's */
 
 struct trace_event_raw_sys_enter {
   unsigned long long unused;
@@ -77,9 +89,6 @@ struct trace_event_raw_sys_exit {
   long id;
   long ret;
 };
-
-#define CGROUP_DEVICE_PROGRAM 15 /* BPF_PROG_TYPE_CGROUP_DEVICE */
-#define CGROUP_DEVICE_ATTACH 6   /* BPF_CGROUP_DEVICE */
 
 const volatile __u32 own_pid = 0; /* what we do ourselves is no news */
 
@@ -102,6 +111,8 @@ struct call {
   u32 program_fd;
   u32 replace_fd;
   u32 flags;
+  u32 replaced; /* of a link: its program before */
+  u64 cgroup;   /* of a link */
 };
 
 struct {
@@ -117,7 +128,7 @@ static __always_inline void tell_parents(struct trace_event *event, struct task_
     event->parents[i].name[0] = 0;
   }
   for (int i = 0; i < TRACE_PARENTS; i++) {
-    task = BPF_CORE_READ(task, real_parent);
+    task = BPF_CORE_READ(task, real_parent, group_leader);
     if (!task) {
       return;
     }
@@ -167,7 +178,9 @@ static __always_inline struct trace_event *begin(void *ring, __u64 *lost, u32 ki
   event->replaced = 0;
   event->text_size = 0;
   event->command_size = 0;
-  bpf_get_current_comm(event->name, TRACE_NAME);
+  struct task_struct *leader = BPF_CORE_READ(task, group_leader); /* threads may have names of their own */
+  event->name[0] = 0;
+  bpf_core_read_str(event->name, TRACE_NAME, &leader->comm);
   tell_parents(event, task);
   if (kind != TRACE_CGROUP && kind != TRACE_RELEASE) {
     tell_command(event, task);
@@ -187,13 +200,23 @@ static __always_inline struct file *file_of(u32 fd) {
   return file;
 }
 
+static __always_inline bool is_device_program(struct bpf_prog *program) {
+  return BPF_CORE_READ(program, type) == BPF_PROG_TYPE_CGROUP_DEVICE;
+}
+
+/* Kernel: who detaches need not name a program; the descriptor may then be of anything, or of nothing. */
 static __always_inline u32 program_of(u32 fd) {
   struct file *file = file_of(fd);
   if (!file) {
     return 0;
   }
   struct bpf_prog *program = (struct bpf_prog *)BPF_CORE_READ(file, private_data);
-  return BPF_CORE_READ(program, aux, id);
+  return is_device_program(program) ? BPF_CORE_READ(program, aux, id) : 0;
+}
+
+static __always_inline struct bpf_cgroup_link *link_of(u32 fd) {
+  struct file *file = file_of(fd);
+  return file ? (struct bpf_cgroup_link *)BPF_CORE_READ(file, private_data) : 0;
 }
 
 static __always_inline u64 cgroup_of(u32 fd) {
@@ -203,46 +226,61 @@ static __always_inline u64 cgroup_of(u32 fd) {
 
 /* ---- bpf(2), seen at its tracepoints ---- */
 
+/* What is named by the words that the commands of bpf(2) begin with. False where it is none of our business. */
+static __always_inline bool read_call(struct call *call, const u32 *words) {
+  switch (call->command) {
+    case BPF_PROG_LOAD: /* type */
+      return words[0] == BPF_PROG_TYPE_CGROUP_DEVICE;
+    case BPF_PROG_ATTACH: /* target, program, type, flags, replaced program */
+    case BPF_PROG_DETACH:
+      call->target_fd = words[0];
+      call->program_fd = words[1];
+      call->flags = words[3];
+      call->replace_fd = words[4];
+      return words[2] == BPF_CGROUP_DEVICE;
+    case BPF_LINK_CREATE: /* program, target, type, flags */
+      call->program_fd = words[0];
+      call->target_fd = words[1];
+      call->flags = words[3] | BPF_F_ALLOW_MULTI; /* as the kernel attaches it */
+      return words[2] == BPF_CGROUP_DEVICE;
+    case BPF_LINK_UPDATE: /* link, program, flags; a link that is detached forgets its cgroup */
+    case BPF_LINK_DETACH: {
+      struct bpf_cgroup_link *link = link_of(words[0]);
+      call->program_fd = words[1];
+      call->replaced = BPF_CORE_READ(link, link.prog, aux, id);
+      call->cgroup = BPF_CORE_READ(link, cgroup, kn, id);
+      return is_device_program(BPF_CORE_READ(link, link.prog));
+    }
+    default:
+      return 0;
+  }
+}
+
 SEC("tracepoint/syscalls/sys_enter_bpf")
 int on_enter_bpf(struct trace_event_raw_sys_enter *context) {
   u64 who = bpf_get_current_pid_tgid();
-  if (who >> 32 == own_pid) {
-    return 0;
-  }
-  u32 command = context->args[0];
-  void *attributes = (void *)context->args[1];
-  u32 size = context->args[2];
+  struct call call = {.command = context->args[0]};
   u32 words[5] = {0, 0, 0, 0, 0};
+  u32 size = context->args[2];
   if (size > sizeof(words)) {
     size = sizeof(words);
   }
-  struct call call = {.command = command};
-  if (command == BPF_PROG_LOAD || command == BPF_PROG_ATTACH || command == BPF_PROG_DETACH ||
-      command == BPF_LINK_CREATE) {
-    if (bpf_probe_read_user(words, size, attributes) < 0) {
-      return 0;
-    }
-  } else if (command != BPF_LINK_UPDATE && command != BPF_LINK_DETACH) {
+  if (who >> 32 == own_pid || bpf_probe_read_user(words, size, (void *)context->args[1]) < 0) {
     return 0;
   }
-  if (command == BPF_PROG_LOAD && words[0] != CGROUP_DEVICE_PROGRAM) {
-    return 0;
+  if (read_call(&call, words)) {
+    bpf_map_update_elem(&calls, &who, &call, BPF_ANY);
   }
-  if (command != BPF_PROG_LOAD && command != BPF_LINK_UPDATE && command != BPF_LINK_DETACH &&
-      words[2] != CGROUP_DEVICE_ATTACH) {
-    return 0;
-  }
-  if (command == BPF_LINK_CREATE) { /* program, target, type, flags */
-    call.program_fd = words[0];
-    call.target_fd = words[1];
-  } else { /* target, program, type, flags, replaced program */
-    call.target_fd = words[0];
-    call.program_fd = words[1];
-    call.flags = words[3];
-    call.replace_fd = words[4];
-  }
-  bpf_map_update_elem(&calls, &who, &call, BPF_ANY);
   return 0;
+}
+
+static __always_inline u32 kind_of(u32 command) {
+  switch (command) {
+    case BPF_PROG_LOAD: return TRACE_LOAD;
+    case BPF_PROG_DETACH:
+    case BPF_LINK_DETACH: return TRACE_DETACH;
+    default: return TRACE_ATTACH;
+  }
 }
 
 SEC("tracepoint/syscalls/sys_exit_bpf")
@@ -257,21 +295,24 @@ int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
   if (context->ret < 0) {
     return 0;
   }
-  u32 kind = call.command == BPF_PROG_LOAD     ? TRACE_LOAD
-             : call.command == BPF_PROG_DETACH ? TRACE_DETACH
-             : call.command == BPF_PROG_ATTACH || call.command == BPF_LINK_CREATE ? TRACE_ATTACH
-                                                                                  : TRACE_LINK;
-  struct trace_event *event = begin(&rules, &lost_rules, kind);
+  struct trace_event *event = begin(&rules, &lost_rules, kind_of(call.command));
   if (!event) {
     return 0;
   }
   event->flags = call.flags;
-  if (kind == TRACE_LOAD) {
+  if (call.command == BPF_PROG_LOAD) {
     event->program = program_of(context->ret);
-  } else if (kind != TRACE_LINK) {
+  } else if (call.command == BPF_LINK_DETACH) {
+    event->cgroup = call.cgroup;
+    event->program = call.replaced;
+  } else if (call.command == BPF_LINK_UPDATE) {
+    event->cgroup = call.cgroup;
+    event->program = program_of(call.program_fd);
+    event->replaced = call.replaced;
+  } else {
     event->cgroup = cgroup_of(call.target_fd);
     event->program = program_of(call.program_fd);
-    if (kind == TRACE_ATTACH && (call.flags & BPF_F_REPLACE)) {
+    if (call.command == BPF_PROG_ATTACH && (call.flags & BPF_F_REPLACE)) {
       event->replaced = program_of(call.replace_fd);
     }
   }
@@ -286,8 +327,20 @@ static __always_inline bool is_ours(void) {
   return bpf_get_current_pid_tgid() >> 32 == own_pid || BPF_CORE_READ(task, real_parent, tgid) == own_pid;
 }
 
+/* A container has a cgroup in each of a dozen v1 hierarchies: only the one of the devices is one we know it by. */
+static __always_inline bool decides_about_devices(struct cgroup *cgroup) {
+  if (BPF_CORE_READ(cgroup, root, hierarchy_id) == 0) {
+    return 1;
+  }
+  if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, devices_cgrp_id___any)) {
+    return 0;
+  }
+  u32 devices = bpf_core_enum_value(enum cgroup_subsys_id, devices_cgrp_id___any);
+  return (BPF_CORE_READ(cgroup, root, subsys_mask) >> (devices & 31)) & 1;
+}
+
 static __always_inline int tell_cgroup(struct cgroup *cgroup, u32 kind) {
-  if (is_ours()) {
+  if (is_ours() || !decides_about_devices(cgroup)) {
     return 0;
   }
   struct trace_event *event = begin(&cgroups, &lost_cgroups, kind);

@@ -3,10 +3,9 @@
 #define HOLDFAST_TRACE_EVENT_H
 
 enum trace_kind {
-  TRACE_LOAD = 1,    /* a device program was loaded */
-  TRACE_ATTACH = 2,  /* or replaced */
+  TRACE_LOAD = 1,   /* a device program was loaded */
+  TRACE_ATTACH = 2, /* or replaced */
   TRACE_DETACH = 3,
-  TRACE_LINK = 4,    /* a link was changed: which cgroup is not known */
   TRACE_WRITE = 5,   /* devices.allow or devices.deny of cgroup v1 */
   TRACE_CGROUP = 6,  /* a cgroup was made, or a process joined one */
   TRACE_RELEASE = 7, /* a cgroup is gone */
