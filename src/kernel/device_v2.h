@@ -21,8 +21,8 @@ Result<container::ProgramId> replace_program(Filters& filters, const Cgroup& cgr
 // A program where there is none.
 Result<container::ProgramId> attach_program(Filters& filters, const Cgroup& cgroup, const bpf::Code& code);
 
-// Takes one of several programs off, as long as the cgroup has that many: those beside it say all it said. Before kernel
-// 6.17 somebody who takes off another one within those microseconds is not noticed.
+// Takes one of several programs off, as long as the cgroup has that many: those beside it say all it said. Before
+// kernel 6.17 somebody who takes off another one within those microseconds is not noticed.
 Result<void> detach_program(Filters& filters, const Cgroup& cgroup, container::ProgramId old, std::size_t programs);
 
 // The exclusive attachment: one program that means all that were there, behind which the kernel refuses every other

@@ -62,6 +62,19 @@ struct bpf_link {
 };
 struct kernfs_node {
   u64 id;
+  void *priv;
+};
+struct kernfs_node___up_to_6_14 {
+  struct kernfs_node *parent;
+};
+struct kernfs_node___since_6_15 {
+  struct kernfs_node *__parent;
+};
+struct kernfs_open_file {
+  struct kernfs_node *kn;
+};
+struct cftype {
+  unsigned long private;
 };
 struct cgroup_root {
   unsigned int subsys_mask;
@@ -89,6 +102,9 @@ struct trace_event_raw_sys_exit {
   long id;
   long ret;
 };
+
+#define PROGRAM_LOADED 1 /* PERF_BPF_EVENT_PROG_LOAD */
+#define V1_ALLOW 1       /* DEVCG_ALLOW, security/device_cgroup.c */
 
 const volatile __u32 own_pid = 0; /* what we do ourselves is no news */
 
@@ -320,11 +336,162 @@ int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
   return 0;
 }
 
+/* ---- the kernel's own functions ----
+ *
+ * Arguments are read by their place, not by a prototype: some functions have got more of them over time (6.17).
+ */
+
+static __always_inline bool is_own(void) { return bpf_get_current_pid_tgid() >> 32 == own_pid; }
+
+/* Where a function's result lies depends on how many arguments it has; kernels that cannot tell (before 5.17) have as
+ * many as they always had. */
+#define RESULT_OF(context, arguments)                                       \
+  ({                                                                        \
+    u64 result = 0;                                                         \
+    if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_func_ret)) { \
+      bpf_get_func_ret(context, &result);                                   \
+    } else {                                                                \
+      result = (context)[arguments];                                        \
+    }                                                                       \
+    (int)result;                                                            \
+  })
+
+struct change {
+  struct cgroup *cgroup;
+  u32 program;
+  u32 replaced;
+  u32 flags;
+};
+
+static __always_inline int tell_change(u32 kind, struct change change) {
+  struct cgroup *cgroup = change.cgroup;
+  struct trace_event *event = begin(&rules, &lost_rules, kind);
+  if (!event) {
+    return 0;
+  }
+  event->cgroup = BPF_CORE_READ(cgroup, kn, id);
+  event->program = change.program;
+  event->replaced = change.replaced;
+  event->flags = change.flags;
+  bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+  return 0;
+}
+
+static __always_inline u32 id_of(struct bpf_prog *program) { return program ? BPF_CORE_READ(program, aux, id) : 0; }
+
+/* Kernel: the program of a link is named by the link alone. */
+static __always_inline u32 id_of_either(struct bpf_prog *program, struct bpf_cgroup_link *link) {
+  return id_of(program ? program : link ? BPF_CORE_READ(link, link.prog) : 0);
+}
+
+/* cgroup, program, replaced program, link, type, flags. BPF_PROG_ATTACH and links come through here. */
+SEC("fexit/__cgroup_bpf_attach")
+int on_attach(u64 *context) {
+  if ((u32)context[4] != BPF_CGROUP_DEVICE || is_own() || RESULT_OF(context, 6) != 0) {
+    return 0;
+  }
+  struct change change = {
+      .cgroup = (struct cgroup *)context[0],
+      .program = id_of_either((struct bpf_prog *)context[1], (struct bpf_cgroup_link *)context[3]),
+      .replaced = id_of((struct bpf_prog *)context[2]),
+      .flags = context[5],
+  };
+  return tell_change(TRACE_ATTACH, change);
+}
+
+/* cgroup, program, link, type. A link that is closed comes through here too. */
+SEC("fexit/__cgroup_bpf_detach")
+int on_detach(u64 *context) {
+  if ((u32)context[3] != BPF_CGROUP_DEVICE || is_own() || RESULT_OF(context, 4) != 0) {
+    return 0;
+  }
+  struct change change = {
+      .cgroup = (struct cgroup *)context[0],
+      .program = id_of_either((struct bpf_prog *)context[1], (struct bpf_cgroup_link *)context[2]),
+  };
+  return tell_change(TRACE_DETACH, change);
+}
+
+/* link, program, expected program or nothing. Which one was there is known only before. */
+SEC("fentry/cgroup_bpf_replace")
+int on_enter_replace(u64 *context) {
+  struct bpf_cgroup_link *link = (struct bpf_cgroup_link *)context[0];
+  if (is_own() || !is_device_program((struct bpf_prog *)context[1])) {
+    return 0;
+  }
+  u64 who = bpf_get_current_pid_tgid();
+  struct call call = {.command = BPF_LINK_UPDATE, .replaced = id_of(BPF_CORE_READ(link, link.prog))};
+  bpf_map_update_elem(&calls, &who, &call, BPF_ANY);
+  return 0;
+}
+
+SEC("fexit/cgroup_bpf_replace")
+int on_replace(u64 *context) {
+  struct bpf_cgroup_link *link = (struct bpf_cgroup_link *)context[0];
+  u64 who = bpf_get_current_pid_tgid();
+  struct call *call = bpf_map_lookup_elem(&calls, &who);
+  if (!call) {
+    return 0;
+  }
+  struct change change = {
+      .cgroup = BPF_CORE_READ(link, cgroup),
+      .program = id_of((struct bpf_prog *)context[1]),
+      .replaced = call->replaced,
+  };
+  bpf_map_delete_elem(&calls, &who);
+  return RESULT_OF(context, 3) == 0 ? tell_change(TRACE_ATTACH, change) : 0;
+}
+
+/* program, what became of it. Only loading and unloading call it. */
+SEC("fentry/perf_event_bpf_event")
+int on_load(u64 *context) {
+  struct bpf_prog *program = (struct bpf_prog *)context[0];
+  if ((u32)context[1] != PROGRAM_LOADED || is_own() || !is_device_program(program)) {
+    return 0;
+  }
+  struct change change = {.program = id_of(program)};
+  return tell_change(TRACE_LOAD, change);
+}
+
+static __always_inline struct kernfs_node *parent_of(struct kernfs_node *node) {
+  struct kernfs_node___up_to_6_14 *old = (void *)node;
+  struct kernfs_node___since_6_15 *new = (void *)node;
+  return bpf_core_field_exists(old->parent) ? BPF_CORE_READ(old, parent) : BPF_CORE_READ(new, __parent);
+}
+
+static __always_inline u32 tell_text(struct trace_event *event, const char *verb, u32 size, const char *text) {
+  __builtin_memcpy(event->text, verb, size);
+  long read = bpf_probe_read_kernel_str(event->text + size, TRACE_TEXT - size, text);
+  return read > 0 ? size + read - 1 : size;
+}
+
+/* open file, text, size, offset. The text has lost the blanks around it by then. */
+SEC("fexit/devcgroup_access_write")
+int on_write(u64 *context) {
+  struct kernfs_open_file *file = (struct kernfs_open_file *)context[0];
+  if (is_own() || (long)context[4] < 0) {
+    return 0;
+  }
+  struct trace_event *event = begin(&rules, &lost_rules, TRACE_WRITE);
+  if (!event) {
+    return 0;
+  }
+  struct kernfs_node *node = BPF_CORE_READ(file, kn);
+  struct kernfs_node *parent = parent_of(node);
+  struct cftype *type = (struct cftype *)BPF_CORE_READ(node, priv);
+  const char *text = (const char *)context[1];
+  event->cgroup = BPF_CORE_READ(parent, id);
+  event->text_size = BPF_CORE_READ(type, private) == V1_ALLOW ? tell_text(event, "allow ", 6, text)
+                                                              : tell_text(event, "deny ", 5, text);
+  bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+  return 0;
+}
+
 /* ---- cgroups that come and go ---- */
 
 static __always_inline bool is_ours(void) {
   struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-  return bpf_get_current_pid_tgid() >> 32 == own_pid || BPF_CORE_READ(task, real_parent, tgid) == own_pid;
+  return is_own() || BPF_CORE_READ(task, real_parent, tgid) == own_pid;
 }
 
 /* A container has a cgroup in each of a dozen v1 hierarchies: only the one of the devices is one we know it by. */

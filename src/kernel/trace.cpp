@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/mount.h>
@@ -63,6 +64,8 @@ Event event_of(const trace_event& raw) {
   }
   std::ranges::replace(event.writer.command, '\0', ' ');
   event.text.assign(raw.text, std::min<std::size_t>(raw.text_size, TRACE_TEXT));
+  const std::size_t rule = event.text.find(' ') + 1;  // "allow  c 1:3 r": the kernel passes over blanks before a rule
+  event.text.erase(rule, std::min(event.text.find_first_not_of(" \t\n", rule), event.text.size()) - rule);
   event.program = program_of(raw.program);
   event.replaced = program_of(raw.replaced);
   event.flags = raw.flags;
@@ -74,6 +77,36 @@ int remember(void* context, void* data, std::size_t size) {
     static_cast<std::vector<Event>*>(context)->push_back(event_of(*static_cast<const trace_event*>(data)));
   }
   return 0;
+}
+
+// The kernel's function a program of ours is meant for; "" for programs that are meant for none.
+std::string function_of(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  const bool is_function = section.starts_with("fentry/") || section.starts_with("fexit/");
+  return is_function ? std::string(section.substr(section.find('/') + 1)) : std::string();
+}
+
+bool is_wanted(const bpf_program* program, TraceWay way) {
+  if (std::string_view(bpf_program__section_name(program)).starts_with("tracepoint/")) {
+    return way == TraceWay::tracepoints;
+  }
+  return function_of(program).empty() || way == TraceWay::functions;
+}
+
+// Half of the functions would be half of the news, and nobody would know which half.
+Result<void> has_functions(const bpf_object* object) {
+  const std::unique_ptr<btf, decltype(&btf__free)> types(btf__load_vmlinux_btf(), &btf__free);
+  if (types == nullptr) {
+    return fail_errno(errno, "read the kernel's types");
+  }
+  for (const bpf_program* program = nullptr;
+       (program = bpf_object__next_program(object, const_cast<bpf_program*>(program))) != nullptr;) {
+    const std::string name = function_of(program);
+    if (!name.empty() && btf__find_by_name_kind(types.get(), name.c_str(), BTF_KIND_FUNC) < 0) {
+      return fail(std::errc::not_supported, "this kernel has no function " + name + " to trace");
+    }
+  }
+  return {};
 }
 
 // A mount that nobody else sees: in a container, and on some nodes, there is no other.
@@ -145,13 +178,12 @@ Result<Trace> Trace::open(TraceWay way) {
     return fail_errno(errno, "open the tracer");
   }
   rings->skeleton->rodata->own_pid = std::uint32_t(::getpid());
-  const bool by_functions = way == TraceWay::functions;
+  if (way == TraceWay::functions) {
+    TRY(has_functions(rings->skeleton->obj));
+  }
   for (bpf_program* program = nullptr;
        (program = bpf_object__next_program(rings->skeleton->obj, program)) != nullptr;) {
-    const std::string_view section = bpf_program__section_name(program);
-    const bool is_function = section.starts_with("fentry/") || section.starts_with("fexit/");
-    const bool is_tracepoint = section.starts_with("tracepoint/");
-    bpf_program__set_autoload(program, is_function ? by_functions : !is_tracepoint || !by_functions);
+    bpf_program__set_autoload(program, is_wanted(program, way));
   }
   if (const int error = trace_skeleton::load(rings->skeleton); error < 0) {
     return fail_errno(-error, "load the tracer");
