@@ -1,0 +1,728 @@
+// Every tier on the real kernel: what others do to rules is told, with who did it; what changes nothing is not.
+#include "kernel/watch.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/bpf/generate.h"
+#include "kernel/clock.h"
+#include "kernel/file.h"
+#include "kernel_test.h"
+
+namespace hf::test {
+namespace {
+
+using container::Event;
+using container::EventKind;
+using container::Hierarchy;
+using container::Tier;
+using Lines = std::vector<std::string>;
+
+constexpr const char* kName = "attacker";
+constexpr std::size_t kLongestCommand = 240;  // TRACE_COMMAND
+constexpr std::size_t kMostParents = 8;       // TRACE_PARENTS
+
+std::string title_of(Hierarchy hierarchy) { return hierarchy == Hierarchy::v1 ? "v1" : "v2"; }
+
+pid_t start_child(const std::function<bool()>& deed) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_NAME, kName);
+    ::_exit(deed() ? 0 : 1);
+  }
+  return child;
+}
+
+bool has_ended_well(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+pid_t by_child(const std::function<bool()>& deed) {
+  const pid_t child = start_child(deed);
+  EXPECT_TRUE(has_ended_well(child)) << "the child could not do what the test is about";
+  return child;
+}
+
+// By a process whose parent is not ours: of our children's cgroups we do not tell.
+void by_grandchild(const std::function<bool()>& deed) {
+  by_child([&] { return has_ended_well(start_child(deed)); });
+}
+
+// A mount that only this process sees, and only in a child.
+bool mount_privately(const char* type, const std::string& folder, const char* options) {
+  return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", folder.c_str(), type, 0, options) == 0;
+}
+
+bool write_to(const std::string& path, const std::string& text) {
+  const kernel::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file && ::write(file.get(), text.data(), text.size()) == ssize_t(text.size());
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string line_of(std::string text) {
+  while (text.ends_with('\n') || text.ends_with('\0')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+// "attach 12 instead of 11 flags 6", "write deny a"
+std::string told(const Event& event) {
+  std::string words = to_string(event.kind);
+  words += event.program ? " " + std::to_string(event.program->value) : "";
+  words += event.replaced ? " instead of " + std::to_string(event.replaced->value) : "";
+  words += event.flags != 0 ? " flags " + std::to_string(event.flags) : "";
+  return words + (event.text.empty() ? "" : " " + event.text);
+}
+
+Lines told(const std::vector<Event>& events) {
+  Lines lines;
+  std::ranges::transform(events, std::back_inserter(lines), [](const Event& event) { return told(event); });
+  return lines;
+}
+
+std::string words(const char* verb, const kernel::Program& program, const char* rest = "") {
+  return std::string(verb) + " " + std::to_string(program.id.value) + rest;
+}
+
+std::string words(const char* verb, const kernel::Program& program, const kernel::Program& old, const char* rest = "") {
+  return words(verb, program) + " instead of " + std::to_string(old.id.value) + rest;
+}
+
+void expect_writer(const Event& event, pid_t pid) {
+  EXPECT_EQ(event.writer.pid.value, pid);
+  EXPECT_EQ(event.writer.name, kName);
+  std::string command = read_file("/proc/self/cmdline").substr(0, kLongestCommand);
+  std::ranges::replace(command = line_of(command), '\0', ' ');
+  EXPECT_EQ(event.writer.command, command) << "a child has its parent's words";
+  Lines told_parents;
+  for (const container::Ancestor& parent : event.writer.parents) {
+    told_parents.push_back(std::to_string(parent.pid.value) + " " + parent.name);
+  }
+  Lines parents;
+  for (pid_t parent = ::getpid(); parent > 0 && parents.size() < kMostParents;) {
+    const std::string folder = "/proc/" + std::to_string(parent);
+    parents.push_back(std::to_string(parent) + " " + line_of(read_file(folder + "/comm")));
+    const std::string status = read_file(folder + "/status");
+    parent = std::stoi(status.substr(status.find("PPid:") + 5));
+  }
+  EXPECT_EQ(told_parents, parents);
+  EXPECT_LE(event.at, kernel::monotonic_now());
+  EXPECT_GT(event.at + 60'000'000'000U, kernel::monotonic_now());
+}
+
+// Needs no more of the machine than each test says: in tests/vm there is often one hierarchy only.
+class WatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+    Result<kernel::Host> host = kernel::open_host();
+    if (!host) {
+      GTEST_SKIP() << host.error().message;
+    }
+    host_ = *std::move(host);
+    bpf_ = kernel::open_kernel_bpf();
+  }
+
+  void open(std::optional<Tier> at_most) { watch_.emplace(kernel::Watch::open(*host_, *bpf_, at_most)); }
+
+  bool has(Hierarchy hierarchy) const { return host_ && host_->mount_of(hierarchy); }
+
+  std::string why() const {
+    std::string text;
+    for (const std::string& line : watch_->tiers().why) {
+      text += line + "; ";
+    }
+    return text;
+  }
+
+  kernel::Program load(const char* line) {
+    const device::RuleSet rules{*device::parse_rule(line)};
+    return *bpf_->load(*bpf::generate(device::Table::of_rules(rules)));
+  }
+
+  std::vector<Event> take() {
+    std::vector<Event> events;
+    watch_->take(events);
+    return events;
+  }
+
+  // Others on this machine do things of their own meanwhile.
+  template <typename Condition>
+  std::vector<Event> take_if(const Condition& condition) {
+    std::vector<Event> events = take();
+    std::erase_if(events, [&](const Event& event) { return !condition(event); });
+    return events;
+  }
+  std::vector<Event> take_of(const kernel::Cgroup& cgroup) {
+    return take_if(
+        [&](const Event& event) { return event.cgroup == cgroup.id && event.hierarchy == cgroup.hierarchy; });
+  }
+  std::vector<Event> take_by(pid_t pid) {
+    return take_if([&](const Event& event) { return event.writer.pid.value == pid; });
+  }
+
+  std::vector<Event> sweep() {
+    std::vector<Event> events;
+    watch_->sweep(events);
+    return events;
+  }
+
+  kernel::CgroupsPtr add(const ScratchCgroup& scratch, pid_t first = ::getpid()) {
+    auto cgroups = std::make_shared<const kernel::CgroupsOfProcess>(scratch.open());
+    watch_->add(cgroups, container::Pid{first});
+    return cgroups;
+  }
+
+  bool becomes_readable() const {
+    pollfd waited{watch_->descriptor(), POLLIN, 0};
+    return ::poll(&waited, 1, 10'000) == 1;
+  }
+
+  std::optional<kernel::Host> host_;
+  std::unique_ptr<kernel::Bpf> bpf_;
+  std::optional<kernel::Watch> watch_;
+  NodeFolder folder_;
+};
+
+TEST_F(WatchTest, TakesTheBestTierThatOpensHere) {
+  open(std::nullopt);
+  const container::Tiers& tiers = watch_->tiers();
+  const bool functions = kernel::Trace::open(kernel::TraceWay::functions).has_value();
+  const bool tracepoints = kernel::Trace::open(kernel::TraceWay::tracepoints).has_value();
+  EXPECT_EQ(tiers.v2 == Tier::functions, functions) << why();
+  EXPECT_EQ(tiers.v2 == Tier::tracepoints, tracepoints && !functions) << why();
+  EXPECT_EQ(tiers.v1 == Tier::functions, functions && has(Hierarchy::v1)) << why();
+  EXPECT_EQ(functions, why().find("functions: ") == std::string::npos) << "who is refused is told why";
+  std::printf("tiers: v2 %s, v1 %s; %s\n", to_string(tiers.v2).c_str(), to_string(tiers.v1).c_str(), why().c_str());
+}
+
+// ---- Programs of ours in the kernel ---------------------------------------------------------------------------------
+
+class Tracer : public WatchTest, public testing::WithParamInterface<Tier> {
+ protected:
+  void SetUp() override {
+    WatchTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    open(GetParam());
+    if (watch_->tiers().v2 != GetParam()) {
+      GTEST_SKIP() << why();
+    }
+  }
+};
+
+class TracerOfPrograms : public Tracer {
+ protected:
+  void SetUp() override {
+    Tracer::SetUp();
+    if (!IsSkipped() && !has(Hierarchy::v2)) {
+      GTEST_SKIP() << "needs cgroup v2";
+    }
+  }
+};
+
+std::string name_of(const testing::TestParamInfo<Tier>& info) { return to_string(info.param); }
+INSTANTIATE_TEST_SUITE_P(Tier, TracerOfPrograms, testing::Values(Tier::functions, Tier::tracepoints), name_of);
+
+TEST_P(TracerOfPrograms, TellsOfAttachReplaceAndDetach) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program first = load("c 1:3 rw");
+  const kernel::Program second = load("c 1:5 rw");
+  const pid_t attacker = by_child([&] {
+    return bpf_->attach(cgroup, first, kernel::Beside{}) && bpf_->attach(cgroup, second, kernel::InsteadOf{first}) &&
+           bpf_->detach(cgroup, second, 0);
+  });
+  EXPECT_TRUE(becomes_readable());
+  const std::vector<Event> events = take_of(cgroup);
+  EXPECT_EQ(told(events), (Lines{words("attach", first, " flags 2"), words("attach", second, first, " flags 6"),
+                                 words("detach", second)}));
+  for (const Event& event : events) {
+    expect_writer(event, attacker);
+  }
+}
+
+TEST_P(TracerOfPrograms, TellsOfProgramsAttachedAlone) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program first = load("c 1:3 rw");
+  const kernel::Program second = load("c 1:5 rw");
+  const kernel::Alone how{container::Attachment::overridable, 0};
+  by_child([&] {
+    return bpf_->attach(cgroup, first, how) && bpf_->attach(cgroup, second, how) &&
+           ::bpf_prog_detach(cgroup.directory.get(), BPF_CGROUP_DEVICE) == 0;  // names no program
+  });
+  EXPECT_EQ(told(take_of(cgroup)),
+            (Lines{words("attach", first, " flags 1"), words("attach", second, " flags 1"), "detach"}));
+}
+
+TEST_P(TracerOfPrograms, TellsOfLinks) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program first = load("c 1:3 rw");
+  const kernel::Program second = load("c 1:5 rw");
+  const pid_t attacker = by_child([&] {
+    const int link = ::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr);
+    LIBBPF_OPTS(bpf_link_update_opts, expecting, .flags = BPF_F_REPLACE, .old_prog_fd = std::uint32_t(second.fd.get()));
+    return ::bpf_link_update(link, second.fd.get(), nullptr) == 0 &&
+           ::bpf_link_update(link, first.fd.get(), &expecting) == 0 && ::bpf_link_detach(link) == 0;
+  });
+  const std::vector<Event> events = take_of(cgroup);
+  EXPECT_EQ(told(events), (Lines{words("attach", first, " flags 2"), words("attach", second, first),
+                                 words("attach", first, second), words("detach", first)}));
+  for (const Event& event : events) {
+    expect_writer(event, attacker);
+  }
+}
+
+TEST_P(TracerOfPrograms, TellsOfALinkThatIsClosedOrASweepFindsIt) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program program = load("c 1:3 rw");
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t holder = start_child([&] {
+    const int link = ::bpf_link_create(program.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr);
+    return link >= 0 && ::write(ready[1], "x", 1) == 1 && ::pause() == 0;
+  });
+  ::close(ready[1]);
+  char letter = 0;
+  EXPECT_EQ(::read(ready[0], &letter, 1), 1);
+  ::close(ready[0]);
+  EXPECT_EQ(told(take_of(cgroup)), Lines{words("attach", program, " flags 2")});
+  add(scratch);
+  ::kill(holder, SIGKILL);
+  ::waitpid(holder, nullptr, 0);
+  const Lines expected = GetParam() == Tier::functions ? Lines{words("detach", program)} : Lines{};
+  EXPECT_EQ(told(take_of(cgroup)), expected) << "closing is no call of bpf(2)";
+  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+}
+
+TEST_P(TracerOfPrograms, TellsOfAPinnedProgramThatWasLoadedLongAgo) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program program = load("c 1:3 rw");
+  const pid_t attacker = by_child([&] {
+    const std::string pin = folder_.path() + "/pin";
+    if (!mount_privately("bpf", folder_.path(), nullptr) || ::bpf_obj_pin(program.fd.get(), pin.c_str()) < 0) {
+      return false;
+    }
+    const int target = cgroup.directory.get();
+    const int again = ::bpf_obj_get(pin.c_str());
+    return ::bpf_prog_attach(again, target, BPF_CGROUP_DEVICE, BPF_F_ALLOW_MULTI) == 0 &&
+           ::bpf_prog_detach2(again, target, BPF_CGROUP_DEVICE) == 0 &&
+           ::bpf_prog_attach(again, target, BPF_CGROUP_DEVICE, BPF_F_ALLOW_MULTI) == 0;
+  });
+  const std::string attached = words("attach", program, " flags 2");
+  EXPECT_EQ(told(take_by(attacker)), (Lines{attached, words("detach", program), attached}));
+}
+
+TEST_P(TracerOfPrograms, TellsOfDeviceProgramsThatAreLoaded) {
+  const bpf::Code code = *bpf::generate(device::Table::everything());
+  const pid_t attacker = by_child([&] {
+    bool is_loaded = false;
+    std::thread([&] {
+      ::prctl(PR_SET_NAME, "a-thread");  // people know the process, not its threads
+      is_loaded = bool(bpf_->load(code));
+    }).join();
+    return is_loaded;
+  });
+  const std::vector<Event> events = take_by(attacker);
+  ASSERT_FALSE(events.empty());
+  for (const Event& event : events) {  // The verifier's words may need a second try.
+    EXPECT_EQ(event.kind, EventKind::load);
+    EXPECT_TRUE(event.program);
+    EXPECT_EQ(event.flags, 0U);
+    EXPECT_FALSE(event.cgroup);
+    expect_writer(event, attacker);
+  }
+}
+
+TEST_P(TracerOfPrograms, SaysNothingOfWhatWeDoOurselves) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program first = load("c 1:3 rw");
+  const kernel::Program second = load("c 1:5 rw");
+  ASSERT_TRUE(bpf_->attach(cgroup, first, kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, second, kernel::InsteadOf{first}));
+  ASSERT_TRUE(bpf_->detach(cgroup, second, 0));
+  {
+    const kernel::Fd link(::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr));
+    ASSERT_EQ(::bpf_link_update(link.get(), second.fd.get(), nullptr), 0) << std::strerror(errno);
+  }
+  EXPECT_EQ(told(take_of(cgroup)), Lines{});
+  EXPECT_EQ(told(take_by(::getpid())), Lines{});
+}
+
+TEST_P(TracerOfPrograms, SaysNothingOfCallsThatFail) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program first = load("c 1:3 rw");
+  const kernel::Program second = load("c 1:5 rw");
+  const kernel::Fd link(::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr));
+  const pid_t attacker = by_child([&] {
+    const int target = cgroup.directory.get();
+    LIBBPF_OPTS(bpf_prog_attach_opts, replacing, .flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE,
+                .replace_prog_fd = second.fd.get());
+    LIBBPF_OPTS(bpf_link_update_opts, expecting, .flags = BPF_F_REPLACE, .old_prog_fd = std::uint32_t(second.fd.get()));
+    const bpf_insn only_exit{.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
+    return ::bpf_prog_attach_opts(first.fd.get(), target, BPF_CGROUP_DEVICE, &replacing) < 0 &&
+           ::bpf_prog_attach(first.fd.get(), STDIN_FILENO, BPF_CGROUP_DEVICE, BPF_F_ALLOW_MULTI) < 0 &&
+           ::bpf_prog_detach2(second.fd.get(), target, BPF_CGROUP_DEVICE) < 0 &&
+           ::bpf_link_update(link.get(), first.fd.get(), &expecting) < 0 &&
+           ::bpf_link_create(-1, target, BPF_CGROUP_DEVICE, nullptr) < 0 &&
+           ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "refused", "GPL", &only_exit, 1, nullptr) < 0;
+  });
+  EXPECT_EQ(told(take_by(attacker)), Lines{});
+}
+
+TEST_P(TracerOfPrograms, SaysNothingOfProgramsThatAreNotAboutDevices) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const pid_t attacker = by_child([&] {
+    const bpf_insn pass[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 1},
+                             {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+    const int target = cgroup.directory.get();
+    const int program = ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_SKB, "other", "GPL", pass, std::size(pass), nullptr);
+    const int link = ::bpf_link_create(program, target, BPF_CGROUP_INET_INGRESS, nullptr);
+    return ::bpf_prog_attach(program, target, BPF_CGROUP_INET_EGRESS, BPF_F_ALLOW_MULTI) == 0 &&
+           ::bpf_prog_detach2(program, target, BPF_CGROUP_INET_EGRESS) == 0 &&
+           ::bpf_link_update(link, program, nullptr) == 0 && ::bpf_link_detach(link) == 0;
+  });
+  EXPECT_EQ(told(take_by(attacker)), Lines{});
+}
+
+TEST_P(TracerOfPrograms, SaysWhenTheKernelHadNoRoomAndASweepThenFindsWhatChanged) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program program = load("c 1:3 rw");
+  add(scratch);
+  by_child([&] {
+    bool done = true;
+    for (int i = 0; i < 2000 && done; ++i) {
+      done = bpf_->attach(cgroup, program, kernel::Beside{}) && bpf_->detach(cgroup, program, 0);
+    }
+    return done && bpf_->attach(cgroup, program, kernel::Beside{});
+  });
+  const auto lost = [](const Event& event) { return event.kind == EventKind::lost; };
+  EXPECT_EQ(take_if(lost).size(), 1U);
+  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  EXPECT_EQ(take_if(lost).size(), 0U) << "said once";
+  by_child([&] { return bool(bpf_->detach(cgroup, program, 0)); });
+  EXPECT_EQ(told(take_of(cgroup)), Lines{words("detach", program)}) << "there is room again";
+}
+
+// ---- Cgroups that come and go ---------------------------------------------------------------------------------------
+
+class CgroupsOf : public Tracer {
+ protected:
+  void expect_told(Hierarchy hierarchy) {
+    if (!has(hierarchy)) {
+      GTEST_SKIP() << "needs cgroup " << title_of(hierarchy);
+    }
+    const ScratchCgroup scratch(*host_, hierarchy);
+    const std::string made = scratch.directory() + "/made";
+    by_grandchild([&] { return ::mkdir(made.c_str(), 0755) == 0; });
+    const Result<kernel::CgroupsOfProcess> opened = kernel::open_cgroups_at(*host_, made);
+    ASSERT_TRUE(opened) << opened.error().message;
+    const kernel::Cgroup& cgroup = hierarchy == Hierarchy::v1 ? *opened->v1 : *opened->v2;
+    EXPECT_TRUE(becomes_readable());
+    EXPECT_EQ(told(take_of(cgroup)), Lines{"cgroup made"});
+    by_grandchild([&] { return write_to(made + "/cgroup.procs", "0"); });
+    EXPECT_EQ(told(take_of(cgroup)), Lines{"cgroup made"}) << "somebody joined";
+    int tries = 0;
+    while (::rmdir(made.c_str()) < 0 && errno == EBUSY && ++tries < 500) {
+      ::usleep(10'000);
+    }
+    EXPECT_EQ(told(take_of(cgroup)), Lines{}) << "we have removed it ourselves";
+    by_grandchild([&] { return ::mkdir(made.c_str(), 0755) == 0 && ::rmdir(made.c_str()) == 0; });
+    const std::vector<Event> both = take_if([&](const Event& event) { return event.writer.name == kName; });
+    EXPECT_EQ(told(both), (Lines{"cgroup made", "cgroup gone"}));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Tier, CgroupsOf, testing::Values(Tier::functions, Tier::tracepoints), name_of);
+
+TEST_P(CgroupsOf, V2AreTold) { expect_told(Hierarchy::v2); }
+TEST_P(CgroupsOf, V1AreTold) { expect_told(Hierarchy::v1); }
+
+TEST_P(CgroupsOf, OtherHierarchiesOfV1AreNot) {
+  const std::string made = "/sys/fs/cgroup/memory/hf-test-" + std::to_string(::getpid());
+  if (::access("/sys/fs/cgroup/memory/cgroup.procs", F_OK) != 0) {
+    GTEST_SKIP() << "there is no v1 hierarchy for memory";
+  }
+  by_grandchild([&] { return ::mkdir(made.c_str(), 0755) == 0 && ::rmdir(made.c_str()) == 0; });
+  EXPECT_EQ(told(take_if([](const Event& event) { return event.writer.name == kName; })), Lines{});
+}
+
+// ---- Writes to v1 files ---------------------------------------------------------------------------------------------
+
+// A sysctl with another value, for a while.
+class ShortQueue {
+ public:
+  ShortQueue(std::string path, const std::string& value) : path_(std::move(path)), before_(read_file(path_)) {
+    is_set_ = !before_.empty() && write_to(path_, value);
+  }
+  ShortQueue(const ShortQueue&) = delete;
+  ShortQueue& operator=(const ShortQueue&) = delete;
+  ~ShortQueue() { write_to(path_, before_); }
+  [[nodiscard]] bool is_set() const { return is_set_; }
+
+ private:
+  std::string path_;
+  std::string before_;
+  bool is_set_ = false;
+};
+
+class WritesToV1 : public WatchTest, public testing::WithParamInterface<Tier> {
+ protected:
+  void SetUp() override {
+    WatchTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    open(GetParam());
+    if (!has(Hierarchy::v1) || watch_->tiers().v1 != GetParam()) {
+      GTEST_SKIP() << (has(Hierarchy::v1) ? why() : "needs cgroup v1");
+    }
+  }
+
+  // A tier that sees files does not see what is written.
+  static std::string words(const std::string& verb, const std::string& rule) {
+    return "write " + (GetParam() == Tier::functions ? verb + " " + rule : "devices." + verb);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Tier, WritesToV1, testing::Values(Tier::functions, Tier::files), name_of);
+
+TEST_P(WritesToV1, AreTold) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v1);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  add(scratch);
+  const auto attack = [&](const char* file, const std::string& text) {
+    const pid_t attacker = by_child([&] { return write_to(scratch.directory() + "/" + file, text); });
+    EXPECT_TRUE(becomes_readable());
+    const std::vector<Event> events = take_of(cgroup);
+    EXPECT_EQ(events.size(), 1U);
+    for (const Event& event : events) {
+      if (GetParam() == Tier::functions) {
+        expect_writer(event, attacker);
+      }
+      EXPECT_EQ(event.writer.pid.value, attacker);
+    }
+    return told(events);
+  };
+  EXPECT_EQ(attack("devices.deny", "a"), Lines{words("deny", "a")});
+  EXPECT_EQ(attack("devices.allow", "c 195:0 rw\n"), Lines{words("allow", "c 195:0 rw")});
+  EXPECT_EQ(attack("devices.deny", " c 195:* rwm \n"), Lines{words("deny", "c 195:* rwm")});
+  const std::string blanks(100, ' ');
+  EXPECT_EQ(attack("devices.allow", "a" + blanks + "*:* rwm").front().substr(0, 12), words("allow", "a").substr(0, 12));
+}
+
+TEST_P(WritesToV1, AreToldFromAnotherMountNamespaceToo) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v1);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  add(scratch);
+  const pid_t attacker = by_child([&] {
+    return mount_privately("cgroup", folder_.path(), "devices") &&
+           write_to(folder_.path() + cgroup.path.text + "/devices.deny", "c 195:0 rw");
+  });
+  EXPECT_EQ(told(take_by(attacker)), Lines{words("deny", "c 195:0 rw")});
+}
+
+TEST_P(WritesToV1, AreNotToldWhereTheyFailOrAreOurs) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v1);
+  add(scratch);
+  scratch.write("devices.deny", "a");
+  by_child([&] { return !write_to(scratch.directory() + "/devices.allow", "nonsense"); });
+  EXPECT_EQ(told(take_of(scratch.cgroup())), Lines{});
+}
+
+TEST_P(WritesToV1, SayWhenTheKernelHadNoRoomAndASweepThenFindsWhatChanged) {
+  if (GetParam() == Tier::files) {
+    const ShortQueue few("/proc/sys/fs/fanotify/max_queued_events", "8");
+    if (!few.is_set()) {
+      GTEST_SKIP() << "the queue of fanotify cannot be made short here";
+    }
+    open(Tier::files);
+  }
+  const ScratchCgroup scratch(*host_, Hierarchy::v1);
+  add(scratch);
+  const auto attack = [&](int turns) {
+    bool done = true;
+    for (int turn = 0; turn < turns && done; ++turn) {
+      done = write_to(scratch.directory() + "/devices.deny", "a") &&
+             write_to(scratch.directory() + "/devices.allow", "c 1:3 rw");
+    }
+    return done;
+  };
+  // fanotify makes one of many alike: there it takes many writers.
+  for (int writers = GetParam() == Tier::files ? 20 : 1; writers > 0; --writers) {
+    by_child([&] { return attack(GetParam() == Tier::files ? 1 : 1500); });
+  }
+  EXPECT_EQ(take_if([](const Event& event) { return event.kind == EventKind::lost; }).size(), 1U);
+  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+}
+
+// ---- Less is known --------------------------------------------------------------------------------------------------
+
+TEST_F(WatchTest, LoadsAreToldAndASweepFindsWhatWasAttachedWithoutOne) {
+  open(Tier::loads);
+  if (watch_->tiers().v2 != Tier::loads || !has(Hierarchy::v2)) {
+    GTEST_SKIP() << why();
+  }
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  const kernel::Program old = load("c 1:3 rw");
+  add(scratch);
+  const pid_t reuser = by_child([&] { return bool(bpf_->attach(cgroup, old, kernel::Beside{})); });
+  EXPECT_EQ(told(take_by(reuser)), Lines{}) << "nothing was loaded";
+  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  const bpf::Code code = *bpf::generate(device::Table::everything());
+  const pid_t attacker = by_child([&] {
+    const Result<kernel::Program> made = bpf_->load(code);
+    return made && bpf_->attach(cgroup, *made, kernel::InsteadOf{old});
+  });
+  EXPECT_TRUE(becomes_readable());
+  const std::vector<Event> events = take_by(attacker);
+  const Result<kernel::AttachedPrograms> attached = bpf_->query(cgroup, kernel::Reach::own);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().kind, EventKind::load);
+  EXPECT_EQ(events.back().program, attached->ids.front());
+  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  EXPECT_EQ(told(take_by(::getpid())), Lines{});
+}
+
+class SweepOf : public WatchTest, public testing::WithParamInterface<Hierarchy> {
+ protected:
+  void SetUp() override {
+    WatchTest::SetUp();
+    if (!IsSkipped() && !has(GetParam())) {
+      GTEST_SKIP() << "needs cgroup " << title_of(GetParam());
+    }
+  }
+
+  bool change(const ScratchCgroup& scratch) {
+    if (GetParam() == Hierarchy::v1) {
+      return write_to(scratch.directory() + "/devices.deny", "a");
+    }
+    return bool(bpf_->attach(scratch.cgroup(), load("c 1:3 rw"), kernel::Beside{}));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Hierarchy, SweepOf, testing::Values(Hierarchy::v1, Hierarchy::v2),
+                         [](const auto& one) { return title_of(one.param); });
+
+TEST_P(SweepOf, FindsEachChangeOnceWherePollingIsAllThereIs) {
+  open(Tier::polling);
+  EXPECT_TRUE(watch_->tiers().polls());
+  auto scratch = std::make_unique<ScratchCgroup>(*host_, GetParam());
+  const ScratchCgroup other(*host_, GetParam());
+  const kernel::CgroupsPtr cgroups = add(*scratch);
+  add(other);
+  EXPECT_EQ(told(sweep()), Lines{});
+  by_child([&] { return change(*scratch); });
+  EXPECT_EQ(told(take()), Lines{});
+  const std::vector<Event> events = sweep();
+  ASSERT_EQ(told(events), Lines{"found changed"});
+  EXPECT_EQ(events[0].cgroup, scratch->cgroup().id);
+  EXPECT_EQ(events[0].hierarchy, GetParam());
+  EXPECT_FALSE(events[0].writer.is_known());
+  EXPECT_EQ(told(sweep()), Lines{});
+  scratch.reset();
+  EXPECT_EQ(told(sweep()), Lines{"cgroup gone"});
+  EXPECT_EQ(told(sweep()), Lines{}) << "said once";
+  watch_->remove(*cgroups);
+  EXPECT_EQ(told(sweep()), Lines{});
+}
+
+TEST_F(WatchTest, CgroupsOfBothHierarchiesWithTheSameNumberAreNotMistakenForOneAnother) {
+  kernel::CgroupsOfProcess v1;
+  v1.v1.emplace().id = container::CgroupId{57};
+  kernel::CgroupsOfProcess v2;
+  v2.v2.emplace().id = container::CgroupId{57};
+  EXPECT_NE(kernel::key_of(v1), kernel::key_of(v2));
+}
+
+// ---- All the rest ---------------------------------------------------------------------------------------------------
+
+TEST_P(SweepOf, AFirstProcessThatEndsIsTold) {
+  open(Tier::polling);
+  const ScratchCgroup scratch(*host_, GetParam());
+  const pid_t first = start_child([] { return ::pause() == 0; });
+  add(scratch, first);
+  EXPECT_EQ(told(take()), Lines{});
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(becomes_readable());
+  const std::vector<Event> events = take();
+  ::waitpid(first, nullptr, 0);
+  ASSERT_EQ(told(events), Lines{"process gone"});
+  EXPECT_EQ(events[0].cgroup, scratch.cgroup().id);
+  EXPECT_EQ(events[0].hierarchy, GetParam());
+  EXPECT_EQ(told(take()), Lines{});
+}
+
+TEST_P(SweepOf, AFirstProcessThatHasEndedBeforeIsToldToo) {
+  open(Tier::polling);
+  const ScratchCgroup scratch(*host_, GetParam());
+  add(scratch, by_child([] { return true; }));
+  EXPECT_TRUE(becomes_readable());
+  EXPECT_EQ(told(take()), Lines{"process gone"});
+}
+
+TEST_F(WatchTest, EvidenceThatChangesIsTold) {
+  open(Tier::polling);
+  watch_->add_folder(*host_, folder_.path());
+  watch_->add_folder(*host_, folder_.path() + "/none");
+  EXPECT_EQ(told(take()), Lines{});
+  std::ofstream(folder_.path() + "/spec.json") << "{}";
+  EXPECT_TRUE(becomes_readable());
+  EXPECT_EQ(told(take()), Lines{"evidence"});
+  std::filesystem::rename(folder_.path() + "/spec.json", folder_.path() + "/other.json");
+  EXPECT_EQ(told(take()), Lines{"evidence"});
+  EXPECT_EQ(told(take()), Lines{});
+}
+
+TEST_F(WatchTest, DriversThatComeAreTold) {
+  open(Tier::polling);
+  const auto is_about_drivers = [](const Event& event) { return event.kind == EventKind::drivers; };
+  const std::string folder = "/sys/bus/platform/drivers/";
+  const std::vector<std::string> names = kernel::list_names(host_->root.get(), kernel::below_root(folder));
+  if (names.empty() || !write_to(folder + names.front() + "/uevent", "add")) {
+    GTEST_SKIP() << "no driver's uevent can be made here: " << std::strerror(errno);
+  }
+  EXPECT_TRUE(becomes_readable());
+  EXPECT_EQ(take_if(is_about_drivers).size(), 1U);
+}
+
+}  // namespace
+}  // namespace hf::test
