@@ -7,6 +7,7 @@ usage: vm_test.py [HOLDFAST] [unittest's arguments]; HOLDFAST_KERNELS="6.1 /boot
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,11 @@ echo 'c 1:3 rwm' >$group/devices.allow
 echo 'c 1:5 rwm' >$group/devices.allow
 """
 
+# Only what stock kernels add to what tests/kernel sees elsewhere: the functions of the kernel.
+WATCHED = r"""
+./hf_kernel_tests --gtest_color=no --gtest_filter='*/functions:*TakesTheBestTier*' 2>&1
+"""
+
 WITNESSED = r"""
 mkdir $group
 ./attach witness.o /sys/fs/bpf/witness || exit 1
@@ -77,6 +83,7 @@ def find_holdfast() -> pathlib.Path:
 
 
 HOLDFAST = find_holdfast()
+KERNEL_TESTS = BUILD / "vm/tests/kernel/hf_kernel_tests"
 
 
 def compile_all(folder: pathlib.Path) -> dict[str, pathlib.Path]:
@@ -102,7 +109,9 @@ class StockKernel(unittest.TestCase):
         except Unavailable as error:
             raise unittest.SkipTest(str(error)) from None
 
-    def on_each_kernel(self, layout: str, script: str, check: Callable[[str], None] = lambda output: None) -> None:
+    def on_each_kernel(
+        self, layout: str, script: str, check: Callable[[str], None] = lambda output: None, files: dict | None = None
+    ) -> None:
         """The script must succeed everywhere; `check` looks at what it said."""
         for kernel in KERNELS:
             with self.subTest(kernel=kernel):
@@ -110,7 +119,7 @@ class StockKernel(unittest.TestCase):
                     machine = Machine(kernel, layout)
                 except Unavailable as error:
                     self.skipTest(str(error))
-                status, output = machine.run(script, self.files)
+                status, output = machine.run(script, self.files if files is None else files)
                 print(f"{machine.kernel.name} {layout}: {machine.uptime:.1f} s", file=sys.stderr)
                 self.assertEqual(status, 0, output)
                 check(output)
@@ -135,6 +144,27 @@ class StockKernel(unittest.TestCase):
             self.assertEqual((seen["attaches"], seen["who"]), (0, "holdfast"))
 
         self.on_each_kernel("v1", "group=/sys/fs/cgroup/devices/tested" + WITNESSED, check)
+
+
+    def expect_functions(self, layout: str, told: str, unfit: set[str]) -> None:
+        """That the tier of functions is taken, and tells what it should: nothing is skipped but what needs another layout."""
+        if not KERNEL_TESTS.exists():
+            self.skipTest("the tests are not built: tools/build vm")
+
+        def check(output: str) -> None:
+            self.assertIn(told, output)
+            self.assertEqual(set(re.findall(r"^\[  SKIPPED \] Tier/(\w+).*/functions \(", output, re.M)), unfit, output)
+
+        self.on_each_kernel(layout, WATCHED, check, {"hf_kernel_tests": KERNEL_TESTS})
+
+    def test_functions_tell_of_every_change_on_v2(self):
+        self.expect_functions("v2", "tiers: v2 functions, v1 polling;", {"CgroupsOf", "WritesToV1"})
+
+    def test_functions_tell_of_every_change_on_v1(self):
+        self.expect_functions("v1", "tiers: v2 functions, v1 functions;", {"CgroupsOf", "TracerOfPrograms"})
+
+    def test_functions_tell_of_every_change_where_both_are(self):
+        self.expect_functions("hybrid", "tiers: v2 functions, v1 functions;", set())
 
 
 def variables(dump: str) -> dict:
