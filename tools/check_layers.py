@@ -37,7 +37,6 @@ THIRD_PARTY = {
     "toml++/": (["adapters"], True),
     "fmt/": (["core/report"], False),
     "spdlog/": (["services", "programs"], True),
-    "httplib.h": (["services/web"], True),
     "CLI/": (["programs"], True),
     "gtest/": ([], True),
 }

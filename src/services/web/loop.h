@@ -1,0 +1,69 @@
+// Loop: the server's one thread: who comes in, what they are told, and when they have to leave.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "kernel/poller.h"
+#include "kernel/socket.h"
+#include "services/web/board.h"
+#include "services/web/connection.h"
+#include "services/web/event_log.h"
+#include "services/web/pages.h"
+#include "services/web/server.h"
+
+namespace hf::web {
+
+class Loop {
+ public:
+  static constexpr std::size_t kMostConnections = 128;
+  static constexpr std::size_t kMostStreams = 16;
+
+  static Result<std::unique_ptr<Loop>> open(const Settings& settings, const Board& board);
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+  void run();         // until stopped
+  void stop() const;  // from another thread
+
+ private:
+  using Connections = std::map<std::uint64_t, Connection>;  // by a number that counts up: the oldest first
+
+  Loop(kernel::Poller poller, const Board& board);
+  Result<void> listen(const Settings& settings);
+
+  void turn(const kernel::Ready& ready);
+  void let_all_in(const kernel::Fd& listener, Door door);
+  void let_in(kernel::Fd socket, Door door);
+  void make_room();
+  void serve(Connections::iterator visitor, const kernel::Ready& ready);
+  bool advance(Connection& connection);  // false: it is over
+  bool read_on(Connection& connection);
+  void answer(Connection& connection, const std::string& head);
+  [[nodiscard]] Reply reply_to(const Connection& connection, const Request& request);
+  void open_stream(Connection& connection, const Request& request);
+  bool pump(Connection& connection);
+  void tell_streams();
+  void expire();
+  [[nodiscard]] std::size_t streams() const;
+  [[nodiscard]] std::optional<std::uint64_t> time_left() const;
+
+  kernel::Poller poller_;
+  kernel::Bell stop_;
+  const Board& board_;
+  std::shared_ptr<const kernel::Bell> bell_;  // the board's
+  kernel::Fd tcp_;
+  std::optional<kernel::UnixListener> path_;
+  std::string address_;
+  std::string own_name_;
+  Pages pages_;
+  EventLog log_;
+  Connections connections_;
+  std::uint64_t next_key_;
+};
+
+}  // namespace hf::web

@@ -1,0 +1,91 @@
+// Timeline: losses and repairs as they come, the newest first, and a word about them for screen readers.
+import { byId, clock, count, dayAndClock, duration, make, setText, shortList, writerTitle } from "./words.js";
+
+const kMost = 200;  // entries shown
+const kQuiet = 2000;  // milliseconds between two announcements
+let newest = -1;
+let unsaid = [];
+let timer = 0;
+
+export const lastNumber = () => newest;
+
+const outcomes = {
+  none: ["none", "nothing that is owed was lost"],
+  observed: ["warn", "observed: the policy says to look on"],
+  healed: ["good", "given back"],
+  mended: ["good", "nodes made anew"],
+  hardened: ["good", "hardened before any loss"],
+  locked: ["good", "locked: nobody else can change it"],
+  failed: ["bad", "not given back"],
+  waits: ["warn", "waits: somebody fights with us"],
+};
+
+function outcomeOf(record) {
+  const [level, words] = outcomes[record.action] || ["warn", record.action];
+  const after = record.loss_ns === undefined ? "" : ` after ${duration(record.loss_ns)}`;
+  const work = record.heal_ns === undefined ? "" : ` (${duration(record.heal_ns)} of it our work)`;
+  const error = record.error ? `: ${record.error}` : "";
+  return [level, words + after + work + error];
+}
+
+function takenBy(record) {
+  const programs = record.program === undefined ? ""
+    : `, program ${record.program}${record.replaced === undefined ? "" : ` instead of ${record.replaced}`}`;
+  return `${record.kind} by ${writerTitle(record.writer)}${programs}`;
+}
+
+function line(name, text) {
+  return text ? make("p", { class: name, text }) : null;
+}
+
+function entryOf(record) {
+  const [level, words] = outcomeOf(record);
+  const lost = record.devices?.length ? `could not open ${shortList(record.devices)}` : "";
+  const rules = [record.lost?.length ? `lost ${shortList(record.lost)}` : "",
+    record.gained?.length ? `gained ${shortList(record.gained)}` : ""].filter(Boolean).join("; ");
+  const what = make("p", { class: "what" }, make("strong", { text: record.container || record.id || "the node" }),
+    " ", make("span", { class: "state", "data-level": level, text: words }));
+  return make("li", { "data-number": String(record.number) },
+    make("time", { datetime: record.at, title: dayAndClock(record.at), text: clock(record.at) }),
+    make("div", {}, what, line("taken", lost), line("who", takenBy(record)), line("who", record.writer?.command),
+      line("who", rules), line("who", record.doubt ? `but ${record.doubt}` : ""), line("who", (record.steps || []).join(", "))));
+}
+
+function add(elements) {
+  const list = byId("timeline-list");
+  list.prepend(...elements);
+  while (list.children.length > kMost) {
+    list.lastElementChild.remove();
+  }
+  byId("timeline-empty").hidden = list.children.length > 0;
+}
+
+function announceSoon(record) {
+  unsaid.push(record);
+  timer ||= setTimeout(() => {
+    const last = unsaid.at(-1);
+    const more = unsaid.length > 1 ? `${count(unsaid.length, "loss", "losses")}, the latest: ` : "";
+    setText(byId("announce"), `${more}${last.container} lost ${shortList(last.devices, 2)}, ${outcomeOf(last)[1]}`);
+    unsaid = [];
+    timer = 0;
+  }, kQuiet);
+}
+
+export function showRecords(records, live = false) {
+  const fresh = records.filter((record) => record.number > newest);
+  if (fresh.length === 0) {
+    return;
+  }
+  newest = Math.max(...fresh.map((record) => record.number));
+  const elements = fresh.slice(-kMost).map(entryOf).reverse();
+  if (live) {
+    elements.forEach((element) => element.classList.add("new"));
+    fresh.filter((record) => record.devices?.length).forEach(announceSoon);
+  }
+  add(elements);
+}
+
+export function showHole(lost) {
+  add([make("li", {}, make("time", { text: clock(new Date().toISOString()) }),
+    make("p", { class: "quiet", text: `${count(lost, "record")} came too fast to be shown here; holdfast blame has them.` }))]);
+}

@@ -1,0 +1,98 @@
+#include "services/web/pages.h"
+
+#include <algorithm>
+
+#include "core/report/text_table.h"
+#include "services/web/assets.h"
+
+namespace hf::web {
+namespace {
+
+constexpr std::int64_t kOldestFresh = 180'000;  // milliseconds
+
+Reply asset_at(const std::string& path) {
+  const auto* const found = std::ranges::find(kAssets, path, &Asset::path);
+  if (found == kAssets.end()) {
+    return say(404, "there is nothing here");
+  }
+  Reply reply;
+  reply.type = found->type;
+  reply.body = std::make_shared<const std::string>(found->bytes);
+  return reply;
+}
+
+Reply readiness(const report::Snapshot* snapshot, std::int64_t now) {
+  const std::string why = why_not_ready(snapshot, now);
+  return why.empty() ? say(200, "ready") : say(503, report::on_one_line(why));
+}
+
+}  // namespace
+
+std::string why_not_ready(const report::Snapshot* snapshot, std::int64_t now) {
+  if (snapshot == nullptr) {
+    return "the node has not been looked at yet";
+  }
+  if (snapshot->is_blind) {
+    return "blind: " + (snapshot->why_blind.empty() ? "nothing is watched" : snapshot->why_blind);
+  }
+  if (now - snapshot->at > kOldestFresh) {
+    return "the last look at the node is " + std::to_string((now - snapshot->at) / 1000) + " s old";
+  }
+  return "";
+}
+
+Reply Pages::answer(const Request& request, const std::shared_ptr<const report::Snapshot>& snapshot, std::int64_t now) {
+  if (request.path == "/healthz") {
+    return say(200, "ok");
+  }
+  if (request.path == "/readyz") {
+    return readiness(snapshot.get(), now);
+  }
+  const bool wants_metrics = request.path == "/metrics";
+  if (!wants_metrics && request.path != "/api/v1/snapshot") {
+    return asset_at(request.path);
+  }
+  if (!snapshot) {
+    return say(503, why_not_ready(nullptr, now));
+  }
+  turn_to(snapshot);
+  return wants_metrics ? metrics_page() : snapshot_page(request);
+}
+
+void Pages::turn_to(const std::shared_ptr<const report::Snapshot>& snapshot) {
+  if (shown_ == snapshot) {
+    return;
+  }
+  shown_ = snapshot;
+  ++turns_;
+  json_.reset();
+  metrics_.reset();
+}
+
+Reply Pages::snapshot_page(const Request& request) {
+  Reply reply;
+  reply.type = "application/json";
+  // With the start of the daemon: numbers begin anew with it.
+  reply.tag = "\"" + std::to_string(shown_->started_at) + "-" + std::to_string(turns_) + "\"";
+  if (request.header("if-none-match") == reply.tag) {
+    reply.status = 304;
+    return reply;
+  }
+  if (!json_) {
+    json_ = std::make_shared<const std::string>(render_json(*shown_));
+  }
+  reply.body = json_;
+  return reply;
+}
+
+Reply Pages::metrics_page() {
+  if (!metrics_) {
+    metrics_ = std::make_shared<const std::string>(render_metrics(*shown_));
+  }
+  Reply reply;
+  reply.type = "text/plain; version=0.0.4; charset=utf-8";
+  reply.body = metrics_;
+  return reply;
+}
+
+}  // namespace hf::web

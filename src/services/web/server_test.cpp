@@ -1,0 +1,413 @@
+#include "services/web/server.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "kernel/clock.h"
+#include "kernel/socket.h"
+
+namespace hf::web {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A visitor that waits, but not for ever.
+class Client {
+ public:
+  explicit Client(kernel::Fd fd) : fd_(std::move(fd)) {}
+
+  void say(const std::string& text) const { (void)::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
+
+  // All that comes until the words do, the other side ends, or the time is up.
+  const std::string& hear(const std::string& words, std::chrono::milliseconds most = 5s) {
+    const Clock::time_point end = Clock::now() + most;
+    while (!ended_ && (words.empty() || heard_.find(words) == std::string::npos)) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+      ::pollfd waits{fd_.get(), POLLIN, 0};
+      if (left <= 0ms || ::poll(&waits, 1, int(left.count())) <= 0) {
+        break;
+      }
+      std::array<char, 65536> room{};
+      const ssize_t count = ::recv(fd_.get(), room.data(), room.size(), 0);
+      ended_ = count <= 0;
+      heard_.append(room.data(), std::size_t(std::max<ssize_t>(count, 0)));
+    }
+    return heard_;
+  }
+
+  [[nodiscard]] bool ended() const { return ended_; }
+  void forget() { heard_.clear(); }
+
+ private:
+  kernel::Fd fd_;
+  std::string heard_;
+  bool ended_ = false;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  void SetUp() override { start({"127.0.0.1:0", ""}); }
+
+  void start(const Settings& settings) {
+    server_.reset();
+    Result<std::unique_ptr<Server>> server = Server::start(settings, board_);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = *std::move(server);
+  }
+
+  [[nodiscard]] Client visit() const {
+    const std::string address = server_->address();
+    ::sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(std::uint16_t(std::stoi(address.substr(address.rfind(':') + 1))));
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    kernel::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const ::sockaddr*>(&name), sizeof name), 0);
+    return Client(std::move(fd));
+  }
+
+  [[nodiscard]] std::string ask(const std::string& line, const std::string& headers = "Host: localhost\r\n") const {
+    Client client = visit();
+    client.say(line + " HTTP/1.1\r\n" + headers + "Connection: close\r\n\r\n");
+    return client.hear("");
+  }
+
+  [[nodiscard]] Client stream(const std::string& headers = "") const {
+    Client client = visit();
+    client.say("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+    client.hear("retry: 2000\n\n");
+    return client;
+  }
+
+  void publish_snapshot(bool is_blind = false, std::int64_t age = 0) {
+    const auto snapshot = std::make_shared<report::Snapshot>();
+    snapshot->at = kernel::wall_now() - age;
+    snapshot->is_blind = is_blind;
+    snapshot->why_blind = is_blind ? "no\x1b capability" : "";
+    snapshot->host_name = "</script>\"";
+    board_.publish(snapshot);
+  }
+
+  void publish_record(std::uint64_t number, std::size_t size = 10) {
+    report::BlameRecord record;
+    record.number = number;
+    record.container = std::string(size, 'x');
+    board_.publish(record);
+  }
+
+  Board board_;
+  std::unique_ptr<Server> server_;
+};
+
+bool has_status(const std::string& answer, int status) {
+  return answer.starts_with("HTTP/1.1 " + std::to_string(status) + " ");
+}
+
+TEST_F(ServerTest, AnswersWhatItIsAsked) {
+  EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
+  EXPECT_TRUE(has_status(ask("GET /readyz"), 503));
+  EXPECT_TRUE(has_status(ask("GET /metrics"), 503));
+  publish_snapshot();
+  EXPECT_TRUE(has_status(ask("GET /readyz"), 200));
+  EXPECT_NE(ask("GET /metrics").find("\nholdfast_blind 0\n"), std::string::npos);
+  EXPECT_NE(ask("GET /").find("<!doctype html>"), std::string::npos);
+  const std::string answer = ask("GET /api/v1/snapshot");
+  EXPECT_EQ(nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n")))["host_name"], "</script>\"");
+}
+
+TEST_F(ServerTest, IsReadyOnlyWhileItSees) {
+  publish_snapshot(true);
+  const std::string blind = ask("GET /readyz");
+  EXPECT_TRUE(has_status(blind, 503));
+  EXPECT_NE(blind.find("blind: no? capability\n"), std::string::npos);
+  EXPECT_NE(ask("GET /metrics").find("\nholdfast_blind 1\n"), std::string::npos);
+  publish_snapshot(false, 181'000);
+  EXPECT_TRUE(has_status(ask("GET /readyz"), 503));
+  publish_snapshot(false, 170'000);
+  EXPECT_TRUE(has_status(ask("GET /readyz"), 200));
+  EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
+}
+
+TEST_F(ServerTest, GivesEveryAnswerTheHeadersThatKeepPagesApart) {
+  for (const char* line : {"GET /", "GET /nothing", "POST /", "GET /healthz"}) {
+    const std::string answer = ask(line);
+    for (const char* header :
+         {"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';",
+          "X-Content-Type-Options: nosniff", "X-Frame-Options: DENY", "Referrer-Policy: no-referrer",
+          "Cache-Control: no-store"}) {
+      EXPECT_NE(answer.find(header), std::string::npos) << line << "\n" << answer;
+    }
+    EXPECT_EQ(answer.find("Access-Control"), std::string::npos);
+  }
+}
+
+TEST_F(ServerTest, RefusesToBeChangedAndPathsItHasNot) {
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "get", "PRI"}) {
+    const std::string answer = ask(std::string(method) + " /healthz");
+    EXPECT_TRUE(has_status(answer, 405)) << method << answer;
+    EXPECT_NE(answer.find("Allow: GET, HEAD\r\n"), std::string::npos);
+  }
+  for (const char* path :
+       {"/nothing", "/index.html", "/../etc/passwd", "/%2e", "//", "/metrics/", "/api/v1/snapshot2"}) {
+    EXPECT_TRUE(has_status(ask(std::string("GET ") + path), 404)) << path;
+  }
+}
+
+TEST_F(ServerTest, SendsNoBodyForHead) {
+  publish_snapshot();
+  for (const char* path : {"/", "/metrics", "/api/v1/snapshot", "/api/v1/events"}) {
+    const std::string answer = ask(std::string("HEAD ") + path);
+    EXPECT_TRUE(has_status(answer, 200)) << path;
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << path;
+  }
+}
+
+TEST_F(ServerTest, ChecksHostAndOrigin) {
+  EXPECT_TRUE(has_status(ask("GET /healthz", "Host: evil.example\r\n"), 403));
+  EXPECT_TRUE(has_status(ask("GET /healthz", ""), 403));
+  EXPECT_TRUE(has_status(ask("GET /healthz", "Host: localhost\r\nOrigin: http://evil.example\r\n"), 403));
+  EXPECT_TRUE(has_status(ask("GET /api/v1/events", "Host: evil.example\r\n"), 403));
+  EXPECT_TRUE(has_status(ask("POST /healthz", "Host: evil.example\r\n"), 403));
+  EXPECT_TRUE(has_status(ask("GET /healthz", "Host: a\r\nHost: localhost\r\n"), 400));
+  EXPECT_TRUE(has_status(ask("GET /healthz", "Host: localhost:1\r\nOrigin: http://localhost:1\r\n"), 200));
+  EXPECT_TRUE(has_status(ask("GET /healthz", "Host: " + kernel::own_host_name() + "\r\n"), 200));
+}
+
+TEST_F(ServerTest, AnswersSeveralQuestionsOnOneConnection) {
+  Client client = visit();
+  const std::string question = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  client.say(question + question + "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const std::string heard = client.hear("there is nothing here");
+  EXPECT_EQ(heard.find("200 OK"), 9U);
+  EXPECT_NE(heard.rfind("200 OK"), 9U);
+  EXPECT_FALSE(client.ended());
+}
+
+TEST_F(ServerTest, TakesNoBodyForAnotherQuestion) {
+  Client client = visit();
+  client.say(
+      "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n"
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const std::string heard = client.hear("");
+  EXPECT_TRUE(has_status(heard, 405));
+  EXPECT_EQ(heard.find("200 OK"), std::string::npos);
+}
+
+TEST_F(ServerTest, RefusesHeadsThatAreTooLongOrNone) {
+  EXPECT_TRUE(has_status(ask("GET /" + std::string(9000, 'x')), 431));
+  EXPECT_TRUE(has_status(ask("GET / HTTP/1.1\r\nX: " + std::string(100'000, 'x') + "\r\n"), 431));
+  EXPECT_TRUE(has_status(ask("\x16\x03\x01 hello"), 400));
+}
+
+TEST_F(ServerTest, SendsASnapshotAgainOnlyIfItIsAnother) {
+  publish_snapshot();
+  const std::string first = ask("GET /api/v1/snapshot");
+  const std::size_t at = first.find("ETag: ") + 6;
+  const std::string tag = first.substr(at, first.find("\r\n", at) - at);
+  const std::string headers = "Host: localhost\r\nIf-None-Match: " + tag + "\r\n";
+  EXPECT_TRUE(has_status(ask("GET /api/v1/snapshot", headers), 304));
+  publish_snapshot();
+  EXPECT_TRUE(has_status(ask("GET /api/v1/snapshot", headers), 200));
+}
+
+TEST_F(ServerTest, StreamsRecordsAsTheyCome) {
+  publish_record(1);
+  Client client = stream();
+  publish_record(2);
+  const std::string heard = client.hear("id: 2\n");
+  EXPECT_NE(heard.find("Content-Type: text/event-stream\r\n"), std::string::npos);
+  EXPECT_EQ(heard.find("id: 1\n"), std::string::npos);
+  EXPECT_NE(client.hear("\n\n").find("data: {\"version\":1,\"number\":2,"), std::string::npos);
+}
+
+TEST_F(ServerTest, GoesOnWhereAStreamWasLeft) {
+  for (std::uint64_t number = 5; number < 10; ++number) {
+    publish_record(number);
+  }
+  Client back = stream("Last-Event-ID: 7\r\n");
+  const std::string& heard = back.hear("id: 9\n");
+  EXPECT_NE(heard.find("id: 8\n"), std::string::npos);
+  EXPECT_EQ(heard.find("id: 7\n"), std::string::npos);
+  EXPECT_EQ(heard.find("event: lost"), std::string::npos);
+  Client late = stream("Last-Event-ID: 1\r\n");
+  EXPECT_NE(late.hear("id: 5\n").find("event: lost\ndata: {\"lost\": 3}\n\n"), std::string::npos);
+  Client garbage = stream("Last-Event-ID: x\r\n");
+  publish_record(11);
+  EXPECT_EQ(garbage.hear("id: 11\n").find("id: 9\n"), std::string::npos);
+}
+
+TEST_F(ServerTest, TellsAReaderThatLagsWhatItLost) {
+  Client slow = stream();
+  Client quick = stream();
+  const Clock::time_point begin = Clock::now();
+  for (std::uint64_t number = 1; number <= 6000; ++number) {
+    publish_record(number, 2000);
+  }
+  EXPECT_LT(Clock::now() - begin, 5s);
+  quick.hear("id: 6000\n", 10s);
+  EXPECT_NE(slow.hear("id: 6000\n", 10s).find("event: lost\n"), std::string::npos);
+}
+
+TEST_F(ServerTest, HasRoomForSixteenStreams) {
+  std::vector<Client> streams;
+  for (int i = 0; i < 16; ++i) {
+    streams.push_back(stream());
+  }
+  EXPECT_TRUE(has_status(ask("GET /api/v1/events"), 503));
+  EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
+  publish_record(1);
+  for (Client& client : streams) {
+    EXPECT_NE(client.hear("id: 1\n").find("id: 1\n"), std::string::npos);
+  }
+  streams.pop_back();
+  for (int i = 0; i < 100 && streams.size() < 16; ++i) {
+    Client another = visit();
+    another.say("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    if (has_status(another.hear("\r\n\r\n"), 200)) {
+      streams.push_back(std::move(another));
+    }
+  }
+  EXPECT_EQ(streams.size(), 16U);
+}
+
+TEST_F(ServerTest, StopsAtOnceWithOpenStreams) {
+  std::vector<Client> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(stream());
+    clients.push_back(visit());
+  }
+  const Clock::time_point begin = Clock::now();
+  server_.reset();
+  EXPECT_LT(Clock::now() - begin, 1s);
+  clients.front().hear("");
+  EXPECT_TRUE(clients.front().ended());
+}
+
+TEST_F(ServerTest, IsNotHeldUpByTheSilent) {
+  std::vector<Client> silent;
+  for (int i = 0; i < 300; ++i) {
+    silent.push_back(visit());
+    silent.back().say("GET / HT");
+  }
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
+  }
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
+TEST_F(ServerTest, LeavesBehindWhoSendsALetterNowAndThen) {
+  Client slow = visit();
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < 80 && !slow.ended(); ++i) {
+    slow.say("G");
+    slow.hear("", 100ms);
+  }
+  EXPECT_TRUE(slow.ended());
+  EXPECT_LT(Clock::now() - begin, 7s);
+}
+
+TEST_F(ServerTest, SurvivesGarbage) {
+  unsigned seed = 1;
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes(1 + i * 7, '\0');
+    for (char& byte : bytes) {
+      seed = seed * 1'103'515'245U + 12'345U;
+      byte = char(seed >> 16U);
+    }
+    visit().say(bytes + "\r\n\r\n");
+  }
+  EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
+}
+
+TEST_F(ServerTest, SaysWhyItCannotListen) {
+  EXPECT_FALSE(Server::start({server_->address(), ""}, board_));
+  for (const char* address : {"localhost", "x:1", "127.0.0.1:99999", "evil.example:80", "127.0.0.1:"}) {
+    const Result<std::unique_ptr<Server>> server = Server::start({address, ""}, board_);
+    ASSERT_FALSE(server) << address;
+    EXPECT_NE(server.error().message.find(address), std::string::npos);
+  }
+}
+
+class SocketTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "hf-web-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    path_ = folder_ / "s";
+  }
+  void TearDown() override {
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::filesystem::path folder_;
+  std::filesystem::path path_;
+};
+
+TEST_F(SocketTest, ServesAtAPathForItsGroup) {
+  start({"", path_});
+  struct stat status{};
+  ASSERT_EQ(::lstat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0660U);
+  Client client(*kernel::connect_unix(path_));
+  client.say("GET /healthz HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(has_status(client.hear(""), 200));
+  EXPECT_EQ(server_->address(), "");
+  server_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(SocketTest, TakesThePlaceOfASocketLeftBehind) {
+  start({"", path_});
+  const Result<std::unique_ptr<Server>> second = Server::start({"", path_}, board_);
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("listens there already"), std::string::npos);
+  std::filesystem::rename(path_, folder_ / "kept");
+  server_.reset();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "kept"));
+  std::filesystem::rename(folder_ / "kept", path_);
+  start({"", path_});
+  EXPECT_TRUE(kernel::connect_unix(path_));
+}
+
+TEST_F(SocketTest, TakesThePlaceOfNothingElse) {
+  std::ofstream(folder_ / "file") << "precious";
+  for (const char* kind : {"file", "link", "dangling"}) {
+    std::filesystem::remove(path_);
+    if (std::string(kind) == "file") {
+      std::filesystem::copy(folder_ / "file", path_);
+    } else {
+      std::filesystem::create_symlink(folder_ / (std::string(kind) == "link" ? "file" : "nowhere"), path_);
+    }
+    EXPECT_FALSE(Server::start({"", path_}, board_)) << kind;
+    EXPECT_TRUE(std::filesystem::is_symlink(path_) || std::filesystem::exists(path_)) << kind;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "nowhere"));
+  EXPECT_FALSE(Server::start({"", folder_ / std::string(200, 'x')}, board_));
+}
+
+TEST_F(SocketTest, LeavesAnothersSocketAtItsPath) {
+  start({"", path_});
+  std::filesystem::remove(path_);
+  std::ofstream(path_) << "another's";
+  server_.reset();
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+}  // namespace
+}  // namespace hf::web

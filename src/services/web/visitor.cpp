@@ -1,0 +1,64 @@
+#include "services/web/visitor.h"
+
+#include <algorithm>
+#include <array>
+
+#include <arpa/inet.h>
+
+#include "core/base/text.h"
+
+namespace hf::web {
+namespace {
+
+char small(char letter) { return letter >= 'A' && letter <= 'Z' ? char(letter + ('a' - 'A')) : letter; }
+
+bool same(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return small(x) == small(y); });
+}
+
+bool is_address(int family, const std::string& text) {
+  std::array<unsigned char, sizeof(::in6_addr)> address{};
+  return ::inet_pton(family, text.c_str(), address.data()) == 1;
+}
+
+// "host", "host:80", "[::1]:80" without the port; "" where the port is none.
+std::string without_port(std::string_view host) {
+  const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  if (bracket == std::string_view::npos) {
+    return "";
+  }
+  const std::size_t colon = host.find(':', bracket);
+  if (colon != std::string_view::npos && !parse_number<std::uint16_t>(host.substr(colon + 1))) {
+    return "";
+  }
+  return std::string(host.substr(0, colon));
+}
+
+bool is_ours(const std::string& host, const std::string& own_name) {
+  if (host.starts_with('[')) {
+    return host.ends_with(']') && is_address(AF_INET6, host.substr(1, host.size() - 2));
+  }
+  return is_address(AF_INET, host) || same(host, "localhost") || (!own_name.empty() && same(host, own_name));
+}
+
+bool is_same_origin(std::string_view origin, std::string_view host) {
+  // The scheme may be another's: a proxy before us may speak TLS.
+  return std::ranges::any_of(std::array<std::string_view, 2>{"http://", "https://"}, [&](std::string_view scheme) {
+    return origin.starts_with(scheme) && same(origin.substr(scheme.size()), host);
+  });
+}
+
+}  // namespace
+
+std::string why_refused(const Request& request, const std::string& own_name) {
+  const std::string host = request.header("host");
+  if (!is_ours(without_port(host), own_name)) {
+    return "the Host header must be an address, localhost or this machine's own name";
+  }
+  if (request.headers.contains("origin") && !is_same_origin(request.header("origin"), host)) {
+    return "requests from pages of another origin are refused";
+  }
+  return "";
+}
+
+}  // namespace hf::web
