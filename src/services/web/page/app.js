@@ -58,8 +58,13 @@ async function look() {
   try {
     const snapshot = await ask();
     if (snapshot !== latest || !hasContact) {
+      const begin = performance.now();
+      const isFirst = latest === null;
       latest = snapshot;
       draw(snapshot);
+      if (isFirst) {
+        performance.measure("first picture", { start: begin, end: performance.now() });
+      }
     }
     hasContact = true;
   } catch {

@@ -72,18 +72,18 @@ export function showFigures(snapshot) {
 }
 
 const tierWords = {
-  functions: "the kernel's own functions (at once, with the author)",
-  tracepoints: "tracepoints of bpf(2) (at once, with the author)",
-  loads: "programs being loaded (at once), then by looking",
-  files: "writes to the devices hierarchy (at once, with the author)",
-  polling: "looking again and again (later, without the author)",
+  functions: "by tracing the kernel's own functions: at once, and who did it",
+  tracepoints: "by tracing bpf(2): at once, and who did it",
+  loads: "when a program is loaded: at once, then everything is looked at",
+  files: "by watching the devices hierarchy: at once, and who did it",
+  polling: "by looking again and again: later, and not who did it",
 };
 
 export function showTiers(tiers) {
   ifChanged("tiers", tiers, () => {
     const known = ["v2", "v1"].filter((hierarchy) => tiers[hierarchy]);
     byId("tiers").textContent = known.length === 0 ? "Not at all."
-      : known.map((it) => `cgroup ${it}: ${tiers[it]}, by ${tierWords[tiers[it]] || "means unknown to this page"}`).join(". ") + ".";
+      : known.map((it) => `cgroup ${it}: ${tierWords[tiers[it]] || tiers[it]} (${tiers[it]})`).join(". ") + ".";
     byId("tiers-more").hidden = !tiers.why?.length;
     byId("tiers-why").replaceChildren(...(tiers.why || []).map((text) => make("li", { text })));
   });
@@ -116,7 +116,7 @@ export function showFindings(findings) {
   });
 }
 
-function titles(ids, names, most = 8) {
+function titles(ids, names, most = 4) {
   const shown = ids.slice(0, most).map((id) => names.get(id) || id);
   return ids.length > most ? `${shown.join(", ")} and ${ids.length - most} more` : shown.join(", ") || "–";
 }

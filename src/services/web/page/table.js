@@ -1,7 +1,7 @@
 // Table: containers by device classes. A row is made once; afterwards only the cells that changed are written.
 import { byId, clock, count, dayAndClock, make, setLevel, setText, stateLevels, stateRank } from "./words.js";
 
-const rows = new Map();  // by id: {container, row, cells, button, detail, text}
+const rows = new Map();  // by id: {container, row, cells, button, title, detail, text}
 const open = new Set();  // ids
 let classes = [];
 let sort = { column: "state", down: false };
@@ -21,12 +21,12 @@ function fixedColumns() {
 
 function otherColumns() {
   return [
-    { key: "namespace", name: "Namespace", wide: true, text: namespaceOf },
-    { key: "engine", name: "Engine", wide: true, text: (it) => it.engine || "–" },
-    { key: "mode", name: "Mode", wide: true, text: modeOf },
-    { key: "cpus", name: "CPUs", wide: true, text: (it) => (it.cpus || "–") + (it.cpus_exclusive ? " exclusive" : "") },
     { key: "losses", name: "Losses", number: true, text: (it) => String(it.losses) },
     { key: "heals", name: "Repairs", number: true, text: (it) => String(it.heals) },
+    { key: "namespace", name: "Namespace", clip: true, text: namespaceOf },
+    { key: "engine", name: "Engine", clip: true, text: (it) => it.engine || "–" },
+    { key: "mode", name: "Mode", clip: true, text: modeOf },
+    { key: "cpus", name: "CPUs", clip: true, text: (it) => (it.cpus || "–") + (it.cpus_exclusive ? " exclusive" : "") },
   ];
 }
 
@@ -68,12 +68,14 @@ function compareBy(column) {
   return column.number ? (a, b) => a[column.key] - b[column.key] : (a, b) => column.text(a).localeCompare(column.text(b));
 }
 
+const look = (column) => (column.clip ? "wide clip" : column.number ? "number" : "");
+
 function drawHead() {
   const head = byId("table-head");
   head.replaceChildren(...columns().map((column) => {
     const button = make("button", { class: "sort", type: "button", text: column.name });
     button.addEventListener("click", () => sortBy(column.key));
-    const cell = make("th", { scope: "col", class: (column.wide ? "wide " : "") + (column.number ? "number" : ""), "data-key": column.key }, button);
+    const cell = make("th", { scope: "col", class: look(column), "data-key": column.key }, button);
     return cell;
   }));
   markSort();
@@ -96,21 +98,22 @@ function sortBy(key) {
 }
 
 function makeRow(it) {
-  const button = make("button", { class: "open", type: "button", "aria-expanded": "false", tabindex: "-1" });
+  const title = make("span");
+  const button = make("button", { class: "open", type: "button", "aria-expanded": "false", tabindex: "-1" }, title);
   button.addEventListener("click", () => toggle(it.id));
   button.addEventListener("focus", () => rove(button));
   const row = make("tr", { class: "row" }, make("th", { scope: "row" }, button));
   const cells = columns().slice(1).map((column) => {
     const inside = make("span", { class: column.class || column.key === "state" ? "state" : "" });
-    row.append(make("td", { class: (column.wide ? "wide " : "") + (column.number ? "number" : "") }, inside));
+    row.append(make("td", { class: look(column) }, inside));
     return { column, inside };
   });
-  return { container: it, row, cells, button, detail: null, text: "" };
+  return { container: it, row, cells, button, title, detail: null, text: "" };
 }
 
 function fillRow(entry, it) {
   entry.container = it;
-  setText(entry.button, it.title);
+  setText(entry.title, it.title);
   for (const { column, inside } of entry.cells) {
     if (column.key === "state") {
       setLevel(inside, stateLevels[it.state] || "warn");

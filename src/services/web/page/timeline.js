@@ -38,17 +38,25 @@ function line(name, text) {
   return text ? make("p", { class: name, text }) : null;
 }
 
+function moreOf(record) {
+  const rules = [record.lost?.length ? `lost ${shortList(record.lost)}` : "",
+    record.gained?.length ? `gained ${shortList(record.gained)}` : ""].filter(Boolean).join("; ");
+  const parents = (record.writer?.parents || []).map((it) => `${it.name} (${it.pid})`);
+  const lines = [line("who", record.writer?.command && `command: ${record.writer.command}`),
+    line("who", parents.length ? `started by: ${parents.join(", ")}` : ""), line("who", rules && `rules: ${rules}`),
+    line("who", record.text && `written: ${record.text}`), line("who", record.doubt && `but ${record.doubt}`),
+    line("who", record.steps?.length ? `done: ${record.steps.join(", ")}` : "")].filter(Boolean);
+  return lines.length ? make("details", {}, make("summary", { text: "more" }), ...lines) : null;
+}
+
 function entryOf(record) {
   const [level, words] = outcomeOf(record);
   const lost = record.devices?.length ? `could not open ${shortList(record.devices)}` : "";
-  const rules = [record.lost?.length ? `lost ${shortList(record.lost)}` : "",
-    record.gained?.length ? `gained ${shortList(record.gained)}` : ""].filter(Boolean).join("; ");
   const what = make("p", { class: "what" }, make("strong", { text: record.container || record.id || "the node" }),
     " ", make("span", { class: "state", "data-level": level, text: words }));
   return make("li", { "data-number": String(record.number) },
     make("time", { datetime: record.at, title: dayAndClock(record.at), text: clock(record.at) }),
-    make("div", {}, what, line("taken", lost), line("who", takenBy(record)), line("who", record.writer?.command),
-      line("who", rules), line("who", record.doubt ? `but ${record.doubt}` : ""), line("who", (record.steps || []).join(", "))));
+    make("div", {}, what, line("taken", lost), line("who", takenBy(record)), moreOf(record)));
 }
 
 function add(elements) {

@@ -1,0 +1,236 @@
+// page_server: the status page over a node that was made up, for page_test.py. Prints its address, then takes words on
+// standard input: "loss" publishes a record and a snapshot in which that container has lost its device, "blind" and
+// "fine" a snapshot like that, "storm N" N records.
+#include <array>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "kernel/clock.h"
+#include "services/web/server.h"
+
+namespace {
+
+using namespace hf;
+
+constexpr int kGpus = 8;
+
+container::NodeState node(const std::string& path, const std::string& device_class, unsigned minor, bool is_fine) {
+  container::NodeState state;
+  state.owed.path = path;
+  state.owed.device_class = device_class;
+  state.owed.device = device::Device{device::Kind::character, 195, minor};
+  state.owed.access = device::Access::read | device::Access::write;
+  state.owed.because = {"oci (/run/containerd/io.containerd.runtime.v2.task/k8s.io/x/config.json)"};
+  state.diagnosis.trouble = is_fine ? container::Trouble::none : container::Trouble::cgroup_denies;
+  state.diagnosis.words = is_fine ? "" : "open gives EPERM: the device cgroup denies it";
+  return state;
+}
+
+container::State state_of(int number) {
+  return number % 5 == 4     ? container::State::not_owed
+         : number % 97 == 13 ? container::State::lost
+         : number % 53 == 7  ? container::State::at_risk
+                             : container::State::ok;
+}
+
+void name(container::Container& it, int number) {
+  const std::array<const char*, 4> hostile = {"<img src=x onerror=alert(1)>",
+                                              "\"><script>document.title='owned'</script>", "\xff\xfe broken bytes",
+                                              "very-long-name-"};
+  it.name = number < 4 ? hostile[std::size_t(number)] : "worker-" + std::to_string(number);
+  it.name += number == 3 ? std::string(300, 'x') : "";
+  if (number >= 4 && number % 3 != 0) {
+    it.pod =
+        container::Pod{"uid", "trainer-" + std::to_string(number / 8), number % 2 == 0 ? "ml" : "research", it.name};
+  }
+}
+
+report::WardLine ward(int number) {
+  report::WardLine made;
+  container::Container& it = made.line.container;
+  const std::string digits = std::to_string(number);
+  it.id.value = std::string(64 - digits.size(), 'a') + digits;
+  name(it, number);
+  it.engine = number % 3 == 0 ? "docker" : "containerd";
+  it.image = "registry.example/train:" + digits;
+  it.started_at = 1'794'700'000 + number;
+  it.cgroup = "/kubepods.slice/pod" + digits;
+  it.has_exclusive_cpus = number >= 4 && number < 12;
+  it.cpus = it.has_exclusive_cpus ? std::to_string(number * 4) + "-" + std::to_string(number * 4 + 3) : "0-15,48-63";
+  it.init.value = 1000 + number;
+  made.line.state = state_of(number);
+  made.mode = "heal";
+  made.is_hardened = number % 2 == 0;
+  made.losses = std::uint64_t(number % 7);
+  made.heals = made.losses;
+  if (made.line.state != container::State::not_owed) {
+    const bool fine = made.line.state != container::State::lost;
+    const unsigned gpu = unsigned(number % kGpus);
+    made.nodes = {node("/dev/nvidia" + std::to_string(gpu), "nvidia", gpu, fine),
+                  node("/dev/nvidiactl", "nvidia", 255, fine), node("/dev/nvidia-uvm", "nvidia", 0, true)};
+    if (number % 4 == 0) {
+      made.nodes.push_back(node("/dev/infiniband/uverbs0", "rdma", 192, true));
+    }
+  }
+  for (const container::NodeState& owed : made.nodes) {
+    made.line.entitlement.nodes.push_back(owed.owed);
+  }
+  return made;
+}
+
+device::Inventory inventory() {
+  device::Inventory made;
+  for (int i = 0; i < kGpus; ++i) {
+    device::Unit unit;
+    unit.device_class = "nvidia";
+    unit.name = std::to_string(i);
+    unit.model = "NVIDIA H200";
+    unit.pci = "0000:" + std::to_string(10 + i * 10) + ":00.0";
+    unit.numa = i / 4;
+    unit.memory_bytes = std::uint64_t(143'771) << 20U;
+    unit.health = i == 5 ? device::Health::bad : device::Health::good;
+    unit.health_words = i == 5 ? "Xid 79: fallen off the bus" : "";
+    unit.nodes = {"/dev/nvidia" + std::to_string(i)};
+    made.units.push_back(unit);
+  }
+  device::DriverState driver;
+  driver.device_class = "nvidia";
+  driver.version = "580.159";
+  driver.cuda_version = "13.0";
+  made.states.push_back(driver);
+  return made;
+}
+
+report::BlameRecord record(std::uint64_t number, const std::string& title) {
+  report::BlameRecord made;
+  made.number = number;
+  made.at = kernel::wall_now();
+  made.container = title;
+  made.engine = "containerd";
+  made.writer.pid.value = 812;
+  made.writer.name = "runc";
+  made.writer.service = "kubelet";
+  made.writer.command = "runc --root /run/containerd/runc/k8s.io update --resources - x";
+  made.program = container::ProgramId{61};
+  made.replaced = container::ProgramId{57};
+  made.lost = {"c 195:0 rw", "c 195:255 rw"};
+  made.devices = {"/dev/nvidia0", "/dev/nvidiactl"};
+  made.action = number % 5 == 0 ? report::Action::failed : report::Action::healed;
+  made.error = number % 5 == 0 ? "replace a program: Device or resource busy" : "";
+  if (made.action == report::Action::healed) {
+    made.loss_ns = 38'200 * number;
+    made.heal_ns = 12'000;
+    made.steps = {"replaced program 61 with 62"};
+  }
+  return made;
+}
+
+std::vector<report::Finding> findings() {
+  return {{"HF-101",
+           report::Severity::critical,
+           "trainer-1/worker-13",
+           "id",
+           "the device cgroup denies /dev/nvidia5",
+           {"program 61 of runc was attached at 05:14:08"},
+           {"holdfast heal trainer-1/worker-13", "systemctl set-property x.scope 'DeviceAllow=/dev/nvidia5 rw'"}},
+          {"HF-110",
+           report::Severity::warning,
+           "<b>bold</b>",
+           "id",
+           "the next daemon-reload takes its GPU away",
+           {"systemd has no DeviceAllow for /dev/nvidia7"},
+           {"holdfast heal --all"}},
+          {"HF-127", report::Severity::note, "host", "", "runc 1.1.5 re-applies rules on update", {}, {}}};
+}
+
+class Stage {
+ public:
+  Stage(web::Board& board, int containers) : board_(board), containers_(containers) {
+    for (int i = 0; i < 12; ++i) {
+      records_.push_back(record(++number_, "trainer-" + std::to_string(i) + "/main"));
+    }
+  }
+
+  void show(bool is_blind = false, int lost = -1) {
+    const auto made = std::make_shared<report::Snapshot>();
+    made->at = made->surveyed_at = kernel::wall_now();
+    made->started_at = started_;
+    made->version = "0.1.0";
+    made->kernel = "6.12.1";
+    made->layout = "v2";
+    made->host_name = "gpu-7";
+    made->tiers.has_v2 = true;
+    made->tiers.v2 = container::Tier::tracepoints;
+    made->tiers.why = {"functions: the kernel refuses fentry: Operation not supported"};
+    made->is_blind = is_blind;
+    made->why_blind = is_blind ? "read /proc: Permission denied" : "";
+    for (int i = 0; i < containers_; ++i) {
+      made->containers.push_back(ward(i));
+    }
+    if (lost >= 0) {
+      made->containers[std::size_t(lost)].line.state = container::State::lost;
+      made->containers[std::size_t(lost)].nodes[0] = node("/dev/nvidia0", "nvidia", 0, false);
+    }
+    made->findings = findings();
+    made->inventory = inventory();
+    made->online_cpus = "0-63";
+    made->records = records_;
+    made->counters.losses[{"attach", "kubelet"}] = number_;
+    made->counters.heals[{"healed", "ok"}] = number_;
+    made->counters.events = {{"attach", 120}, {"load", 300}};
+    made->counters.loss_duration.add(38'200);
+    made->counters.heal_duration.add(12'000);
+    board_.publish(made);
+  }
+
+  void add_record(const std::string& title) {
+    records_.push_back(record(++number_, title));
+    records_.erase(records_.begin());
+    board_.publish(records_.back());
+  }
+
+ private:
+  web::Board& board_;
+  int containers_;
+  std::int64_t started_ = kernel::wall_now();
+  std::uint64_t number_ = 0;
+  std::vector<report::BlameRecord> records_;
+};
+
+void obey(Stage& stage, const std::string& word, int count) {
+  if (word == "loss") {
+    stage.show(false, 5);
+    stage.add_record("<i>worker-5</i>");
+  } else if (word == "blind" || word == "fine") {
+    stage.show(word == "blind");
+  } else if (word == "storm") {
+    for (int i = 0; i < count; ++i) {
+      stage.add_record("stormy");
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  web::Board board;
+  Stage stage(board, argc > 1 ? std::stoi(argv[1]) : 1000);
+  stage.show();
+  const Result<std::unique_ptr<web::Server>> server =
+      web::Server::start({argc > 2 ? argv[2] : "127.0.0.1:0", ""}, board);
+  if (!server) {
+    std::cerr << server.error().message << "\n";
+    return 1;
+  }
+  std::cout << (*server)->address() << std::endl;
+  for (std::string word; std::cin >> word && word != "quit";) {
+    int count = 0;
+    if (word == "storm") {
+      std::cin >> count;
+    }
+    obey(stage, word, count);
+    std::cout << "done" << std::endl;
+  }
+  return 0;
+}

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""The status page in a real browser: a thousand containers that were made up, hostile names among them."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+import chromium
+
+SERVER = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("page_server")
+PICTURES = os.environ.get("HOLDFAST_PICTURES")  # a folder to leave screenshots in, for people
+TAB, ENTER, ESCAPE, DOWN, END, SPACE = ("Tab", 9), ("Enter", 13), ("Escape", 27), ("ArrowDown", 40), ("End", 35), (" ", 32)
+CONTAINERS = 1000
+VISIBLE = "document.querySelectorAll('tr.row:not([hidden])').length"
+FOCUSED = "document.activeElement"
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        if reason := chromium.why_not():
+            raise unittest.SkipTest(reason)
+        cls.server = subprocess.Popen([SERVER, str(CONTAINERS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        cls.address = "http://" + cls.server.stdout.readline().strip()
+        cls.browser = chromium.Browser()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        if hasattr(cls, "browser"):
+            cls.browser.close()
+            cls.server.communicate("quit\n", timeout=20)
+
+    def setUp(self) -> None:
+        self.browser.complaints.clear()
+        self.browser.media("light")
+        self.browser.width(1280)
+        self.say("fine")
+        self.browser.go(self.address + "/")
+        self.browser.wait(f"{VISIBLE} === {CONTAINERS}")
+        self.browser.wait("document.getElementById('contact').dataset.live === 'yes'")
+
+    def tearDown(self) -> None:
+        self.assertEqual(self.browser.complaints, [], "the browser complains, of an error or of a breach of the policy")
+
+    def say(self, words: str) -> None:
+        self.server.stdin.write(words + "\n")
+        self.server.stdin.flush()
+        self.assertEqual(self.server.stdout.readline(), "done\n")
+
+    def text(self, selector: str) -> str:
+        return self.browser.run(f"document.querySelector({selector!r}).textContent")
+
+    def press(self, key: tuple[str, int], times: int = 1) -> None:
+        for _ in range(times):
+            self.browser.press(*key, text={"Enter": "\r", " ": " "}.get(key[0], ""))
+
+    def tab_to(self, condition: str, most: int = 40) -> int:
+        """With Tab alone; how often it was pressed. The element must show that it has the focus."""
+        for count in range(1, most + 1):
+            self.press(TAB)
+            if self.browser.run(f"{FOCUSED}.matches({condition!r})"):
+                outline = self.browser.run(f"getComputedStyle({FOCUSED}).outlineStyle")
+                self.assertNotEqual(outline, "none", f"{condition} has the focus and does not show it")
+                return count
+        self.fail(f"Tab never comes to {condition}")
+
+    def picture(self, name: str) -> None:
+        if PICTURES:
+            self.browser.picture(os.path.join(PICTURES, name + ".png"))
+
+    def test_shows_the_verdict_and_every_container(self) -> None:
+        self.assertEqual(self.text("#headline"), "9 containers lack something")
+        self.assertEqual(self.browser.run("document.getElementById('verdict').dataset.level"), "bad")
+        self.assertIn("tracepoints", self.text("#tiers"))
+        self.assertIn("fentry", self.text("#tiers-why"))
+        self.assertEqual(self.text("#shown"), "1000 containers")
+        heads = self.browser.run("[...document.querySelectorAll('#table-head th')].map((it) => it.textContent)")
+        self.assertEqual(heads[:4], ["Container", "State", "nvidia", "rdma"])
+        first = self.browser.run("document.querySelector('tr.row').innerText")
+        self.assertIn("lost", first)
+        self.assertIn("2 of 3 lost", first)
+        self.picture("light")
+
+    def test_shows_devices_cpus_findings_and_the_past(self) -> None:
+        units = self.text("#units-body")
+        self.assertIn("NVIDIA H200", units)
+        self.assertIn("bad: Xid 79: fallen off the bus", units)
+        self.assertIn("and 96 more", units)
+        self.assertIn("64 CPUs online (0-63), 32 of them", self.text("#cpus-words"))
+        self.assertEqual(self.browser.run("document.querySelectorAll('.cpu.taken').length"), 32)
+        self.assertIn("16-19", self.text("#cpus-body"))
+        self.assertEqual(self.browser.run("document.querySelectorAll('#findings-list > li').length"), 3)
+        self.assertIn("holdfast heal trainer-1/worker-13", self.text("#findings-list"))
+        self.assertGreaterEqual(self.browser.run("document.querySelectorAll('#timeline-list > li').length"), 12)
+        self.assertIn("runc (pid 812) for kubelet", self.text("#timeline-list"))
+
+    def test_filters_by_typing_and_by_trouble(self) -> None:
+        self.browser.press("/", text="/")
+        self.assertEqual(self.browser.run(f"{FOCUSED}.id"), "filter")
+        self.browser.type("worker-77 docker")
+        self.assertEqual(self.browser.run(VISIBLE), 3)  # 771, 774 and 777
+        self.assertEqual(self.text("#shown"), "3 of 1000 containers")
+        self.browser.type("nonsense")
+        self.assertEqual(self.browser.run(VISIBLE), 0)
+        self.assertFalse(self.browser.run("document.getElementById('nothing').hidden"))
+        self.press(ESCAPE)
+        self.assertEqual(self.browser.run(VISIBLE), CONTAINERS)
+        self.tab_to("#only-problems")
+        self.press(SPACE)
+        self.assertEqual(self.browser.run(VISIBLE), 25)
+
+    def test_sorts_by_the_heads_of_columns(self) -> None:
+        self.browser.run("document.querySelector('th[data-key=losses] .sort').focus()")
+        self.press(ENTER, 2)
+        self.assertEqual(self.browser.run("document.querySelector('th[data-key=losses]').ariaSort"), "descending")
+        self.assertEqual(self.browser.run("document.querySelector('tr.row td.number').textContent"), "6")
+        self.assertEqual(self.browser.run("document.querySelectorAll('th[aria-sort]').length"), 1)
+
+    def test_works_with_the_keyboard_alone(self) -> None:
+        self.press(TAB)
+        self.assertEqual(self.browser.run(f"{FOCUSED}.className"), "skip")
+        self.tab_to("nav a")
+        self.tab_to("summary")
+        self.tab_to("#filter")
+        self.tab_to(".sort")
+        self.tab_to(".open")
+        first = self.browser.run(f"{FOCUSED}.textContent")
+        self.press(DOWN)
+        self.assertNotEqual(self.browser.run(f"{FOCUSED}.textContent"), first)
+        self.press(ENTER)
+        self.assertEqual(self.browser.run(f"{FOCUSED}.ariaExpanded"), "true")
+        self.assertIn("cgroup-denies", self.text("tr.detail"))
+        self.assertIn("Hardened in systemd", self.text("tr.detail"))
+        self.press(ENTER)
+        self.assertFalse(self.browser.run("!!document.querySelector('tr.detail')"))
+        self.press(END)
+        self.assertTrue(self.browser.run(f"{FOCUSED}.closest('tr') === [...document.querySelectorAll('tr.row')].at(-1)"))
+        # A thousand rows are one stop for Tab: the rest of the page is near.
+        self.assertLess(self.tab_to(".copy", 60), 30)
+        self.press(ENTER)
+        self.browser.wait(f"{FOCUSED}.textContent !== 'Copy'")
+
+    def test_shows_a_loss_as_it_happens_and_says_so(self) -> None:
+        self.browser.run("document.querySelector('#filter').focus()")
+        self.browser.run("window.kept = document.querySelectorAll('tr.row')[500]")
+        begin = time.monotonic()
+        self.say("loss")
+        self.browser.wait("document.querySelector('#timeline-list li.new')?.textContent.includes('<i>worker-5</i>')")
+        self.assertLess(time.monotonic() - begin, 2)
+        self.browser.wait("document.getElementById('headline').textContent === '10 containers lack something'")
+        self.browser.wait("document.getElementById('announce').textContent.includes('<i>worker-5</i> lost /dev/nvidia0')")
+        self.assertTrue(self.browser.run("document.contains(window.kept)"), "rows are kept, not made anew")
+        self.assertEqual(self.browser.run(f"{FOCUSED}.id"), "filter")
+
+    def test_says_when_it_is_blind(self) -> None:
+        self.say("blind")
+        self.browser.wait("document.getElementById('headline').textContent.startsWith('Blind')", 15)
+        self.assertEqual(self.text("#verdict-words"), "read /proc: Permission denied")
+
+    def test_survives_a_storm(self) -> None:
+        self.say("storm 3000")
+        self.browser.wait("document.querySelector('#timeline-list').textContent.includes('stormy')")
+        self.browser.wait("document.querySelectorAll('#timeline-list > li').length === 200")
+        self.assertLess(self.browser.run("(async () => { const begin = performance.now();"
+                                         "await new Promise(requestAnimationFrame); return performance.now() - begin; })()"), 1000)
+
+    def test_shows_hostile_names_as_text(self) -> None:
+        body = self.text("#table-body")
+        self.assertIn("<img src=x onerror=alert(1)>", body)
+        self.assertIn("<script>document.title='owned'</script>", body)
+        self.assertIn("�� broken bytes", body)
+        self.assertNotIn("owned", self.browser.run("document.title"))
+        self.assertEqual(self.browser.run("document.querySelectorAll('main img, main script, #findings-list b').length"), 0)
+        self.assertIn("<b>bold</b>", self.text("#findings-list"))
+
+    def test_may_not_run_what_is_not_its_own(self) -> None:
+        blocked = self.browser.run(
+            "new Promise((done) => { document.addEventListener('securitypolicyviolation', (event) => done(event.violatedDirective));"
+            "const script = document.createElement('script'); script.textContent = 'window.ran = 1'; document.body.append(script); })")
+        self.assertTrue(blocked.startswith("script-src"), blocked)
+        self.assertIsNone(self.browser.run("window.ran"))
+        self.browser.run("1")
+        self.browser.complaints.clear()  # this one was ours
+
+    def test_is_dark_and_light_and_legible_in_both(self) -> None:
+        for scheme in ("light", "dark"):
+            self.browser.media(scheme)
+            self.assertEqual(self.too_faint(), [], scheme)
+            ground = self.browser.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+            self.assertEqual(sum(ground) > 384, scheme == "light")
+            self.picture(scheme)
+
+    def too_faint(self) -> list[str]:
+        """Texts with a contrast below 4.5 (WCAG AA) against what is painted behind them."""
+        return self.browser.run("""(() => {
+          const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+          const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+            .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+          const ground = (it) => { for (; it; it = it.parentElement) { const c = parts(getComputedStyle(it).backgroundColor);
+            if (c.length < 4 || c[3] > 0) { return c; } } return [255, 255, 255]; };
+          const faint = new Set();
+          for (const it of [...document.querySelectorAll('h1,h2,h3,p,dt,dd,code,a,label,th,summary,.cpu,.state,.copy')].slice(0, 3000)) {
+            const [a, b] = [light(parts(getComputedStyle(it).color)), light(ground(it))].sort((x, y) => y - x);
+            if ((a + .05) / (b + .05) < 4.5) { faint.add(it.tagName + '.' + it.className); } }
+          return [...faint]; })()""")
+
+    def test_has_landmarks_headings_and_heads_of_tables(self) -> None:
+        for selector in ("header", "nav[aria-label]", "main", "footer", "h1", "[aria-live=polite]", "html[lang]"):
+            self.assertTrue(self.browser.run(f"!!document.querySelector({selector!r})"), selector)
+        self.assertEqual(self.browser.run("document.querySelectorAll('section:not([aria-labelledby])').length"), 0)
+        self.assertEqual(self.browser.run("document.querySelectorAll('th:not([scope])').length"), 0)
+        unnamed = "[...document.querySelectorAll('button, input')].filter((it) => !it.textContent && !it.labels?.length && !it.ariaLabel)"
+        self.assertEqual(self.browser.run(unnamed + ".length"), 0)
+        levels = self.browser.run("[...document.querySelectorAll('h1,h2,h3')].map((it) => Number(it.tagName[1]))")
+        self.assertTrue(all(after - before <= 1 for before, after in zip(levels, levels[1:])), levels)
+
+    def test_fits_narrow_screens(self) -> None:
+        self.browser.width(360)
+        self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 360)
+        self.picture("narrow")
+
+    def test_moves_nothing_for_those_who_ask_for_it(self) -> None:
+        self.browser.media("light", "reduce")
+        self.say("loss")
+        self.browser.wait("!!document.querySelector('#timeline-list li.new')")
+        self.assertEqual(self.browser.run("document.getAnimations().length"), 0)
+
+    def test_is_fast_with_a_thousand_containers(self) -> None:
+        drawn = self.browser.run("performance.getEntriesByName('first picture')[0].duration")
+        self.assertLess(drawn, 1500, "milliseconds to build the page from a snapshot")
+        filtered = self.browser.run("""(() => { const begin = performance.now(); const box = document.getElementById('filter');
+          box.value = 'worker-7'; box.dispatchEvent(new Event('input')); document.body.offsetHeight; return performance.now() - begin; })()""")
+        self.assertLess(filtered, 500)
+        print(f"page: first picture in {drawn:.0f} ms, filtered in {filtered:.0f} ms", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
