@@ -74,7 +74,12 @@ int take_rights(const Entry& entry) {
   }
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, 2> data{};
-  const std::uint64_t all = entry.rights.capabilities;
+  if (::syscall(SYS_capget, &header, data.data()) < 0) {
+    return errno;
+  }
+  // We may have fewer than a container: those that matter for opening a node we keep.
+  const std::uint64_t ours = data[0].permitted | std::uint64_t(data[1].permitted) << 32U;
+  const std::uint64_t all = entry.rights.capabilities & ours;
   const auto low = std::uint32_t(all);
   const auto high = std::uint32_t(all >> 32U);
   data = {{{low, low, 0}, {high, high, 0}}};

@@ -163,7 +163,10 @@ void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
 void Watch::remove(const CgroupsOfProcess& cgroups) {
   sweep_.remove(cgroups);
   const CgroupsKey key = key_of(cgroups);
-  std::erase_if(v1_files_, [&key](auto& entry) { return entry.second.users.erase(key) != 0 && entry.second.users.empty(); });
+  for (auto& [inode, file] : v1_files_) {
+    file.users.erase(key);
+  }
+  std::erase_if(v1_files_, [](const auto& entry) { return entry.second.users.empty(); });
   firsts_.erase(key);
 }
 

@@ -6,14 +6,18 @@
 
 #include <CLI/CLI.hpp>
 #include <malloc.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/report/blame.h"
 #include "kernel/seat.h"
+#include "programs/holdfastd/capabilities.h"
 #include "programs/holdfastd/log.h"
 #include "programs/holdfastd/notify.h"
 #include "services/doctor/doctor.h"
 #include "services/guard/daemon.h"
+#include "services/web/server.h"
 
 namespace hf::programs {
 namespace {
@@ -25,6 +29,8 @@ struct Words {
   std::string config_file;
   std::string tier;
   std::string journal;
+  std::string listen;
+  std::string socket;
   std::string log = "text";
   bool check_config = false;
 };
@@ -38,6 +44,9 @@ Result<config::Config> read_config(const kernel::Host& host, const Words& words)
   config::Config config = words.config_file.empty() ? TRY(config::read_config(host))
                                                     : TRY(config::read_config(host, words.config_file));
   config.journal.folder = words.journal.empty() ? config.journal.folder : words.journal;
+  const auto place = [](const std::string& word) { return word == "none" ? std::string() : word; };
+  config.web.listen = words.listen.empty() ? config.web.listen : place(words.listen);
+  config.web.socket = words.socket.empty() ? config.web.socket : place(words.socket);
   return config;
 }
 
@@ -68,6 +77,21 @@ Result<std::vector<report::Finding>> diagnose(const kernel::Host& host) {
   doctor::Machine machine{host, filters, *seats, std::time(nullptr)};
   report::DoctorReport report = TRY(doctor::diagnose(machine, {}));
   return std::move(report.findings);
+}
+
+// Guarding is more important than being seen: who cannot listen says so and goes on.
+std::unique_ptr<web::Server> open_web(const config::WebSettings& settings, const web::Board& board, Log& log) {
+  const std::size_t slash = settings.socket.rfind('/');
+  if (slash != std::string::npos && slash > 0) {
+    (void)::mkdir(settings.socket.substr(0, slash).c_str(), 0755);
+  }
+  Result<std::unique_ptr<web::Server>> server = web::Server::start({settings.listen, settings.socket}, board);
+  if (!server) {
+    log.write("not-listening error=" + quote(server.error().message), true);
+    return nullptr;
+  }
+  log.write("listening address=" + quote((*server)->address()) + " socket=" + quote(settings.socket), false);
+  return *std::move(server);
 }
 
 int serve(const Words& words) {
@@ -101,8 +125,17 @@ int serve(const Words& words) {
   settings.notify = notify;
   settings.watchdog = watchdog_interval();
   settings.outlets.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
-  settings.outlets.record = [](const report::BlameRecord&) {};
-  settings.outlets.snapshot = [](const std::shared_ptr<const report::Snapshot>&) {};
+  web::Board board;
+  settings.outlets.record = [&board](const report::BlameRecord& record) { board.publish(record); };
+  settings.outlets.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
+    board.publish(snapshot);
+  };
+  const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
+  const Result<std::vector<std::string>> missing = keep_needed_capabilities();
+  if (!missing || !missing->empty()) {
+    log.write("capabilities " + (missing ? "missing=" + join(*missing, ",") : "error=" + quote(missing.error().message)),
+              true);
+  }
   const Result<void> ran = guard::run_daemon(*host, settings);
   return ran ? kFine : complain(ran.error());
 }
@@ -119,6 +152,8 @@ int run(int count, char** words_given) {
   app.add_option("--tier", words.tier,
                  "hear of changes by no better means than: functions, tracepoints, loads, files, polling");
   app.add_option("--journal", words.journal, "the folder for blame records, instead of the configured one");
+  app.add_option("--listen", words.listen, "address:port for the status page and metrics, or none");
+  app.add_option("--socket", words.socket, "the path of a unix socket for the same, or none");
   app.add_option("--log", words.log, "text or json, one line for each decision")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
