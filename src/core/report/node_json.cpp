@@ -165,6 +165,7 @@ std::string render_json(const DoctorReport& report) {
                {"containers", report.containers},
                {"states", report.states},
                {"findings", to_json(report.findings)},
+               {"guard", report.guard},
                {"notes", report.notes}});
 }
 

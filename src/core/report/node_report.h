@@ -38,6 +38,7 @@ struct DoctorReport {
   std::vector<Finding> findings;  // the worst first
   std::map<std::string, int> states;
   int containers = 0;
+  std::string guard;  // whether holdfastd runs here, and by which means it hears of changes
   std::vector<std::string> notes;
 };
 std::string render_text(const DoctorReport& report);

@@ -244,7 +244,8 @@ std::string summary_line(const DoctorReport& report) {
 }
 
 std::string render_text(const DoctorReport& report) {
-  return summary_line(report) + "\n" + findings_of(report.findings) + notes_of(report.notes);
+  const std::string guard = report.guard.empty() ? "" : "guard: " + on_one_line(report.guard) + "\n";
+  return summary_line(report) + "\n" + findings_of(report.findings) + guard + notes_of(report.notes);
 }
 
 std::string render_text(const Explanation& explanation) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "kernel/process.h"
 #include "node/inventory.h"
@@ -103,6 +104,17 @@ std::vector<std::string> notes_of(const HostFacts& host, const node::Census& cen
   return notes;
 }
 
+std::string guard_words(const kernel::Host& host) {
+  const std::optional<journal::Status> status = journal::read_status(host);
+  if (!status) {
+    return "holdfastd does not run here: a loss is not repaired by itself, and nobody records who did it";
+  }
+  std::string words = "holdfastd " + status->version + " (pid " + std::to_string(status->pid.value) + ") hears of changes by";
+  words += status->tiers.has_v2 ? " " + to_string(status->tiers.v2) + " (v2)" : "";
+  words += status->tiers.has_v1 ? " " + to_string(status->tiers.v1) + " (v1)" : "";
+  return status->tiers.why.empty() ? words : words + "; " + join(status->tiers.why, "; ");
+}
+
 }  // namespace
 
 Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted) {
@@ -129,6 +141,7 @@ Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted) {
   }
   sort_by_severity(report.findings);
   report.notes = notes_of(host, census);
+  report.guard = guard_words(machine.host);
   return report;
 }
 

@@ -14,9 +14,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "kernel/clock.h"
 #include "kernel/file.h"
+#include "kernel/process.h"
 #include "kernel/watch.h"
 #include "node/evidence.h"
 #include "services/guard/guard.h"
@@ -126,6 +128,7 @@ class Loop {
       watch_.add_folder(host, folder);
     }
     log_tiers();
+    say_who_we_are();
   }
 
   void run() {
@@ -182,6 +185,15 @@ class Loop {
     };
     reports.diagnose = settings_.diagnose;
     return reports;
+  }
+
+  void say_who_we_are() const {
+    const container::Pid own{::getpid()};
+    const Result<kernel::Process> process = kernel::read_process(host_, own);
+    const journal::Status status{own, process ? process->started_at : 0, settings_.version, watch_.tiers()};
+    if (const Result<void> written = journal::write_status(host_, status); !written) {
+      settings_.outlets.log("no-status error=" + quote(written.error().message), true);
+    }
   }
 
   void log_tiers() const {

@@ -253,7 +253,10 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
   happening.attempts = made.attempts;
   if (healed) {
     const std::uint64_t since = place.is_lost && place.lost_since != 0 ? place.lost_since : event.at;
-    happening.loss_ns = made.healed_at > since ? made.healed_at - since : 0;
+    const bool is_since_known = event.kind != EventKind::found_changed && event.kind != EventKind::lost;
+    if (is_since_known || (place.is_lost && place.lost_since != 0)) {
+      happening.loss_ns = made.healed_at > since ? made.healed_at - since : 0;
+    }
     happening.heal_ns = made.healed_at - started;
   }
   const bool nothing_missing = happening.drift.is_none();
