@@ -2,6 +2,7 @@
 #ifndef HOLDFAST_TRACE_EVENT_H
 #define HOLDFAST_TRACE_EVENT_H
 
+/* NOLINTBEGIN(modernize-macro-to-enum,performance-enum-size): it is C */
 enum trace_kind {
   TRACE_LOAD = 1,   /* a device program was loaded */
   TRACE_ATTACH = 2, /* or replaced */
@@ -15,6 +16,7 @@ enum trace_kind {
 #define TRACE_PARENTS 8
 #define TRACE_COMMAND 240
 #define TRACE_TEXT 48
+/* NOLINTEND(modernize-macro-to-enum,performance-enum-size) */
 
 struct trace_parent {
   unsigned int pid;

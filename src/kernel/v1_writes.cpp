@@ -16,7 +16,7 @@ Result<V1Writes> V1Writes::open(const Host& host) {
   if (!host.v1) {
     return fail(std::errc::not_supported, "watch writes to the v1 devices hierarchy: it is not mounted");
   }
-  Fd queue(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC | O_LARGEFILE));
+  Fd queue(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC));
   if (!queue) {
     return fail_errno(errno, "fanotify");
   }
