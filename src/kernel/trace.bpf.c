@@ -103,8 +103,7 @@ struct trace_event_raw_sys_exit {
   long ret;
 };
 
-#define PROGRAM_LOADED 1 /* PERF_BPF_EVENT_PROG_LOAD */
-#define V1_ALLOW 1       /* DEVCG_ALLOW, security/device_cgroup.c */
+#define V1_ALLOW 1 /* DEVCG_ALLOW, security/device_cgroup.c */
 
 const volatile __u32 own_pid = 0; /* what we do ourselves is no news */
 
@@ -344,16 +343,16 @@ int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
 static __always_inline bool is_own(void) { return bpf_get_current_pid_tgid() >> 32 == own_pid; }
 
 /* Where a function's result lies depends on how many arguments it has; kernels that cannot tell (before 5.17) have as
- * many as they always had. */
-#define RESULT_OF(context, arguments)                                       \
-  ({                                                                        \
-    u64 result = 0;                                                         \
+ * many as they always had. volatile: those kernels let nobody read behind a pointer that was moved. */
+#define RESULT_OF(context, arguments)                                          \
+  ({                                                                           \
+    u64 result = 0;                                                            \
     if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_func_ret)) { \
-      bpf_get_func_ret(context, &result);                                   \
-    } else {                                                                \
-      result = (context)[arguments];                                        \
-    }                                                                       \
-    (int)result;                                                            \
+      bpf_get_func_ret(context, &result);                                      \
+    } else {                                                                   \
+      result = ((const volatile u64 *)(context))[arguments];                   \
+    }                                                                          \
+    (int)result;                                                               \
   })
 
 struct change {
@@ -442,14 +441,14 @@ int on_replace(u64 *context) {
   return RESULT_OF(context, 3) == 0 ? tell_change(TRACE_ATTACH, change) : 0;
 }
 
-/* program, what became of it. Only loading and unloading call it. */
-SEC("fentry/perf_event_bpf_event")
+/* program: the last that can be seen of a load on every kernel. Parts of programs come by too; they have no number. */
+SEC("fentry/bpf_prog_kallsyms_add")
 int on_load(u64 *context) {
   struct bpf_prog *program = (struct bpf_prog *)context[0];
-  if ((u32)context[1] != PROGRAM_LOADED || is_own() || !is_device_program(program)) {
+  struct change change = {.program = id_of(program)};
+  if (change.program == 0 || is_own() || !is_device_program(program)) {
     return 0;
   }
-  struct change change = {.program = id_of(program)};
   return tell_change(TRACE_LOAD, change);
 }
 
