@@ -189,6 +189,9 @@ void Watch::take(std::vector<Event>& events) {
   if (v1_writes_) {
     take_v1(events);
   }
+  if (!events.empty()) {
+    return;  // a loss may be among them: what is in no hurry is taken next time
+  }
   take_drivers(events);
   take_folders(events);
   take_ended(events);

@@ -152,10 +152,7 @@ void Recorder::write(Pending& pending) {
   BlameRecord& record = pending.record;
   report::Counters& counters = picture_.counters;
   if (record.is_loss()) {
-    const std::string who = !record.writer.service.empty() ? record.writer.service
-                            : !record.writer.name.empty()  ? record.writer.name
-                                                           : "unknown";
-    ++counters.losses[{to_string(record.kind), who}];
+    counters.count_loss(to_string(record.kind), record.writer);
     ++counters.heals[{to_string(record.action), record.action == Action::failed ? "failed" : "ok"}];
   }
   if (record.loss_ns) {
