@@ -244,6 +244,16 @@ class KernelBpf final : public Bpf {
 
 std::unique_ptr<Bpf> open_kernel_bpf() { return std::make_unique<KernelBpf>(); }
 
+Result<Program> load_again(const Program& program) {
+  const bpf::Code& code = program.code;
+  Fd fd(::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, program.name.empty() ? nullptr : program.name.c_str(),
+                        "Apache-2.0", code.data(), code.size(), nullptr));
+  if (!fd) {
+    return fail_errno(errno, "load program " + std::to_string(program.id.value) + " again");
+  }
+  return describe(std::move(fd), {0});
+}
+
 bool is_overtaken(const Error& error) {
   return error.code == std::errc::no_such_file_or_directory || error.code == std::errc(ESTALE);
 }

@@ -58,6 +58,9 @@ class Bpf {
 
 std::unique_ptr<Bpf> open_kernel_bpf();
 
+// The same code once more as a program of its own, under the name it had: as if who loaded it did it again.
+Result<Program> load_again(const Program& program);
+
 // Did a change fail only because somebody else changed the cgroup meanwhile?
 bool is_overtaken(const Error& error);
 

@@ -1,0 +1,25 @@
+#include "services/demo/interrupts.h"
+
+namespace hf::demo {
+
+Interrupts::Interrupts() {
+  ::sigemptyset(&signals_);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    ::sigaddset(&signals_, signal);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+}
+
+Interrupts::~Interrupts() {
+  (void)has_come();  // a second Ctrl-C while everything was cleaned up has said nothing new
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool Interrupts::pause(std::chrono::nanoseconds time) {
+  constexpr long kSecond = 1'000'000'000;
+  const timespec limit{time_t(time.count() / kSecond), long(time.count() % kSecond)};
+  has_come_ = has_come_ || ::sigtimedwait(&signals_, nullptr, &limit) > 0;
+  return !has_come_;
+}
+
+}  // namespace hf::demo

@@ -1,0 +1,184 @@
+#include "services/demo/runtime.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <fcntl.h>
+
+#include "adapters/engine/keeper.h"
+#include "core/base/text.h"
+#include "kernel/command.h"
+#include "kernel/file.h"
+
+namespace hf::demo {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kVersionLimit{3000};
+constexpr const char* kSuite = "bullseye";
+
+std::optional<Runtime> runtime_at(const std::string& name, const std::string& program) {
+  const Result<std::string> said = kernel::run({{program, "--version"}, {}, {}, -1, {}}, kVersionLimit);
+  const std::optional<engine::VersionWords> words = said ? engine::parse_version(*said) : std::nullopt;
+  return words ? std::optional(Runtime{name, program, words->version}) : std::nullopt;
+}
+
+std::optional<std::string> find_mirror() {
+  std::error_code error;
+  std::vector<std::string> files = {"/etc/apt/sources.list"};
+  for (const auto& entry : std::filesystem::directory_iterator("/etc/apt/sources.list.d", error)) {
+    files.push_back(entry.path());
+  }
+  for (const std::string& file : files) {
+    const std::string text = kernel::read_regular_file(file).value_or("");
+    const std::optional<std::string> mirror =
+        file.ends_with(".sources") ? mirror_in_stanzas(text) : mirror_in_list(text);
+    if (mirror) {
+      return mirror;
+    }
+  }
+  return std::nullopt;
+}
+
+// apt with lists and a cache of its own: the machine's are left alone.
+class Apt {
+ public:
+  Apt(std::string folder, milliseconds limit)
+      : folder_(std::move(folder)), deadline_(std::chrono::steady_clock::now() + limit) {}
+
+  Result<void> prepare(const std::string& mirror) const {
+    std::error_code error;
+    for (const char* name : {"/lists/partial", "/cache/archives/partial"}) {
+      std::filesystem::create_directories(folder_ + name, error);
+    }
+    std::ofstream(folder_ + "/sources") << mirror << " " << kSuite << " main\n";
+    std::ofstream(folder_ + "/status").flush();
+    return error ? fail(std::errc(error.value()), "make " + folder_) : Result<void>();
+  }
+
+  Result<std::string> call(const std::vector<std::string>& words) const {
+    std::vector<std::string> all = {kernel::find_program(words.front())};
+    if (all.front().empty()) {
+      return fail(std::errc::no_such_file_or_directory, "there is no " + words.front());
+    }
+    if (words.front() == "apt-get") {
+      const std::vector<std::string> options = {"APT::Sandbox::User=root",
+                                                "Acquire::Languages=none",
+                                                "Acquire::Retries=0",
+                                                "Dir::Etc::sourcelist=" + folder_ + "/sources",
+                                                "Dir::Etc::sourceparts=none",
+                                                "Dir::State::lists=" + folder_ + "/lists",
+                                                "Dir::State::status=" + folder_ + "/status",
+                                                "Dir::Cache=" + folder_ + "/cache"};
+      all.emplace_back("-qq");
+      for (const std::string& option : options) {
+        all.insert(all.end(), {"-o", option});
+      }
+    }
+    all.insert(all.end(), words.begin() + 1, words.end());
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline_ - std::chrono::steady_clock::now());
+    return kernel::run({all, {}, folder_, -1, {}}, std::max(left, milliseconds(0)));
+  }
+
+  [[nodiscard]] std::string downloaded() const {
+    for (const std::string& name : kernel::list_names(AT_FDCWD, folder_)) {
+      if (name.ends_with(".deb")) {
+        return folder_ + "/" + name;
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::string folder_;
+  std::chrono::steady_clock::time_point deadline_;
+};
+
+}  // namespace
+
+bool loses_devices_at_update(const Runtime& runtime) {
+  const std::string& version = runtime.version;
+  const bool is_candidate = version.starts_with("1.0.0-rc") || version.starts_with("1.0.0~rc");
+  return runtime.name == "runc" && (is_candidate || version.starts_with("0."));
+}
+
+std::vector<Runtime> find_runtimes() {
+  std::vector<Runtime> runtimes;
+  for (const char* name : {"runc", "crun"}) {
+    const std::string program = kernel::find_program(name);
+    const std::optional<Runtime> runtime = program.empty() ? std::nullopt : runtime_at(name, program);
+    if (runtime) {
+      runtimes.push_back(*runtime);
+    }
+  }
+  return runtimes;
+}
+
+Result<Runtime> fetch_old_runc(const std::string& folder, milliseconds limit) {
+  const std::optional<std::string> mirror = find_mirror();
+  if (!mirror) {
+    return fail(std::errc::no_such_file_or_directory, "this machine's package sources name no Debian mirror");
+  }
+  const Apt apt(folder, limit);
+  TRY(apt.prepare(*mirror));
+  TRY(apt.call({"apt-get", "update"}));
+  TRY(apt.call({"apt-get", "download", "runc"}));
+  TRY(apt.call({"dpkg", "-x", apt.downloaded(), folder + "/unpacked"}));
+  const std::optional<Runtime> runtime = runtime_at("runc", folder + "/unpacked/usr/sbin/runc");
+  if (!runtime || !loses_devices_at_update(*runtime)) {
+    return fail(std::errc::no_such_file_or_directory, "Debian 11's runc does not run here");
+  }
+  return *runtime;
+}
+
+std::optional<std::string> mirror_in_list(std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) {
+    const std::vector<std::string_view> words = split_words(line);
+    if (words.empty() || words.front() != "deb") {
+      continue;
+    }
+    const std::size_t close = line.find(']');
+    const bool has_options = words.size() > 1 && words[1].starts_with('[') && close != std::string_view::npos;
+    const std::string options = has_options ? " " + std::string(line.substr(line.find('['), close - line.find('[') + 1)) : "";
+    const std::vector<std::string_view> rest = split_words(has_options ? line.substr(close + 1) : line.substr(line.find("deb") + 3));
+    const bool fits = rest.size() > 2 && rest[1].find("security") == std::string_view::npos &&
+                      std::ranges::find(rest, "main") != rest.end();
+    if (fits) {
+      return "deb" + options + " " + std::string(rest[0]);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> mirror_in_stanzas(std::string_view text) {
+  std::map<std::string, std::string> fields;
+  const auto mirror = [&fields]() -> std::optional<std::string> {
+    const std::string& uris = fields["URIs"];
+    const bool fits = fields["Types"].find("deb") != std::string::npos && !uris.empty() &&
+                      !fields["Suites"].empty() && fields["Suites"].find("security") == std::string::npos &&
+                      fields["Components"].find("main") != std::string::npos;
+    if (!fits) {
+      return std::nullopt;
+    }
+    const std::string& key = fields["Signed-By"];
+    const std::string options = key.starts_with('/') ? " [signed-by=" + key + "]" : "";
+    return "deb" + options + " " + std::string(split_words(std::string_view(uris)).front());
+  };
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (trim(line).empty()) {
+      if (std::optional<std::string> found = mirror()) {
+        return found;
+      }
+      fields.clear();
+    } else if (colon != std::string_view::npos && !line.starts_with(' ') && !line.starts_with('#')) {
+      fields[std::string(line.substr(0, colon))] = trim(line.substr(colon + 1));
+    }
+  }
+  return mirror();
+}
+
+}  // namespace hf::demo

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The demonstration, from the first container to the last cleaned up thing: with runc, with crun, with neither, and interrupted."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import HOLDFAST, which
+
+LEDGER = pathlib.Path("/run/holdfast/ledger")
+PATIENCE = 240
+
+
+def command_line(pid: str) -> list[str]:
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
+
+
+def processes() -> list[list[str]]:
+    return [words for pid in os.listdir("/proc") if pid.isdigit() and (words := command_line(pid))]
+
+
+def guards() -> list[list[str]]:
+    return [words for words in processes() if pathlib.Path(words[0]).name == "holdfastd"]
+
+
+def cgroup_points() -> list[str]:
+    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line.split()[4] for line in lines if re.search(r" - cgroup2? ", line)]
+
+
+def leftovers() -> dict[str, list[str]]:
+    """Whatever a demonstration could leave behind."""
+    return {
+        "cgroups": sorted(str(path) for point in cgroup_points() for path in pathlib.Path(point).glob("hf-demo-*")),
+        "processes": [" ".join(words) for words in processes() if {"demo-inside", "demo-attack"} & set(words)],
+        "guards": [" ".join(words) for words in guards() if any("holdfast-demo-" in word for word in words)],
+        "mounts": [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if "f-demo-" in line],
+        "folders": sorted(map(str, pathlib.Path("/tmp").glob("holdfast-demo-*"))),
+        "ledger": sorted(map(str, LEDGER.glob("*hf-demo-*"))) if LEDGER.exists() else [],
+        "state": sorted(str(path) for name in ("runc", "crun") for path in pathlib.Path("/run", name).glob("hf-demo-*")),
+    }
+
+
+class Demo(unittest.TestCase):
+    def setUp(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        if not cgroup_points():
+            self.skipTest("needs cgroups")
+        if guards():
+            self.skipTest("another holdfastd runs on this machine")
+        self.assertFalse(any(leftovers().values()), leftovers())
+        self.had_ledger = LEDGER.exists()
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
+
+    def tearDown(self) -> None:
+        self.assertFalse(any(leftovers().values()), leftovers())
+        self.assertEqual(LEDGER.exists(), self.had_ledger)
+
+    def environment(self, *programs: str) -> dict[str, str]:
+        """One in which no other programs are found than these."""
+        for name in programs:
+            if not (found := which(name)):
+                self.skipTest(f"needs {name}")
+            (self.folder / name).symlink_to(found)
+        return os.environ | {"PATH": str(self.folder)}
+
+    def start(self, *words: str, env: dict[str, str]) -> subprocess.Popen:
+        return subprocess.Popen(
+            [HOLDFAST, "demo", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        )
+
+    def finish(self, demo: subprocess.Popen, status: int) -> str:
+        out, err = demo.communicate(timeout=PATIENCE)
+        self.assertEqual(demo.returncode, status, out + err)
+        return out
+
+    def check(self, report: dict, kinds: int | None) -> None:
+        self.assertTrue(report["held"])
+        self.assertFalse(report["interrupted"])
+        for container in report["containers"]:
+            guarded = container["guarded"]
+            self.assertEqual(container["unguarded"]["refusal"], "EPERM")
+            self.assertEqual(container["unguarded"]["finding"]["code"], "HF-101")
+            self.assertGreater(container["unguarded"]["lost_ns"], 1_000_000_000)
+            self.assertEqual(guarded["repaired"], guarded["attacks"])
+            self.assertGreater(guarded["attacks"], 0)
+            self.assertGreater(guarded["inside"]["opens"], 0)
+            self.assertGreater(guarded["loss"]["count"], 0, container)
+            if kinds:
+                self.assertEqual(set(guarded["attacks_by_kind"].values()), {kinds})
+
+    def once(self, *programs: str) -> dict:
+        report = json.loads(self.finish(self.start("--once", "-o", "json", env=self.environment(*programs)), 0))
+        self.check(report, 1)
+        return report
+
+    def test_once_by_our_own_means(self):
+        report = self.once()
+        self.assertEqual({container["launcher"] for container in report["containers"]}, {"built-in"})
+
+    def test_once_with_runc(self):
+        report = self.once("runc")
+        self.assertRegex(report["containers"][0]["launcher"], "^runc ")
+
+    def test_once_with_crun(self):
+        """On v2 crun may not be able to start: then the story says why and goes on by our own means."""
+        for container in self.once("crun")["containers"]:
+            self.assertTrue(container["launcher"].startswith("crun ") or container["notes"], container)
+
+    def test_for_some_seconds(self):
+        report = json.loads(self.finish(self.start("--seconds", "3", "-o", "json", env=self.environment("runc")), 0))
+        self.check(report, None)
+        self.assertGreater(report["guarded_ms"], 2_000)
+
+    def test_the_text_tells_the_whole_story(self):
+        out = self.finish(self.start("--once", env=self.environment()), 0)
+        for words in ("let through", "EPERM", "HF-101", "given back", "held: ", "holdfastd.service"):
+            self.assertIn(words, out)
+        self.assertNotIn("\033", out)
+
+    def test_an_interruption_leaves_nothing_behind(self):
+        for pause in (0.3, 1.5, 4.0):
+            with self.subTest(pause=pause):
+                demo = self.start("--seconds", "60", env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+                time.sleep(pause)
+                demo.send_signal(signal.SIGINT)
+                self.finish(demo, 1)
+                self.assertFalse(any(leftovers().values()), leftovers())
+
+    def test_a_second_guard_is_refused(self):
+        env = self.environment()
+        with (self.folder / "config.yaml").open("w") as config:
+            config.write("guard: {mode: observe}\nweb: {listen: none, socket: none}\n")
+        daemon = pathlib.Path(HOLDFAST).parent.parent / "holdfastd/holdfastd"
+        words = [daemon, "--config", self.folder / "config.yaml", "--journal", self.folder / "journal"]
+        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as other:
+            try:
+                demo = self.start("--once", env=env)
+                out, err = demo.communicate(timeout=PATIENCE)
+                self.assertEqual((demo.returncode, out), (2, ""))
+                self.assertIn(f"holdfastd runs on this node already (pid {other.pid})", err)
+            finally:
+                other.terminate()
+
+    def test_without_root_it_says_so(self):
+        def become_nobody() -> None:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+
+        program = self.folder / "holdfast"
+        program.write_bytes(pathlib.Path(HOLDFAST).read_bytes())
+        program.chmod(0o755)
+        self.folder.chmod(0o755)
+        done = subprocess.run(
+            [program, "demo"], capture_output=True, text=True, timeout=PATIENCE, check=False, preexec_fn=become_nobody
+        )
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("run it as root", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
