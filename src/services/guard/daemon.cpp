@@ -220,8 +220,10 @@ class Loop {
     events_.clear();
     watch_.take(events_);
     for (const Event& event : events_) {
-      ++counts_[to_string(event.kind)];
       act_on(event, now);
+    }
+    for (const Event& event : events_) {  // when it is done
+      ++counts_[to_string(event.kind)];
     }
     if (now < heralds_until_ && watch_.tiers().v2 == Tier::loads) {
       sweep(now);

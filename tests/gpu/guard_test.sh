@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# A real NVIDIA GPU in a cgroup that is attacked again and again, while nvidia-smi and a CUDA program open it anew in turn:
+# how many of them fail without the guard, with it, and when it locks. Skips (77) without a GPU or root.
+#
+# usage: guard_test.sh HOLDFAST HOLDFASTD CUDA_TURN [ATTACKS]
+set -uo pipefail
+holdfast=$1 holdfastd=$2 cuda=$3 attacks=${4:-1000}
+[ "$(id -u)" -eq 0 ] || { echo "skipped: needs root"; exit 77; }
+[ -c /dev/nvidia0 ] && command -v nvidia-smi >/dev/null || { echo "skipped: no NVIDIA GPU"; exit 77; }
+root=$(awk '$9 == "cgroup2" || $3 == "cgroup2" { print $2; exit }' /proc/mounts)
+[ -n "$root" ] || { echo "skipped: no cgroup v2"; exit 77; }
+name=hf-gpu-$$
+folder=$(mktemp -d /tmp/hf-gpu-XXXXXX)
+cgroup=$root/$name
+ledger=/run/holdfast/ledger/$name.json
+guard=
+init=
+cleanup() {
+  [ -z "$guard" ] || { kill "$guard"; wait "$guard"; } 2>/dev/null
+  [ -z "$init" ] || kill -9 "$init" 2>/dev/null
+  echo 1 >"$cgroup/cgroup.kill" 2>/dev/null
+  sleep 0.3
+  rmdir "$cgroup" 2>/dev/null
+  rm -rf "$folder" "$ledger"
+}
+trap cleanup EXIT
+
+mkdir "$cgroup" && mkdir -p -m 700 /run/holdfast/ledger
+owed=
+rules=()
+for node in /dev/nvidia[0-9]* /dev/nvidiactl /dev/nvidia-uvm /dev/nvidia-uvm-tools /dev/nvidia-caps/*; do
+  [ -c "$node" ] || continue
+  major=$((16#$(stat -c %t "$node"))) minor=$((16#$(stat -c %T "$node")))
+  owed+="${owed:+,}{\"path\":\"$node\",\"type\":\"c\",\"major\":$major,\"minor\":$minor,\"access\":\"rw\"}"
+  rules+=("c $major:$minor rw")
+done
+printf '{"version":1,"container":"%s","cgroup":"/%s","nodes":[%s]}\n' "$name" "$name" "$owed" >"$ledger"
+chmod 600 "$ledger"
+
+# The container: the first process of a pid namespace, in a cgroup and a mount namespace of its own. It takes turns.
+cat >"$folder/turns" <<'TURNS'
+#!/usr/bin/env bash
+cuda=$1 folder=$2
+echo 0 >"$3/cgroup.procs"
+while :; do
+  if [ -e "$folder/go" ]; then
+    phase=$(cat "$folder/go")
+    nvidia-smi -L >/dev/null 2>>"$folder/$phase.errors"; echo "nvidia-smi $?" >>"$folder/$phase"
+    "$cuda" 2>>"$folder/$phase.errors"; echo "cuda $?" >>"$folder/$phase"
+  else
+    sleep 0.05
+  fi
+done
+TURNS
+chmod +x "$folder/turns"
+unshare --pid --fork --mount-proc "$folder/turns" "$cuda" "$folder" "$cgroup" &
+init=$!
+sleep 0.5
+
+attack() {  # as an update would: the same filter without the GPU
+  "$holdfast" revoke "cgroup:$cgroup" "${rules[@]}" >/dev/null 2>&1
+}
+count() { grep -c "^$2 $3" "$folder/$1" 2>/dev/null || true; }
+tell() {
+  local all failed
+  for what in nvidia-smi cuda; do
+    all=$(count "$1" $what '') failed=$((all - $(count "$1" $what '0$')))
+    echo "$1: $what: $failed of $all turns failed"
+  done
+}
+turn_on() { echo "$1" >"$folder/go.new"; mv "$folder/go.new" "$folder/go"; }
+turn_off() { rm -f "$folder/go"; sleep 3; }
+
+turn_on calm; sleep 8; turn_off; tell calm
+turn_on unguarded; sleep 1; attack; sleep 8; turn_off; tell unguarded
+"$holdfast" heal --all >/dev/null
+
+"$holdfastd" --journal "$folder/journal" --listen none --socket none 2>"$folder/log" &
+guard=$!
+for _ in $(seq 100); do grep -q "ready " "$folder/log" && break; sleep 0.1; done
+sleep 2
+turn_on guarded
+before=$(date +%s.%N)
+for _ in $(seq "$attacks"); do attack; sleep 0.02; done
+echo "guarded: $attacks attacks in $(awk -v a="$before" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }') s"
+turn_off; tell guarded
+"$holdfast" blame "$name" --journal "$folder/journal" -o json >"$folder/blame.json"
+echo "guarded: $(tail -n 1 <("$holdfast" blame "$name" --journal "$folder/journal"))"
+grep -o '"loss_ns": *[0-9]*' "$folder/blame.json" | grep -o '[0-9]*$' | sort -n |
+  awk '{ v[NR] = $1 } END { printf "guarded: loss by the record: n %d, median %.0f µs, p99 %.0f µs, max %.0f µs\n", NR, v[int((NR + 1) / 2)] / 1000, v[int(NR * 0.99)] / 1000, v[NR] / 1000 }'
+cat "$folder"/guarded.errors | sort | uniq -c | sort -rn | head -n 5
+kill "$guard"; wait "$guard"; guard=
+
+printf 'guard:\n  mode: lock\n' >"$folder/lock.yaml"
+"$holdfastd" --config "$folder/lock.yaml" --journal "$folder/journal" --listen none --socket none 2>"$folder/log" &
+guard=$!
+for _ in $(seq 100); do grep -q "locked " "$folder/log" && break; sleep 0.1; done
+turn_on locked
+refused=$(python3 - "$cgroup" <<'DENIER'
+# A program that refuses everything, attached beside what is there, as systemd attaches its own: bpf(2) by hand.
+import ctypes, os, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+code = ctypes.create_string_buffer(struct.pack("<BBhi", 0xB7, 0, 0, 0) + struct.pack("<BBhi", 0x95, 0, 0, 0))
+licence = ctypes.create_string_buffer(b"GPL")
+def bpf(command, attributes):
+    buffer = ctypes.create_string_buffer(attributes.ljust(128, b"\0"))
+    return libc.syscall(321, command, buffer, 128)
+group = os.open(sys.argv[1], os.O_RDONLY)
+refused = 0
+for _ in range(100):
+    program = bpf(5, struct.pack("<IIQQ", 15, 2, ctypes.addressof(code), ctypes.addressof(licence)))
+    done = bpf(8, struct.pack("<IIII", group, program, 6, 2))
+    refused += done < 0 and ctypes.get_errno() == 1
+    os.close(program)
+    time.sleep(0.05)
+print(refused)
+DENIER
+)
+turn_off; tell locked
+echo "locked: the kernel refused $refused of 100 programs that would deny everything"
+
+failed() { [ "$(count "$1" nvidia-smi '')" -ne "$(count "$1" nvidia-smi '0$')" ] || [ "$(count "$1" cuda '')" -ne "$(count "$1" cuda '0$')" ]; }
+status=0
+failed calm && { echo "FAILED: turns fail without any attack"; status=1; }
+failed unguarded || { echo "FAILED: the attack did nothing"; status=1; }
+failed locked && { echo "FAILED: turns fail behind the exclusive attachment"; status=1; }
+[ "$refused" = 100 ] || { echo "FAILED: somebody came past the exclusive attachment"; status=1; }
+[ "$(count guarded cuda '0$')" -gt 0 ] || { echo "FAILED: nothing works with the guard"; status=1; }
+exit $status
