@@ -1,7 +1,8 @@
 // What a loss lasts with the guard running: from the return of the attacker's system call to the first open that works,
 // seen by a process of the container itself; and what the guard costs while nothing happens, and while it works.
 //
-// usage: holdfast_guard_bench [--containers N] [--attacks N] [--tier TIER] [--poll]   (root; other daemons must not run)
+// usage: holdfast_guard_bench [--containers N] [--attacks N] [--tier TIER] [--poll]   (root; other daemons must not
+// run)
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -89,8 +90,8 @@ void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, 
   const Result<kernel::Cgroup> cgroup = kernel::open_cgroup(host, hierarchy, container::CgroupPath{"/" + box.name});
   if (hierarchy == Hierarchy::v1) {
     write_file(box.directory + "/devices.deny", "a");
-    for (const char* rule : {"c *:* m", "b *:* m", "c 1:3 rwm", "c 1:5 rwm", "c 5:2 rwm", "c 136:* rwm", "c 195:0 rw",
-                             "c 195:255 rw"}) {
+    for (const char* rule :
+         {"c *:* m", "b *:* m", "c 1:3 rwm", "c 1:5 rwm", "c 5:2 rwm", "c 136:* rwm", "c 195:0 rw", "c 195:255 rw"}) {
       write_file(box.directory + "/devices.allow", rule);
     }
   } else {
@@ -206,8 +207,8 @@ pid_t start_daemon(const std::string& tier, const std::string& folder) {
   if (pid == 0) {
     const int log = ::open((folder + "/log").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(log, 2);
-    std::vector<const char*> words = {HOLDFASTD_PROGRAM, "--journal", folder.c_str(), "--listen", "none", "--socket",
-                                      "none"};
+    std::vector<const char*> words = {HOLDFASTD_PROGRAM, "--journal", folder.c_str(), "--listen", "none",
+                                      "--socket",        "none"};
     if (!tier.empty()) {
       words.push_back("--tier");
       words.push_back(tier.c_str());
@@ -285,8 +286,8 @@ Figures measure(const kernel::Host& host, Box& box, Attack attack, int attacks, 
 
 void measure_losses(const kernel::Host& host, kernel::Bpf& bpf, const std::string& tier, int attacks,
                     const std::string& folder, const std::string& node) {
-  std::printf("loss in µs, tier %-27s %6s %10s %10s %10s %10s  CPU per 1,000\n", tier.empty() ? "the best here" : tier.c_str(),
-              "n", "median", "p90", "p99", "max");
+  std::printf("loss in µs, tier %-27s %6s %10s %10s %10s %10s  CPU per 1,000\n",
+              tier.empty() ? "the best here" : tier.c_str(), "n", "median", "p90", "p99", "max");
   const pid_t daemon = start_daemon(tier, folder);
   int number = 0;
   const auto one = [&](const char* name, Hierarchy hierarchy, Attack attack) {
@@ -326,7 +327,10 @@ void measure_cron(const kernel::Host& host, kernel::Bpf& bpf, int seconds, int a
 void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, const std::string& folder) {
   std::vector<Box> boxes(static_cast<std::size_t>(containers));
   for (int i = 0; i < containers; ++i) {
-    make_box(host, bpf, boxes[std::size_t(i)], i, i % 2 == 0 && host.v2 ? Hierarchy::v2 : host.v1 ? Hierarchy::v1 : Hierarchy::v2);
+    make_box(host, bpf, boxes[std::size_t(i)], i,
+             i % 2 == 0 && host.v2 ? Hierarchy::v2
+             : host.v1             ? Hierarchy::v1
+                                   : Hierarchy::v2);
     start_init(boxes[std::size_t(i)], [] {
       for (;;) {
         ::pause();

@@ -88,24 +88,35 @@ bool all_zero(const bpf::Code& code) {
   return std::ranges::all_of(code, [](const bpf::Instruction& at) { return at.code == 0 && at.imm == 0; });
 }
 
-Result<Program> describe(Fd fd, ProgramId id) {
-  const std::string name = "program " + std::to_string(id.value);
-  bpf_prog_info info{};
+constexpr std::size_t kUsualInstructions = 512;  // most filters have fewer: one question is enough
+
+int read_info(const Fd& fd, bpf::Code& code, bpf_prog_info& info) {
+  info = {};
+  info.xlated_prog_len = std::uint32_t(code.size() * sizeof(bpf::Instruction));
+  info.xlated_prog_insns = std::uint64_t(reinterpret_cast<std::uintptr_t>(code.data()));
   std::uint32_t size = sizeof(info);
-  if (::bpf_obj_get_info_by_fd(fd.get(), &info, &size) < 0) {
-    return fail_errno(errno, "read " + name);
+  return ::bpf_obj_get_info_by_fd(fd.get(), &info, &size) < 0 ? errno : 0;
+}
+
+Result<Program> describe(Fd fd, ProgramId id) {
+  bpf::Code code(kUsualInstructions);
+  bpf_prog_info info{};
+  int failed = read_info(fd, code, info);
+  if (failed == 0 && info.type != BPF_PROG_TYPE_CGROUP_DEVICE) {
+    return fail(std::errc::invalid_argument,
+                "read program " + std::to_string(id.value) + ": it is not a device filter");
   }
-  if (info.type != BPF_PROG_TYPE_CGROUP_DEVICE) {
-    return fail(std::errc::invalid_argument, "read " + name + ": it is not a device filter");
+  const std::size_t instructions = info.xlated_prog_len / sizeof(bpf::Instruction);
+  if (failed == 0 && instructions > code.size()) {
+    code.resize(instructions);
+    failed = read_info(fd, code, info);
   }
-  bpf::Code code(info.xlated_prog_len / sizeof(bpf::Instruction));
-  bpf_prog_info request{};
-  request.xlated_prog_len = info.xlated_prog_len;
-  request.xlated_prog_insns = std::uint64_t(reinterpret_cast<std::uintptr_t>(code.data()));
-  size = sizeof(request);
+  if (failed != 0) {
+    return fail_errno(failed, "read program " + std::to_string(id.value));
+  }
+  code.resize(std::min(code.size(), instructions));
   // Kernel: blinded code is withheld (a null pointer or zeros) from those who may not see addresses.
-  const bool read = !code.empty() && ::bpf_obj_get_info_by_fd(fd.get(), &request, &size) == 0;
-  if (!read || request.xlated_prog_insns == 0 || all_zero(code)) {
+  if (info.xlated_prog_insns == 0 || all_zero(code)) {
     code.clear();
   }
   const std::string program_name(info.name, ::strnlen(info.name, sizeof(info.name)));

@@ -22,13 +22,13 @@ struct BoundFile {
 struct Enclosure {
   std::vector<std::string> words;  // the program's path inside first
   std::vector<BoundFile> files;
-  std::string root;                     // an empty folder; what is mounted over it is seen in there only
-  std::vector<const Cgroup*> cgroups;   // that it joins
-  int input = -1;                       // its standard input
+  std::string root;                    // an empty folder; what is mounted over it is seen in there only
+  std::vector<const Cgroup*> cgroups;  // that it joins
+  int input = -1;                      // its standard input
 };
 
-// The first process of the container, a child of ours that ends with us. It has /proc, and a /dev with null, zero, full,
-// random and urandom.
+// The first process of the container, a child of ours that ends with us. It has /proc, and a /dev with null, zero,
+// full, random and urandom.
 Result<container::Pid> contain(const Enclosure& enclosure);
 
 // The files a program like this one is made of: itself, the libraries it has loaded, and what loads them; and the words

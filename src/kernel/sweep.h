@@ -17,7 +17,8 @@ namespace hf::kernel {
 // Owned by whoever watches a container, and by the sweep as long as it is on its list.
 using CgroupsPtr = std::shared_ptr<const CgroupsOfProcess>;
 
-// What a container's cgroups are: the v1 one and the v2 one, 0 where there is none. Many may share one of them, the root.
+// What a container's cgroups are: the v1 one and the v2 one, 0 where there is none. Many may share one of them, the
+// root.
 using CgroupsKey = std::pair<std::uint64_t, std::uint64_t>;
 CgroupsKey key_of(const CgroupsOfProcess& cgroups);
 

@@ -41,7 +41,8 @@ std::uint64_t inode_of(const Cgroup& cgroup, const char* file) {
 // The better a tier, the smaller its number; `files` and `loads` are no better than one another.
 bool may_use(Tier tier, std::optional<Tier> at_most) { return !at_most || tier >= *at_most; }
 
-constexpr std::uint64_t kSource = 0;  // the tag of everything but the first processes of containers, which have their own
+constexpr std::uint64_t kSource =
+    0;  // the tag of everything but the first processes of containers, which have their own
 
 }  // namespace
 

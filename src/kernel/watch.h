@@ -50,7 +50,7 @@ class Watch {
 
   struct V1File {
     container::CgroupId cgroup;
-    bool allows = false;  // devices.allow, or devices.deny
+    bool allows = false;         // devices.allow, or devices.deny
     std::set<CgroupsKey> users;  // who is in it or below it
   };
 
@@ -61,10 +61,10 @@ class Watch {
   std::optional<Loads> loads_;
   std::optional<V1Writes> v1_writes_;
   std::map<std::uint64_t, V1File> v1_files_;  // by inode
-  std::string counts_;  // of cgroups, where nothing tells of new ones
+  std::string counts_;                        // of cgroups, where nothing tells of new ones
   Fd root_;
-  Fd drivers_;                                // netlink: the kernel's uevents
-  Fd folders_;                                // inotify
+  Fd drivers_;  // netlink: the kernel's uevents
+  Fd folders_;  // inotify
   struct First {
     Fd process;  // pidfd
     container::CgroupId cgroup;

@@ -18,9 +18,9 @@ using container::Writer;
 constexpr std::size_t kMostParents = 16;
 
 // Those whom people know by their names, whatever started them.
-constexpr std::array<std::string_view, 14> kServices = {"kubelet", "dockerd",  "containerd", "crio",      "podman",
+constexpr std::array<std::string_view, 14> kServices = {"kubelet", "dockerd",   "containerd", "crio",      "podman",
                                                         "systemd", "buildkitd", "k3s",        "rke2",      "nomad",
-                                                        "lxd",     "incusd",   "slurmstepd", "nvidia-ctk"};
+                                                        "lxd",     "incusd",    "slurmstepd", "nvidia-ctk"};
 
 std::string folder_of(Pid pid) { return "proc/" + std::to_string(pid.value); }
 

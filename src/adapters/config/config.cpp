@@ -18,8 +18,7 @@ using device::Part;
 
 Result<DeviceClass> parse_class(const YAML::Node& entry, std::size_t index) {
   const std::string where = "classes[" + std::to_string(index) + "]";
-  TRY(check_keys(entry, where,
-                 std::array<std::string_view, 7>{"name", "title", "units", "control", "helpers", "extra", "driver"}));
+  TRY(check_keys(entry, where, {"name", "title", "units", "control", "helpers", "extra", "driver"}));
   DeviceClass parsed;
   const YAML::Node name = entry["name"];
   const std::string letters = name && name.IsScalar() ? name.Scalar() : std::string();
@@ -63,8 +62,7 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
   if (!document || document.IsNull()) {
     return {};
   }
-  TRY(check_keys(document, "the file",
-                 std::array<std::string_view, 5>{"classes", "state_roots", "guard", "web", "journal"}));
+  TRY(check_keys(document, "the file", {"classes", "state_roots", "guard", "web", "journal"}));
   const YAML::Node classes = document["classes"];
   if (classes && !classes.IsSequence()) {
     return malformed("classes wants a list");
@@ -90,7 +88,8 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
 
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(path));
-  return text ? Result<ConfigFile>(ConfigFile{path, *text}) : fail(text.error().code, path + ": " + text.error().message);
+  return text ? Result<ConfigFile>(ConfigFile{path, *text})
+              : fail(text.error().code, path + ": " + text.error().message);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct ConfigFile {
   std::string text;
 };
 Result<Config> parse_config(const std::vector<ConfigFile>& files);
-Result<Config> read_config(const kernel::Host& host);  // the defaults where there is no file
+Result<Config> read_config(const kernel::Host& host);                           // the defaults where there is no file
 Result<Config> read_config(const kernel::Host& host, const std::string& file);  // that one file instead; it must exist
 
 }  // namespace hf::config

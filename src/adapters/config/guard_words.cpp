@@ -1,5 +1,11 @@
 #include "adapters/config/guard_words.h"
 
+#include <array>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/text.h"
+
 namespace hf::config {
 namespace {
 
@@ -21,8 +27,7 @@ Result<std::map<std::string, std::string>> labels_of(const YAML::Node& map, cons
 
 Result<PolicyRule> parse_rule(const YAML::Node& entry, std::size_t index) {
   const std::string where = "guard.rules[" + std::to_string(index) + "]";
-  TRY(check_keys(entry, where,
-                 std::array<std::string_view, 6>{"class", "engine", "namespace", "container", "labels", "mode"}));
+  TRY(check_keys(entry, where, {"class", "engine", "namespace", "container", "labels", "mode"}));
   PolicyRule rule;
   const std::array<std::pair<const char*, std::optional<std::string>*>, 4> words = {
       {{"class", &rule.match.device_class},
@@ -57,7 +62,7 @@ Result<unsigned> parse_count(const YAML::Node& value, const std::string& where, 
 }
 
 Result<void> parse_limits(const YAML::Node& node, container::Limits& limits) {
-  TRY(check_keys(node, "guard.limits", std::array<std::string_view, 3>{"burst", "per_second", "longest_wait_ms"}));
+  TRY(check_keys(node, "guard.limits", {"burst", "per_second", "longest_wait_ms"}));
   if (node["burst"]) {
     limits.burst = TRY(parse_count(node["burst"], "guard.limits.burst", 1'000'000));
   }
@@ -83,7 +88,7 @@ Result<void> parse_guard(const YAML::Node& node, container::Policy& policy) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "guard", std::array<std::string_view, 3>{"mode", "rules", "limits"}));
+  TRY(check_keys(node, "guard", {"mode", "rules", "limits"}));
   if (node["mode"]) {
     const Result<container::Mode> mode = container::parse_mode(TRY(word_of(node["mode"], "guard.mode")));
     if (!mode) {
@@ -107,7 +112,7 @@ Result<void> parse_web(const YAML::Node& node, WebSettings& web) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "web", std::array<std::string_view, 2>{"listen", "socket"}));
+  TRY(check_keys(node, "web", {"listen", "socket"}));
   if (node["listen"]) {
     web.listen = TRY(place_of(node["listen"], "web.listen"));
     if (!web.listen.empty() && web.listen.rfind(':') == std::string::npos) {
@@ -127,7 +132,7 @@ Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "journal", std::array<std::string_view, 2>{"folder", "megabytes"}));
+  TRY(check_keys(node, "journal", {"folder", "megabytes"}));
   if (node["folder"]) {
     journal.folder = TRY(word_of(node["folder"], "journal.folder"));
     if (!journal.folder.starts_with('/')) {

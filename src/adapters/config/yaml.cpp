@@ -1,6 +1,28 @@
 #include "adapters/config/yaml.h"
 
+#include <algorithm>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/text.h"
+
 namespace hf::config {
+
+std::unexpected<Error> malformed(const std::string& why) { return fail(std::errc::invalid_argument, "config: " + why); }
+
+Result<void> check_keys(const YAML::Node& map, const std::string& where,
+                        std::initializer_list<std::string_view> known) {
+  if (!map.IsMap()) {
+    return malformed(where + " wants keys with values");
+  }
+  for (const auto& entry : map) {
+    const std::string key = entry.first.Scalar();
+    if (std::ranges::find(known, key) == known.end()) {
+      return malformed(where + ": unknown key " + quote(key));
+    }
+  }
+  return {};
+}
 
 Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::string& where) {
   std::vector<std::string> paths;

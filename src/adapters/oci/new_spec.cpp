@@ -37,9 +37,8 @@ std::string write_spec(const NewSpec& spec) {
                         {"args", spec.words},
                         {"env", {"PATH=/bin"}},
                         {"cwd", "/"}};
-  const Json container = {{"cgroupsPath", spec.cgroups_path},
-                          {"namespaces", namespaces},
-                          {"resources", {{"devices", deny_all}}}};
+  const Json container = {
+      {"cgroupsPath", spec.cgroups_path}, {"namespaces", namespaces}, {"resources", {{"devices", deny_all}}}};
   const Json document = {{"ociVersion", "1.0.2"},
                          {"process", process},
                          {"root", {{"path", "rootfs"}}},

@@ -33,11 +33,11 @@ struct Runtime {
 
 struct Container {
   ContainerId id;
-  std::string name;           // as its engine calls it; "" where nothing tells
-  bool shares_title = false;  // with another container of the node: then only the id names it
-  std::string image;          // in the engine's words
-  std::string engine;         // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
-  std::string name_space;     // containerd's
+  std::string name;                           // as its engine calls it; "" where nothing tells
+  bool shares_title = false;                  // with another container of the node: then only the id names it
+  std::string image;                          // in the engine's words
+  std::string engine;                         // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
+  std::string name_space;                     // containerd's
   std::map<std::string, std::string> labels;  // the engine's, and the bundle's annotations: anybody's word
   std::optional<Pod> pod;
   bool is_sandbox = false;  // a pod's pause container

@@ -13,9 +13,9 @@
 namespace hf::container {
 
 struct Drift {
-  std::vector<std::string> denied;  // paths of owed nodes that the rules refuse
-  device::RuleSet missing;          // of those, what the container's own gates refuse
-  std::vector<std::string> above;   // "/dev/nvidia0: refused by …": a gate above is never widened
+  std::vector<std::string> denied;   // paths of owed nodes that the rules refuse
+  device::RuleSet missing;           // of those, what the container's own gates refuse
+  std::vector<std::string> above;    // "/dev/nvidia0: refused by …": a gate above is never widened
   std::vector<std::string> unclear;  // nobody can tell without asking from its seat
 
   [[nodiscard]] bool is_none() const { return denied.empty(); }
@@ -23,7 +23,7 @@ struct Drift {
 Drift compare(const Entitlement& owed, const Observed& observed);
 
 struct Repair {
-  Plan plan;                          // no steps: there is nothing we could do
+  Plan plan;                         // no steps: there is nothing we could do
   std::vector<std::string> refused;  // what could not be planned, and why
 };
 

@@ -6,7 +6,8 @@ std::string title_of(const Writer& writer) {
   if (!writer.is_known()) {
     return writer.name.empty() ? "somebody" : writer.name;
   }
-  std::string title = (writer.name.empty() ? "a process" : writer.name) + " (pid " + std::to_string(writer.pid.value) + ")";
+  std::string title =
+      (writer.name.empty() ? "a process" : writer.name) + " (pid " + std::to_string(writer.pid.value) + ")";
   if (!writer.inside.empty()) {
     return title + " in container " + writer.inside;
   }

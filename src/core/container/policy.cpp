@@ -29,8 +29,8 @@ bool fits_labels(const std::map<std::string, std::string>& wanted, const Contain
 }
 
 bool fits(const Match& match, const Container& container, const std::string& device_class) {
-  const std::string& name_space = container.pod && !container.pod->name_space.empty() ? container.pod->name_space
-                                                                                      : container.name_space;
+  const std::string& name_space =
+      container.pod && !container.pod->name_space.empty() ? container.pod->name_space : container.name_space;
   return fits(match.device_class, device_class) && fits(match.engine, container.engine) &&
          fits(match.name_space, name_space) && (!match.container || fits_name(*match.container, container)) &&
          fits_labels(match.labels, container);

@@ -37,8 +37,8 @@ struct PolicyRule {
 
 // When somebody takes away what we give back, again and again.
 struct Limits {
-  unsigned burst = 500;                           // heals of one container at once
-  unsigned per_second = 50;                       // and in the long run
+  unsigned burst = 500;                            // heals of one container at once
+  unsigned per_second = 50;                        // and in the long run
   std::chrono::milliseconds longest_wait{10'000};  // between two heals, when it does not end
 };
 

@@ -84,14 +84,12 @@ void add_rows(const DemoContainer& it, TextTable& table) {
   table.add({"  attacks", join(attacks, "; ")});
   table.add({"  repaired", std::to_string(it.repaired) + " of " + std::to_string(it.attack_count())});
   if (spread.count > 0) {
-    table.add({"  loss, by the guard's record", "median " + render_duration(spread.median) + ", p99 " +
-                                                    render_duration(spread.p99) + ", longest " +
-                                                    render_duration(spread.max) + " (" +
-                                                    counted(spread.count, "record") + ")"});
+    table.add({"  loss, by the guard's record",
+               "median " + render_duration(spread.median) + ", p99 " + render_duration(spread.p99) + ", longest " +
+                   render_duration(spread.max) + " (" + counted(spread.count, "record") + ")"});
   }
-  table.add({"  seen by the program inside",
-             counted(it.seen.count, "open") + ", " + std::to_string(it.seen.refused) + " refused, longest outage " +
-                 duration_or_dash(it.seen.longest_ns)});
+  table.add({"  seen by the program inside", counted(it.seen.count, "open") + ", " + std::to_string(it.seen.refused) +
+                                                 " refused, longest outage " + duration_or_dash(it.seen.longest_ns)});
   table.add({"  done by", writers_of(it)});
   table.add({"  without the guard", it.refusal + ", until somebody restarts the container (here for " +
                                         duration_or_dash(it.lost_ns) + ", until the guard was switched on)"});
@@ -141,11 +139,11 @@ std::string head_of_timeline() {
 }
 
 std::string render_line(const DemoMoment& moment) {
-  return columns({std::to_string(moment.seconds) + " s", std::to_string(moment.attacks),
-                  std::to_string(moment.repaired), duration_or_dash(moment.losses.median),
-                  duration_or_dash(moment.losses.p99), duration_or_dash(moment.losses.max),
-                  std::to_string(moment.refused)},
-                 on_one_line(moment.last_writer));
+  return columns(
+      {std::to_string(moment.seconds) + " s", std::to_string(moment.attacks), std::to_string(moment.repaired),
+       duration_or_dash(moment.losses.median), duration_or_dash(moment.losses.p99), duration_or_dash(moment.losses.max),
+       std::to_string(moment.refused)},
+      on_one_line(moment.last_writer));
 }
 
 }  // namespace hf::report

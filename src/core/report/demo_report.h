@@ -41,9 +41,9 @@ struct DemoContainer {
   std::vector<std::string> notes;  // why it is not as it might be
 
   // Without the guard.
-  std::string attack;            // what took the GPU away, in words
-  std::string refusal;           // what open(2) said then: "EPERM"
-  std::uint64_t lost_ns = 0;     // until the guard came; without it, until somebody restarts the container
+  std::string attack;              // what took the GPU away, in words
+  std::string refusal;             // what open(2) said then: "EPERM"
+  std::uint64_t lost_ns = 0;       // until the guard came; without it, until somebody restarts the container
   std::optional<Finding> finding;  // the doctor's
 
   // With it.
@@ -58,8 +58,8 @@ struct DemoContainer {
 
 struct DemoReport {
   std::string kernel;
-  std::string layout;           // "v1", "v2", "hybrid"
-  std::string watching;         // the guard's words on how it hears of changes
+  std::string layout;    // "v1", "v2", "hybrid"
+  std::string watching;  // the guard's words on how it hears of changes
   std::uint64_t guarded_ms = 0;
   bool is_interrupted = false;
   std::vector<DemoContainer> containers;

@@ -45,8 +45,8 @@ std::string render_text(const HealReport& report) {
 std::string render_json(const HealReport& report) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
   for (const HealReport::Line& line : report.lines) {
-    nlohmann::ordered_json entry = {{"id", line.id},       {"container", line.container}, {"well", is_well(line)},
-                                    {"lost", line.lost},   {"steps", line.steps},         {"left", line.left}};
+    nlohmann::ordered_json entry = {{"id", line.id},     {"container", line.container}, {"well", is_well(line)},
+                                    {"lost", line.lost}, {"steps", line.steps},         {"left", line.left}};
     if (!line.error.empty()) {
       entry["error"] = line.error;
     }

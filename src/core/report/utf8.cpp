@@ -1,5 +1,7 @@
 #include "core/report/utf8.h"
 
+#include <nlohmann/json.hpp>
+
 namespace hf::report {
 namespace {
 
@@ -64,6 +66,10 @@ std::string cut_to(std::string_view text, std::size_t most_bytes) {
     --end;
   }
   return std::string(text.substr(0, end)).append(kEllipsis);
+}
+
+std::string json_word(std::string_view text) {
+  return nlohmann::json(as_utf8(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace hf::report

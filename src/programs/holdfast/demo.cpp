@@ -112,7 +112,8 @@ void add_roles(CLI::App& app, const std::shared_ptr<DemoWords>& words, int& stat
 
 void add_demo(CLI::App& app, int& status) {
   const auto words = std::make_shared<DemoWords>();
-  CLI::App* command = app.add_subcommand("demo", "see it happen here: a container loses its GPU, the guard gives it back");
+  CLI::App* command =
+      app.add_subcommand("demo", "see it happen here: a container loses its GPU, the guard gives it back");
   command->add_flag("--once", words->once, "one attack of each kind, then the end");
   command->add_option("--seconds", words->seconds, "how long the guarded container is attacked")
       ->check(CLI::Range(1, 3600))
@@ -121,7 +122,8 @@ void add_demo(CLI::App& app, int& status) {
   add_output(*command, words->output);
   command->footer(
       "Makes containers of its own and touches no other; all of it is removed in the end, also after Ctrl-C.\n"
-      "exit: 0 the guard repaired everything, 1 something stayed lost, or it was interrupted, 2 usage, or it cannot run "
+      "exit: 0 the guard repaired everything, 1 something stayed lost, or it was interrupted, 2 usage, or it cannot "
+      "run "
       "here");
   command->callback([words, &status] { status = show_demo(*words); });
   add_roles(app, words, status);

@@ -156,7 +156,8 @@ void add_heal(CLI::App& app, int& status) {
   command->add_flag("--dry-run", words->dry_run, "say what would be done, change nothing");
   add_output(*command, words->output);
   command->footer(
-      "Rules that were lost are given back, nodes that are missing or stale are made anew, and systemd is told what its\n"
+      "Rules that were lost are given back, nodes that are missing or stale are made anew, and systemd is told what "
+      "its\n"
       "units are owed, so that the next reload keeps it. Never more than trusted evidence says.\n"
       "exit: 0 all have what they are owed; 1 something could not be given back, or with --dry-run would be changed;\n"
       "2 usage, or it could not be told");

@@ -56,7 +56,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
-      throw CLI::RequiredError("a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke or demo");
+      throw CLI::RequiredError(
+          "a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke or demo");
     }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version

@@ -25,9 +25,9 @@ struct Needed {
 };
 
 // BPF, PERFMON, NET_ADMIN: loading device programs and the tracer. SYS_ADMIN: opening others' programs, fanotify, mount
-// namespaces. SYS_PTRACE, DAC_*, SYS_CHROOT, SETUID, SETGID: looking from a container's seat, as its user. MKNOD, CHOWN,
-// FOWNER: making nodes anew. KILL: ending a look that hangs. SYS_NICE: coming first. SYS_RESOURCE: descriptors. SYSLOG:
-// the kernel's log, and addresses of its functions.
+// namespaces. SYS_PTRACE, DAC_*, SYS_CHROOT, SETUID, SETGID: looking from a container's seat, as its user. MKNOD,
+// CHOWN, FOWNER: making nodes anew. KILL: ending a look that hangs. SYS_NICE: coming first. SYS_RESOURCE: descriptors.
+// SYSLOG: the kernel's log, and addresses of its functions.
 constexpr std::array<Needed, 17> kNeeded = {{{CAP_BPF, "CAP_BPF"},
                                              {CAP_PERFMON, "CAP_PERFMON"},
                                              {CAP_NET_ADMIN, "CAP_NET_ADMIN"},

@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 
-#include <nlohmann/json.hpp>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "core/report/text_table.h"
+#include "core/report/utf8.h"
 
 namespace hf::programs {
 namespace {
@@ -33,7 +33,7 @@ void Log::write(const std::string& line, bool is_warning) {
   const spdlog::level::level_enum level = is_warning ? spdlog::level::warn : spdlog::level::info;
   const std::string clean = report::on_one_line(line);
   if (format_ == Format::json) {
-    logger_->log(level, nlohmann::json(clean).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    logger_->log(level, report::json_word(clean));
   } else if (is_journal_) {
     logger_->log(level, (is_warning ? "<4>" : "<6>") + clean);
   } else {

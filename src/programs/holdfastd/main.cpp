@@ -4,10 +4,10 @@
 #include <iostream>
 #include <mutex>
 
-#include <CLI/CLI.hpp>
 #include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include "core/base/text.h"
 #include "core/report/blame.h"
@@ -41,8 +41,8 @@ int complain(const Error& error) {
 }
 
 Result<config::Config> read_config(const kernel::Host& host, const Words& words) {
-  config::Config config = words.config_file.empty() ? TRY(config::read_config(host))
-                                                    : TRY(config::read_config(host, words.config_file));
+  config::Config config =
+      words.config_file.empty() ? TRY(config::read_config(host)) : TRY(config::read_config(host, words.config_file));
   config.journal.folder = words.journal.empty() ? config.journal.folder : words.journal;
   const auto place = [](const std::string& word) { return word == "none" ? std::string() : word; };
   config.web.listen = words.listen.empty() ? config.web.listen : place(words.listen);
@@ -133,8 +133,9 @@ int serve(const Words& words) {
   const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
   const Result<std::vector<std::string>> missing = keep_needed_capabilities();
   if (!missing || !missing->empty()) {
-    log.write("capabilities " + (missing ? "missing=" + join(*missing, ",") : "error=" + quote(missing.error().message)),
-              true);
+    log.write(
+        "capabilities " + (missing ? "missing=" + join(*missing, ",") : "error=" + quote(missing.error().message)),
+        true);
   }
   const Result<void> ran = guard::run_daemon(*host, settings);
   return ran ? kFine : complain(ran.error());
@@ -157,8 +158,9 @@ int run(int count, char** words_given) {
   app.add_option("--log", words.log, "text or json, one line for each decision")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  app.footer("signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have\n"
-             "exit: 0 ended as told, 2 usage, or it cannot run here");
+  app.footer(
+      "signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have\n"
+      "exit: 0 ended as told, 2 usage, or it cannot run here");
   try {
     app.parse(count, words_given);
   } catch (const CLI::ParseError& error) {

@@ -28,13 +28,13 @@ using report::kRed;
 using report::marked;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{5'000};       // until the program inside sees a change
-constexpr milliseconds kAttackLimit{10'000};   // of one attack
-constexpr milliseconds kBetweenAttacks{80};    // as others would: an update now and then, only more often
+constexpr milliseconds kPatience{5'000};      // until the program inside sees a change
+constexpr milliseconds kAttackLimit{10'000};  // of one attack
+constexpr milliseconds kBetweenAttacks{80};   // as others would: an update now and then, only more often
 constexpr milliseconds kDownloadLimit{12'000};
-constexpr milliseconds kLook{1'000};           // how long an unguarded loss is looked at
-constexpr milliseconds kCalm{4'000};           // before: what changes sooner, the doctor takes for a part of the start
-constexpr milliseconds kRecordsCome{500};      // the guard writes its records a little later than it acts
+constexpr milliseconds kLook{1'000};       // how long an unguarded loss is looked at
+constexpr milliseconds kCalm{4'000};       // before: what changes sooner, the doctor takes for a part of the start
+constexpr milliseconds kRecordsCome{500};  // the guard writes its records a little later than it acts
 constexpr std::size_t kMostEvidence = 3;
 
 // A folder of ours alone, gone in the end.
@@ -300,8 +300,8 @@ class Story {
       TRY(wait_for_access(act));
       const std::uint64_t now = kernel::monotonic_now();
       act.figures.lost_ns = now - act.lost_since;
-      say("   " + act.figures.id + ": " + marked(kGreen, "given back") + " " +
-          report::render_duration(now - started) + " after holdfastd was started; nothing was restarted");
+      say("   " + act.figures.id + ": " + marked(kGreen, "given back") + " " + report::render_duration(now - started) +
+          " after holdfastd was started; nothing was restarted");
     }
     say("   it hears of changes by: " + report_.watching);
     return {};

@@ -130,9 +130,8 @@ std::string GuardProcess::watching() const {
   constexpr std::string_view kWord = " watching ";
   const std::string said = running_.output();
   const std::size_t start = said.find(kWord);
-  return start == std::string::npos
-             ? ""
-             : said.substr(start + kWord.size(), said.find('\n', start) - start - kWord.size());
+  return start == std::string::npos ? ""
+                                    : said.substr(start + kWord.size(), said.find('\n', start) - start - kWord.size());
 }
 
 std::string GuardProcess::last_words() const {

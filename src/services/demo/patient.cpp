@@ -134,8 +134,8 @@ Result<std::unique_ptr<Patient>> Patient::start(const Surroundings& around, Hier
     if (started) {
       return patient;
     }
-    patient->notes_.push_back(runtime.name + " " + runtime.version + " cannot start it here: " +
-                              started.error().message);
+    patient->notes_.push_back(runtime.name + " " + runtime.version +
+                              " cannot start it here: " + started.error().message);
     patient->remove_container();
     patient->runtime_.reset();
   }
@@ -209,8 +209,7 @@ Result<void> Patient::start_with(const Runtime& runtime) {
   }
   std::ofstream(folder_ + "/config.json") << oci::write_spec(spec);
   kernel::Command command;
-  command.words =
-      runtime_words({"run", "-d", "--bundle", folder_, "--pid-file", folder_ + "/pid", id_});
+  command.words = runtime_words({"run", "-d", "--bundle", folder_, "--pid-file", folder_ + "/pid", id_});
   command.input = life_inside_.get();
   command.before = runtime_view();
   TRY(kernel::run(command, kRuntimeLimit));

@@ -22,8 +22,8 @@ struct Gpu {
   std::vector<container::WantedNode> nodes;  // the unit first
   bool is_stand_in = false;
 };
-// The first GPU of the host with its control nodes, or nodes with NVIDIA's numbers that no driver stands behind: to open
-// them gives EPERM where the cgroup refuses, and ENXIO where it does not.
+// The first GPU of the host with its control nodes, or nodes with NVIDIA's numbers that no driver stands behind: to
+// open them gives EPERM where the cgroup refuses, and ENXIO where it does not.
 Gpu find_gpu(const kernel::Host& host);
 
 // The ledger's folder, which a machine without holdfast does not have: gone in the end where it is empty.

@@ -142,8 +142,10 @@ std::optional<std::string> mirror_in_list(std::string_view text) {
     }
     const std::size_t close = line.find(']');
     const bool has_options = words.size() > 1 && words[1].starts_with('[') && close != std::string_view::npos;
-    const std::string options = has_options ? " " + std::string(line.substr(line.find('['), close - line.find('[') + 1)) : "";
-    const std::vector<std::string_view> rest = split_words(has_options ? line.substr(close + 1) : line.substr(line.find("deb") + 3));
+    const std::string options =
+        has_options ? " " + std::string(line.substr(line.find('['), close - line.find('[') + 1)) : "";
+    const std::vector<std::string_view> rest =
+        split_words(has_options ? line.substr(close + 1) : line.substr(line.find("deb") + 3));
     const bool fits = rest.size() > 2 && rest[1].find("security") == std::string_view::npos &&
                       std::ranges::find(rest, "main") != rest.end();
     if (fits) {
@@ -157,8 +159,8 @@ std::optional<std::string> mirror_in_stanzas(std::string_view text) {
   std::map<std::string, std::string> fields;
   const auto mirror = [&fields]() -> std::optional<std::string> {
     const std::string& uris = fields["URIs"];
-    const bool fits = fields["Types"].find("deb") != std::string::npos && !uris.empty() &&
-                      !fields["Suites"].empty() && fields["Suites"].find("security") == std::string::npos &&
+    const bool fits = fields["Types"].find("deb") != std::string::npos && !uris.empty() && !fields["Suites"].empty() &&
+                      fields["Suites"].find("security") == std::string::npos &&
                       fields["Components"].find("main") != std::string::npos;
     if (!fits) {
       return std::nullopt;

@@ -25,7 +25,8 @@ TEST(Mirror, IsReadFromAListOfApt) {
 TEST(Mirror, IsReadFromStanzasOfApt) {
   const std::string security =
       "Types: deb\nURIs: http://s/debian-security\nSuites: bookworm-security\nComponents: main\n\n";
-  const std::string main = "Types: deb deb-src\nURIs: http://b/debian http://c/debian\nSuites: bookworm\nComponents: main\n";
+  const std::string main =
+      "Types: deb deb-src\nURIs: http://b/debian http://c/debian\nSuites: bookworm\nComponents: main\n";
   EXPECT_EQ(mirror_in_stanzas(security + main + "Signed-By: /k.gpg\n"), "deb [signed-by=/k.gpg] http://b/debian");
   EXPECT_EQ(mirror_in_stanzas(security + main), "deb http://b/debian");
   EXPECT_EQ(mirror_in_stanzas(security), std::nullopt);

@@ -109,7 +109,8 @@ std::string guard_words(const kernel::Host& host) {
   if (!status) {
     return "holdfastd does not run here: a loss is not repaired by itself, and nobody records who did it";
   }
-  std::string words = "holdfastd " + status->version + " (pid " + std::to_string(status->pid.value) + ") hears of changes by";
+  std::string words =
+      "holdfastd " + status->version + " (pid " + std::to_string(status->pid.value) + ") hears of changes by";
   words += status->tiers.has_v2 ? " " + to_string(status->tiers.v2) + " (v2)" : "";
   words += status->tiers.has_v1 ? " " + to_string(status->tiers.v1) + " (v1)" : "";
   return status->tiers.why.empty() ? words : words + "; " + join(status->tiers.why, "; ");

@@ -41,7 +41,8 @@ void add_plan(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProce
 }
 
 void add_visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, HealReport::Line& line) {
-  const Result<Visit> made = visit(tools, ward, cgroups, Hands::may_heal);
+  Habits none;
+  const Result<Visit> made = visit(tools, ward, cgroups, Hands::may_heal, none);
   if (!made) {
     add_error(made.error().message, line.error);
     return;
@@ -77,8 +78,8 @@ Result<report::HealReport> heal_by_hand(const Bench& bench, const std::vector<st
   Survey survey = TRY(surveyor.take(config, Care::everything));
   std::erase_if(survey.wards, [&](const WardPtr& ward) {
     return !words.empty() && std::ranges::none_of(wanted, [&ward](const node::Resident* resident) {
-             return resident->container.id == ward->container.id && resident->container.init == ward->container.init;
-           });
+      return resident->container.id == ward->container.id && resident->container.init == ward->container.init;
+    });
   });
   Twins twins;
   const Tools tools{bench.filters, twins};

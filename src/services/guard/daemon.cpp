@@ -246,7 +246,10 @@ class Loop {
         guard_.handle(event);
         heralds_until_ = 0;
         break;
-      case EventKind::lost: next_sweep_ = 0; scout_.ask(Care::changes); break;
+      case EventKind::lost:
+        next_sweep_ = 0;
+        scout_.ask(Care::changes);
+        break;
       case EventKind::cgroup_gone:
       case EventKind::process_gone: guard_.handle(event); [[fallthrough]];
       case EventKind::cgroup_made: scout_.ask(Care::changes); break;

@@ -65,6 +65,9 @@ void Guard::add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
   const kernel::CgroupsKey key = kernel::key_of(*cgroups);
   Place& place = places_[key];
   const bool is_new = place.ward == nullptr;
+  if (place.ward != ward) {
+    place.habits.clear();  // it may be owed something else now
+  }
   place.ward = ward;
   place.cgroups = cgroups;
   if (!is_new) {
@@ -207,10 +210,10 @@ void Guard::look_at(Place& place, const Event& event) {
   if (waits) {
     return;  // its time will come
   }
-  Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal);
+  Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal, place.habits);
   if (!made) {
-    const bool is_gone = made.error().code == std::errc::no_such_file_or_directory ||
-                         made.error().code == std::errc::no_such_device;
+    const bool is_gone =
+        made.error().code == std::errc::no_such_file_or_directory || made.error().code == std::errc::no_such_device;
     if (!is_gone) {
       Happening happening;
       happening.ward = place.ward;
@@ -260,10 +263,10 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
     happening.heal_ns = made.healed_at - started;
   }
   const bool nothing_missing = happening.drift.is_none();
-  happening.action = healed && is_lost             ? report::Action::failed
-                     : healed && place.waits_for   ? report::Action::waits
-                     : healed                      ? report::Action::healed
-                     : nothing_missing             ? report::Action::none
+  happening.action = healed && is_lost                          ? report::Action::failed
+                     : healed && place.waits_for                ? report::Action::waits
+                     : healed                                   ? report::Action::healed
+                     : nothing_missing                          ? report::Action::none
                      : place.ward->mode < container::Mode::heal ? report::Action::observed
                                                                 : report::Action::failed;
   place.lost_since = is_lost ? (place.is_lost ? place.lost_since : event.at) : 0;

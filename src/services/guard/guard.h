@@ -72,6 +72,7 @@ class Guard {
     bool told_of_waiting = false;
     Patience patience;
     Ready ready;  // twins of what may come
+    Habits habits;
     std::optional<container::Event> waits_for;
   };
 

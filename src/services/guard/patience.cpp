@@ -28,8 +28,7 @@ bool Patience::take(const container::Limits& limits, std::uint64_t now) {
     return true;
   }
   // Used up: one heal now and then, the pause doubled each time.
-  const auto longest =
-      std::uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(limits.longest_wait).count());
+  const auto longest = std::uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(limits.longest_wait).count());
   wait_ = std::min(longest, wait_ == 0 ? kFirstWait : wait_ * 2);
   ready_at_ = now + wait_;
   is_fighting_ = true;

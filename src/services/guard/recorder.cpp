@@ -15,7 +15,7 @@ using container::Trouble;
 using report::Action;
 using report::BlameRecord;
 
-constexpr std::uint64_t kTogether = 50'000'000;      // what one writer does within 50 ms is one record
+constexpr std::uint64_t kTogether = 50'000'000;  // what one writer does within 50 ms is one record
 constexpr std::uint64_t kBetweenPictures = 250'000'000;
 constexpr std::uint64_t kOldestPicture = 30'000'000'000;
 constexpr std::size_t kMostRecords = 500;  // in the picture
@@ -61,7 +61,8 @@ void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>&
 }
 
 std::string line_for(const BlameRecord& record) {
-  std::string line = to_string(record.action) + " container=" + quote(record.container) + " id=" + record.id.substr(0, 12);
+  std::string line =
+      to_string(record.action) + " container=" + quote(record.container) + " id=" + record.id.substr(0, 12);
   line += " event=" + quote(to_string(record.kind)) + " writer=" + quote(title_of(record.writer));
   line += record.devices.empty() ? "" : " devices=" + join(record.devices, ",");
   line += record.loss_ns ? " loss_us=" + std::to_string(*record.loss_ns / 1000) : "";

@@ -1,4 +1,5 @@
-// Recorder: writes down what happened, away from the loop that heals: the journal, the counters, the picture of the node.
+// Recorder: writes down what happened, away from the loop that heals: the journal, the counters, the picture of the
+// node.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,8 @@ class Recorder {
   void set_findings(std::vector<report::Finding> findings);
   void count(const std::map<std::string, std::uint64_t>& events);
 
-  // Records that wait for more of the same writer are written when they are old enough, the picture when it has changed.
+  // Records that wait for more of the same writer are written when they are old enough, the picture when it has
+  // changed.
   void tick(std::uint64_t now);
   void flush();
 

@@ -20,8 +20,8 @@ constexpr std::array<std::uint64_t, 3> kLooks = {100 * kMillisecond, 700 * kMill
 
 // Where nothing happens at all. A survey costs time; this bounds what it costs in the long run.
 constexpr std::uint64_t kLongestSilence = 60 * kSecond;
-constexpr std::uint64_t kIdleShare = 4000;   // of the time of a survey
-constexpr std::uint64_t kBusyShare = 10;     // when containers come and go all the time
+constexpr std::uint64_t kIdleShare = 4000;  // of the time of a survey
+constexpr std::uint64_t kBusyShare = 10;    // when containers come and go all the time
 constexpr std::uint64_t kDiagnosisShare = 2000;
 constexpr std::uint64_t kDiagnosisPause = 15 * kSecond;
 
@@ -112,8 +112,8 @@ void Scout::survey_if_due(std::uint64_t now) {
 }
 
 void Scout::diagnose_if_due(std::uint64_t now) {
-  const bool is_due = last_diagnosis_ == 0 ||
-                      now - last_diagnosis_ > std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_took_);
+  const bool is_due =
+      last_diagnosis_ == 0 || now - last_diagnosis_ > std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_took_);
   if (!wants_diagnosis_ || !is_due || !reports_.diagnose) {
     return;
   }

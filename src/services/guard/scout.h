@@ -25,7 +25,7 @@ class Scout {
     std::function<void(std::string)> failed;
     std::function<void(Deed)> deed;
     std::function<void(std::vector<report::Finding>)> findings;
-    std::function<void()> reloaded;                                 // systemd has read its units again
+    std::function<void()> reloaded;                                  // systemd has read its units again
     std::function<Result<std::vector<report::Finding>>()> diagnose;  // the doctor's
   };
 

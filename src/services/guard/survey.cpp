@@ -111,8 +111,7 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   const container::Observed observed = TRY(kernel::observe(filters, seat));
   const std::string no_problem;
   const node::Seating seating{resident, ward->owed, observed, no_problem, seat};
-  ward->nodes =
-      node::look_from_seat(host_, seats_, survey.inventory, seating, kernel::Depth::access).nodes;
+  ward->nodes = node::look_from_seat(host_, seats_, survey.inventory, seating, kernel::Depth::access).nodes;
   if (resident.spec) {
     ward->likely.push_back(meaning(resident.spec->rules, device::OciReading::later_wins));
   }

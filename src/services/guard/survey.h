@@ -24,7 +24,7 @@ struct Survey {
   device::Inventory inventory;
   std::string online_cpus;
   std::vector<std::string> notes;
-  std::int64_t at = 0;         // milliseconds since 1970
+  std::int64_t at = 0;  // milliseconds since 1970
   std::uint64_t took_ns = 0;
 };
 using SurveyPtr = std::shared_ptr<const Survey>;

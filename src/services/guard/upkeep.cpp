@@ -116,7 +116,9 @@ void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
   const bool is_locked = attached->attachment == container::Attachment::single;
   if (ward->mode == Mode::lock && !is_locked && is_first_try(*ward, "lock")) {
     const Result<container::ProgramId> locked = kernel::lock_programs(filters, *cgroup);
-    deeds.push_back({ward, Action::locked, {"attached one program alone to " + cgroup->where},
+    deeds.push_back({ward,
+                     Action::locked,
+                     {"attached one program alone to " + cgroup->where},
                      locked ? "" : locked.error().message});
   }
   if (ward->mode == Mode::lock || !is_locked) {
@@ -125,7 +127,9 @@ void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
   const Result<kernel::ReadProgramPtr> program = filters.read(attached->ids.front());
   if (program && (*program)->owner == "holdfast" && is_first_try(*ward, "unlock")) {
     const Result<container::ProgramId> unlocked = kernel::unlock_programs(filters, *cgroup);
-    deeds.push_back({ward, Action::none, {"let others attach programs to " + cgroup->where + " again"},
+    deeds.push_back({ward,
+                     Action::none,
+                     {"let others attach programs to " + cgroup->where + " again"},
                      unlocked ? "" : unlocked.error().message});
   }
 }

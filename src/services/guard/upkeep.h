@@ -1,5 +1,5 @@
-// Upkeep: what keeps a container from losing anything, and what rules alone cannot mend: systemd is told what it is owed,
-// nodes are made anew, the exclusive attachment is made. May wait for others; never done by the loop that heals.
+// Upkeep: what keeps a container from losing anything, and what rules alone cannot mend: systemd is told what it is
+// owed, nodes are made anew, the exclusive attachment is made. May wait for others; never done by the loop that heals.
 #pragma once
 
 #include <chrono>

@@ -10,7 +10,8 @@
 namespace hf::guard {
 namespace {
 
-constexpr int kMostAttempts = 100;  // against somebody who changes the cgroup all the time; then the next event is awaited
+constexpr int kMostAttempts =
+    100;  // against somebody who changes the cgroup all the time; then the next event is awaited
 constexpr std::size_t kMostTwins = 1024;
 
 }  // namespace
@@ -50,8 +51,65 @@ struct Reflex {
   std::uint64_t healed_at = 0;
 };
 
-Result<Reflex> react(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands) {
+// One question, one replacement. False where it is not that simple.
+bool answer_by_habit(const Tools& tools, const kernel::CgroupsOfProcess& cgroups, const Habits& habits,
+                     Reflex& reflex) {
+  if (habits.empty() || !cgroups.v2 || (cgroups.v1 && !cgroups.v1->path.is_root())) {
+    return false;
+  }
+  const Result<kernel::AttachedPrograms> attached = tools.filters.bpf().query(*cgroups.v2, kernel::Reach::own);
+  if (!attached || attached->ids.size() != 1 || attached->attachment != container::Attachment::several) {
+    return false;
+  }
+  const Result<kernel::ReadProgramPtr> found = tools.filters.read(attached->ids.front());
+  const auto habit =
+      found ? std::ranges::find_if(
+                  habits, [&found](const Habit& entry) { return bpf::same(entry.code, (*found)->program.code); })
+            : habits.end();
+  if (habit == habits.end() ||
+      !tools.filters.bpf().attach(*cgroups.v2, *habit->twin, kernel::InsteadOf{(*found)->program})) {
+    return false;
+  }
+  reflex.healed_at = kernel::monotonic_now();
+  Result<container::Gate> gate = kernel::observe_program(tools.filters, attached->ids.front());
+  const Result<kernel::ReadProgramPtr> twin = tools.filters.read(habit->twin->id);
+  if (gate && gate->meaning && twin && (*twin)->meaning) {
+    gate->where = cgroups.v2->where;
+    reflex.steps.emplace_back(container::ReplaceProgram{
+        gate->where, attached->ids.front(), gate->owner, {}, *gate->meaning, *(*twin)->meaning, false});
+    reflex.found.gates.push_back(*std::move(gate));
+  }
+  return true;
+}
+
+// Remembers what a plan has put in the place of a single program.
+void learn(const Tools& tools, const container::Observed& found, const container::Plan& plan, Habits& habits) {
+  constexpr std::size_t kMostHabits = 4;
+  for (const container::Step& step : plan.steps) {
+    const auto* replace = std::get_if<container::ReplaceProgram>(&step);
+    const auto gate = replace == nullptr ? found.gates.end()
+                                         : std::ranges::find_if(found.gates, [replace](const container::Gate& one) {
+                                             return one.program && one.program->id == replace->old && one.meaning;
+                                           });
+    if (gate == found.gates.end() || replace->keeps_original) {
+      continue;
+    }
+    Result<kernel::ProgramPtr> twin = tools.filters.load(replace->code, {});
+    if (habits.size() >= kMostHabits) {
+      habits.erase(habits.begin());
+    }
+    if (twin) {
+      habits.push_back({gate->program->code, *std::move(twin)});
+    }
+  }
+}
+
+Result<Reflex> react(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands,
+                     Habits& habits) {
   Reflex reflex;
+  if (hands == Hands::may_heal && answer_by_habit(tools, cgroups, habits, reflex)) {
+    return reflex;
+  }
   reflex.found = TRY(kernel::observe_own(tools.filters, cgroups));
   const container::Drift drift = container::compare(ward.healed, reflex.found);
   if (hands == Hands::look_only || drift.missing.empty()) {
@@ -72,6 +130,7 @@ Result<Reflex> react(const Tools& tools, const Ward& ward, const kernel::Cgroups
   }
   if (kernel::carry_out(tools.filters, cgroups, plan)) {  // whatever failed is tried again, with more care
     reflex.healed_at = kernel::monotonic_now();
+    learn(tools, reflex.found, plan, habits);
     reflex.steps = std::move(plan.steps);
   }
   return reflex;
@@ -90,9 +149,10 @@ container::Effective as_found(const container::Observed& own, const container::O
 
 }  // namespace
 
-Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands) {
+Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands,
+                    Habits& habits) {
   const auto generate = [&tools](const device::Table& table) { return tools.twins.code_for(table); };
-  Reflex reflex = TRY(react(tools, ward, cgroups, hands));
+  Reflex reflex = TRY(react(tools, ward, cgroups, hands, habits));
   Visit made;
   made.drift = container::compare(ward.owed, reflex.found);
   made.healed_at = reflex.healed_at;

@@ -27,6 +27,13 @@ class Twins {
   std::unordered_map<device::Table, bpf::Code, Hash> codes_;
 };
 
+// What was put in the place of which program before: who comes again with the same is answered without a thought.
+struct Habit {
+  bpf::Code code;
+  kernel::ProgramPtr twin;
+};
+using Habits = std::vector<Habit>;  // of one cgroup and one entitlement
+
 struct Tools {
   kernel::Filters& filters;
   Twins& twins;
@@ -45,7 +52,8 @@ struct Visit {
 enum class Hands : std::uint8_t { look_only, may_heal };
 
 // From the start again when somebody else was faster.
-Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands);
+Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands,
+                    Habits& habits);
 
 // Programs that are loaded before they are needed; they stay as long as somebody holds them.
 using Ready = std::vector<kernel::ProgramPtr>;
