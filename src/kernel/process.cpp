@@ -8,7 +8,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -80,6 +82,13 @@ Result<Process> read_process(const Host& host, Pid pid) {
   const std::uint32_t parent = parse_number<std::uint32_t>(fields[1]).value_or(0);
   const std::uint64_t started = parse_number<std::uint64_t>(fields[kFieldsAfterName - 1]).value_or(0);
   return Process{pid, {std::int32_t(parent)}, text.substr(open + 1, close - open - 1), std::int64_t(started)};
+}
+
+Fd open_process(container::Pid pid) { return Fd(int(::syscall(SYS_pidfd_open, pid.value, 0))); }
+
+bool is_running(const Fd& process) {
+  pollfd ended{process.get(), POLLIN, 0};
+  return process && ::poll(&ended, 1, 0) == 0;
 }
 
 Result<BootClock> BootClock::read(const Host& host) {

@@ -11,6 +11,7 @@
 #include "core/container/cgroup_path.h"
 #include "core/container/seat.h"
 #include "core/device/device.h"
+#include "kernel/fd.h"
 #include "kernel/host.h"
 
 namespace hf::kernel {
@@ -24,6 +25,10 @@ struct Process {
   std::int64_t started_at = 0;  // in clock ticks since boot
 };
 Result<Process> read_process(const Host& host, container::Pid pid);
+
+// A process held by a descriptor: its number may be another's later. Empty where it has ended.
+Fd open_process(container::Pid pid);
+bool is_running(const Fd& process);
 
 // Seconds since 1970 of a moment given in clock ticks since boot.
 class BootClock {

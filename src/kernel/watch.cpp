@@ -15,8 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "kernel/clock.h"
 #include "kernel/file.h"
+#include "kernel/process.h"
 
 namespace hf::kernel {
 namespace {
@@ -31,6 +33,16 @@ Event event_now(EventKind kind) {
   event.kind = kind;
   event.at = monotonic_now();
   return event;
+}
+
+// A runtime writes and is gone: what only a living process tells is read at once, the rest by whoever wants to know.
+void tell_writer(const Host& host, container::Writer& writer) {
+  const Result<Process> process = read_process(host, writer.pid);
+  if (process) {
+    writer.name = process->name;
+    writer.command = join(read_command_line(host, writer.pid), " ");
+    writer.parents = {{process->parent, ""}};
+  }
 }
 
 std::uint64_t inode_of(const Cgroup& cgroup, const char* file) {
@@ -49,7 +61,7 @@ constexpr std::uint64_t kSource =
 Watch Watch::open(const Host& host, Bpf& bpf, std::optional<Tier> at_most) {
   Watch watch(bpf);
   watch.all_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  watch.root_ = Fd(::fcntl(host.root.get(), F_DUPFD_CLOEXEC, 3));
+  watch.host_ = &host;
   watch.tiers_.has_v1 = host.v1.has_value();
   watch.tiers_.has_v2 = host.v2.has_value();
   watch.open_v2(at_most);
@@ -203,7 +215,7 @@ void Watch::sweep(std::vector<Event>& events) {
   if (trace_) {
     return;
   }
-  std::string counts = read_text(root_.get(), "proc/cgroups").value_or("");
+  std::string counts = read_text(host_->root.get(), "proc/cgroups").value_or("");
   if (counts != counts_) {
     counts_ = std::move(counts);
     events.push_back(event_now(EventKind::cgroup_made));
@@ -227,6 +239,7 @@ void Watch::take_v1(std::vector<Event>& events) {
     event.cgroup = file->second.cgroup;
     event.at = write.at;
     event.writer.pid = write.pid;
+    tell_writer(*host_, event.writer);
     event.text = file->second.allows ? "devices.allow" : "devices.deny";
     events.push_back(std::move(event));
   }

@@ -18,7 +18,8 @@
 
 namespace hf::kernel {
 
-// The best tier that works here, or at most the one that is wished for. Never fails: polling always works.
+// The best tier that works here, or at most the one that is wished for. Never fails: polling always works. The host must
+// stay as long as it does.
 class Watch {
  public:
   static Watch open(const Host& host, Bpf& bpf, std::optional<container::Tier> at_most);
@@ -62,7 +63,7 @@ class Watch {
   std::optional<V1Writes> v1_writes_;
   std::map<std::uint64_t, V1File> v1_files_;  // by inode
   std::string counts_;                        // of cgroups, where nothing tells of new ones
-  Fd root_;
+  const Host* host_ = nullptr;
   Fd drivers_;  // netlink: the kernel's uevents
   Fd folders_;  // inotify
   struct First {

@@ -25,20 +25,22 @@ constexpr std::array<std::string_view, 14> kServices = {"kubelet", "dockerd",   
 std::string folder_of(Pid pid) { return "proc/" + std::to_string(pid.value); }
 
 void read_parents(const kernel::Host& host, Writer& writer) {
-  Result<kernel::Process> process = kernel::read_process(host, writer.pid);
-  if (!process) {
-    return;  // it has ended; what the kernel told has to do
+  if (!writer.parents.empty() && !writer.parents.front().name.empty()) {
+    return;  // the kernel told
   }
-  writer.name = writer.name.empty() ? process->name : writer.name;
-  if (!writer.parents.empty()) {
-    return;
+  const Result<kernel::Process> process = kernel::read_process(host, writer.pid);
+  if (process && writer.name.empty()) {
+    writer.name = process->name;
   }
-  while (process && process->parent.value > 0 && writer.parents.size() < kMostParents) {
-    const Pid parent = process->parent;
-    process = kernel::read_process(host, parent);
-    if (process) {
-      writer.parents.push_back({parent, process->name});
+  Pid parent = process ? process->parent : writer.parents.empty() ? Pid{} : writer.parents.front().pid;
+  writer.parents.clear();
+  while (parent.value > 0 && writer.parents.size() < kMostParents) {
+    const Result<kernel::Process> above = kernel::read_process(host, parent);
+    if (!above) {
+      return;
     }
+    writer.parents.push_back({parent, above->name});
+    parent = above->parent;
   }
 }
 

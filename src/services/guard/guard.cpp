@@ -6,6 +6,7 @@
 #include "kernel/clock.h"
 #include "kernel/file.h"
 #include "kernel/observe.h"
+#include "kernel/process.h"
 
 namespace hf::guard {
 namespace {
@@ -14,6 +15,9 @@ using container::Event;
 using container::EventKind;
 
 constexpr std::uint64_t kMostKept = 64;  // uses of programs that are remembered
+
+constexpr std::uint64_t kFinishPause = 500'000;         // 0.5 ms
+constexpr std::uint64_t kLongestUpdate = 100'000'000;  // 100 ms
 
 Event found_event(const kernel::CgroupsOfProcess& cgroups) {
   Event event;
@@ -193,15 +197,27 @@ std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
     if (!place.waits_for) {
       continue;
     }
-    if (place.patience.ready_at() <= now) {
+    if (std::max(place.patience.ready_at(), place.looks_again_at) <= now) {
       const Event event = *std::exchange(place.waits_for, std::nullopt);
       look_at(place, event);
     }
     if (place.waits_for) {
-      next = std::min(next.value_or(place.patience.ready_at()), place.patience.ready_at());
+      const std::uint64_t ready_at = std::max(place.patience.ready_at(), place.looks_again_at);
+      next = std::min(next.value_or(ready_at), ready_at);
     }
   }
   return next;
+}
+
+// runc 1.0.0-rc91 to rc95 read a v1 list again after writing it, and their update fails where it is not what they wrote.
+bool Guard::is_finishing(Place& place, const Event& event, std::uint64_t now) {
+  if (event.kind != EventKind::write || event.writer.name != "runc") {
+    return false;
+  }
+  if (!place.finishing || place.finishing->pid != event.writer.pid) {
+    place.finishing = Finishing{event.writer.pid, kernel::open_process(event.writer.pid), now + kLongestUpdate};
+  }
+  return now < place.finishing->until && kernel::is_running(place.finishing->process);
 }
 
 void Guard::look_at(Place& place, const Event& event) {
@@ -209,6 +225,11 @@ void Guard::look_at(Place& place, const Event& event) {
   const bool waits = place.waits_for && started < place.patience.ready_at();
   if (waits) {
     return;  // its time will come
+  }
+  if (is_finishing(place, event, started)) {
+    place.waits_for = place.waits_for.value_or(event);
+    place.looks_again_at = started + kFinishPause;
+    return;
   }
   Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal, place.habits);
   if (!made) {

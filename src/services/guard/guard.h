@@ -35,6 +35,7 @@ struct Happening {
   std::optional<std::uint64_t> heal_ns;
   std::string error;
   int attempts = 1;
+  bool is_identified = false;  // all that /proc knows of the writer is in the event
 };
 
 class Guard {
@@ -62,6 +63,13 @@ class Guard {
   [[nodiscard]] std::size_t size() const { return places_.size(); }
 
  private:
+  // Somebody who must not be disturbed before he has read back what he wrote.
+  struct Finishing {
+    container::Pid pid;
+    kernel::Fd process;
+    std::uint64_t until = 0;
+  };
+
   // One cgroup of a ward.
   struct Place {
     WardPtr ward;
@@ -74,11 +82,14 @@ class Guard {
     Ready ready;  // twins of what may come
     Habits habits;
     std::optional<container::Event> waits_for;
+    std::uint64_t looks_again_at = 0;
+    std::optional<Finishing> finishing;
   };
 
   void add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups);
   void forget(const kernel::CgroupsKey& key);
   std::vector<container::Gate> own_gates(const Place& place);
+  static bool is_finishing(Place& place, const container::Event& event, std::uint64_t now);
   void look_at(Place& place, const container::Event& event);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
 

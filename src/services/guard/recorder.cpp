@@ -104,7 +104,9 @@ void Recorder::record(Happening happening) {
     record.cgroup = happening.cgroup;
     record.writer = happening.event.writer;
     record.replaced = happening.event.replaced;
-    node::identify(host_, record.writer);
+    if (!happening.is_identified) {
+      node::identify(host_, record.writer);
+    }
     pending.since = kernel::monotonic_now();
   }
   record.program = happening.event.program ? happening.event.program : record.program;
