@@ -47,8 +47,8 @@ namespace {
 // the same as once, and one that a list above refuses is refused by the kernel.
 struct Reflex {
   container::Observed found;
-  std::vector<container::Step> steps;
-  std::uint64_t healed_at = 0;
+  std::vector<container::Step> steps;  // that were tried
+  std::uint64_t healed_at = 0;         // 0: something came between, or there was nothing to do
 };
 
 // One question, one replacement. False where it is not that simple.
@@ -131,8 +131,8 @@ Result<Reflex> react(const Tools& tools, const Ward& ward, const kernel::Cgroups
   if (kernel::carry_out(tools.filters, cgroups, plan)) {  // whatever failed is tried again, with more care
     reflex.healed_at = kernel::monotonic_now();
     learn(tools, reflex.found, plan, habits);
-    reflex.steps = std::move(plan.steps);
   }
+  reflex.steps = std::move(plan.steps);
   return reflex;
 }
 
@@ -156,6 +156,7 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
   Visit made;
   made.drift = container::compare(ward.owed, reflex.found);
   made.healed_at = reflex.healed_at;
+  bool has_tried = !reflex.steps.empty();
   made.repair.plan.steps = std::move(reflex.steps);
   for (;; ++made.attempts) {
     const container::Observed now = TRY(kernel::observe(tools.filters, cgroups));
@@ -165,7 +166,9 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
     made.left = container::compare(ward.owed, now);
     made.after = container::effective(now);
     const container::Drift ours = container::compare(ward.healed, now);
-    if (made.healed_at == 0) {
+    if (has_tried && ours.is_none()) {  // also where somebody came between: what was done before that is enough
+      made.healed_at = made.healed_at == 0 ? kernel::monotonic_now() : made.healed_at;
+    } else if (made.attempts == 1 && made.healed_at == 0) {
       made.drift = made.left;  // with what is refused above
     }
     if (hands == Hands::look_only || ours.is_none() || made.attempts == kMostAttempts) {
@@ -173,17 +176,19 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
     }
     container::Repair repair = container::plan_repair(now, ours, generate);
     made.repair.refused = std::move(repair.refused);
+    if (made.healed_at == 0) {
+      made.repair.plan.steps.clear();
+    }
     if (repair.plan.steps.empty()) {
       return made;
     }
+    has_tried = true;
     const Result<void> done = kernel::carry_out(tools.filters, cgroups, repair.plan);
     if (!done && !kernel::is_overtaken(done.error())) {
       return std::unexpected(done.error());
     }
-    if (done) {
-      made.healed_at = kernel::monotonic_now();
-      std::ranges::move(repair.plan.steps, std::back_inserter(made.repair.plan.steps));
-    }
+    made.healed_at = done ? kernel::monotonic_now() : made.healed_at;
+    std::ranges::move(repair.plan.steps, std::back_inserter(made.repair.plan.steps));
   }
 }
 
