@@ -1,5 +1,8 @@
 #include "kernel/sweep.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "kernel/clock.h"
 #include "kernel/file.h"
 
@@ -10,6 +13,17 @@ using container::EventKind;
 using container::Hierarchy;
 
 namespace {
+
+// The last that was not there before.
+std::optional<container::ProgramId> new_one(const AttachedPrograms& before, const AttachedPrograms& now) {
+  std::optional<container::ProgramId> found;
+  for (const container::ProgramId id : now.ids) {
+    if (std::ranges::find(before.ids, id) == before.ids.end()) {
+      found = id;
+    }
+  }
+  return found;
+}
 
 bool is_gone(const Error& error) {
   return error.code == std::errc::no_such_file_or_directory || error.code == std::errc::no_such_device;
@@ -62,7 +76,9 @@ void Sweep::look(std::vector<Event>& events) {
         now.programs.attachment != entry.seen.programs.attachment || (now.is_gone && entry.cgroups->v2)) {
       event.hierarchy = Hierarchy::v2;
       event.cgroup = entry.cgroups->v2->id;
+      event.program = new_one(entry.seen.programs, now.programs);
       events.push_back(event);
+      event.program.reset();
     }
     if (now.list != entry.seen.list || (now.is_gone && entry.cgroups->v1)) {
       event.hierarchy = Hierarchy::v1;

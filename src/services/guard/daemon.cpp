@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <map>
 #include <thread>
 
 #include <poll.h>
@@ -21,6 +23,7 @@
 #include "kernel/process.h"
 #include "kernel/watch.h"
 #include "node/evidence.h"
+#include "node/writer.h"
 #include "services/guard/guard.h"
 #include "services/guard/mailbox.h"
 #include "services/guard/scout.h"
@@ -39,6 +42,11 @@ constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothin
 constexpr std::uint64_t kHeralds = kMillisecond / 2;  // a program was loaded: it is about to be attached, so stay awake
 constexpr std::uint64_t kHeraldsUnseen = 4 * kMillisecond;  // where the attachment itself is not told of
 
+constexpr std::chrono::milliseconds kLongestLeave{500};
+constexpr std::size_t kMostLoaders = 64;
+constexpr std::uint64_t kHeraldsTogether = 100 * kMillisecond;
+constexpr unsigned kMostHeralds = 40;  // in that time
+
 // The recorder with a thread of its own.
 class RecorderThread {
  public:
@@ -46,9 +54,14 @@ class RecorderThread {
       : recorder_(host, outlets, first), thread_([this] { work(); }) {}
   RecorderThread(const RecorderThread&) = delete;
   RecorderThread& operator=(const RecorderThread&) = delete;
-  ~RecorderThread() {
+  ~RecorderThread() { finish(); }
+
+  // Writes down what it has; what comes later is lost.
+  void finish() {
     mailbox_.post([this] { stops_ = true; });
-    thread_.join();
+    if (thread_.joinable()) {
+      thread_.join();
+    }
   }
 
   void post(std::function<void(Recorder&)> work) {
@@ -117,6 +130,7 @@ class Loop {
         recorder_(host, settings.outlets, first_picture()),
         guard_({filters_, twins_}, watch_,
                [this](Happening happening) {
+                 identify_soon(happening);
                  recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
                }),
         signals_(open_signals()),
@@ -150,6 +164,14 @@ class Loop {
     settings_.notify("STOPPING=1");
   }
 
+  // A container whose file system hangs would keep us: nobody waits for those who only read.
+  void leave() {
+    recorder_.finish();
+    if (!scout_.ends_within(kLongestLeave)) {
+      ::_exit(0);
+    }
+  }
+
  private:
   [[nodiscard]] report::Snapshot first_picture() const {
     report::Snapshot picture;
@@ -162,6 +184,16 @@ class Loop {
     picture.started_at = kernel::wall_now();
     picture.tiers = watch_.tiers();
     return picture;
+  }
+
+  // Where the kernel did not tell of the writer, /proc does as long as he is there; who only writes once is gone soon.
+  void identify_soon(Happening& happening) const {
+    container::Writer& writer = happening.event.writer;
+    const bool is_told = !writer.parents.empty() && !writer.parents.front().name.empty();
+    if (writer.is_known() && !is_told) {
+      node::identify(host_, writer);
+      happening.is_identified = true;
+    }
   }
 
   Scout::Reports reports() {
@@ -233,8 +265,12 @@ class Loop {
   void act_on(const Event& event, std::uint64_t now) {
     switch (event.kind) {
       case EventKind::load:
+        if (is_hail(now)) {
+          next_sweep_ = std::min(next_sweep_, now + kFastPoll);
+          break;
+        }
         heralds_until_ = now + (watch_.tiers().v2 == Tier::loads ? kHeraldsUnseen : kHeralds);
-        herald_ = event;
+        remember_loader(event);
         if (event.program && watch_.tiers().v2 != Tier::loads) {  // there it may be any kind of program
           guard_.expect(*event.program);
         }
@@ -259,16 +295,38 @@ class Loop {
     }
   }
 
-  // Who is known to have loaded a program just before has most likely attached it.
+  // Who loads programs all the time is no herald of anything: staying awake for him would burn a core.
+  bool is_hail(std::uint64_t now) {
+    if (now - heralds_since_ > kHeraldsTogether) {
+      heralds_since_ = now;
+      heralds_ = 0;
+    }
+    return ++heralds_ > kMostHeralds;
+  }
+
+  // Who has loaded a program attaches it, as a rule. Where the kernel told nothing but his number, /proc is asked while
+  // he is there.
+  void remember_loader(const Event& event) {
+    if (loaders_.size() >= kMostLoaders) {
+      loaders_.erase(loaders_.begin());  // the oldest: programs are numbered as they come
+    }
+    Event& loader = loaders_[event.program ? event.program->value : 0] = event;
+    if (loader.writer.name.empty()) {
+      node::identify(host_, loader.writer);
+    }
+  }
+
   void sweep(std::uint64_t now) {
     std::vector<Event> changes;
     watch_.sweep(changes);
+    if (watch_.tiers().v2 == Tier::loads && !changes.empty()) {
+      learn_loaders(now);
+    }
     for (Event& event : changes) {
-      if (event.kind == EventKind::found_changed && event.hierarchy == container::Hierarchy::v2 &&
-          now < heralds_until_) {
-        event.writer = herald_.writer;
-        event.program = herald_.program;
-        event.at = herald_.at;
+      const auto loader = event.program ? loaders_.find(event.program->value) : loaders_.end();
+      if (loader != loaders_.end()) {
+        event.writer = loader->second.writer;
+        event.at = now < heralds_until_ ? loader->second.at : event.at;
       }
       ++counts_[to_string(event.kind)];
       act_on(event, now);
@@ -277,6 +335,16 @@ class Loop {
     poll_pause_ = changed ? kFastPoll : std::min(kSlowPoll, poll_pause_ + poll_pause_ / 4);
     const bool hears_of_cgroups = watch_.tiers().v2 == Tier::functions || watch_.tiers().v2 == Tier::tracepoints;
     next_sweep_ = now + (watch_.tiers().polls() || !hears_of_cgroups ? poll_pause_ : kSweepPause);
+  }
+
+  // Who loaded what was found just now may not have been heard of yet.
+  void learn_loaders(std::uint64_t now) {
+    std::vector<Event> news;
+    watch_.take(news);
+    for (const Event& event : news) {
+      ++counts_[to_string(event.kind)];
+      act_on(event, now);
+    }
   }
 
   void take_signals() {
@@ -341,8 +409,10 @@ class Loop {
   bool has_more_to_prepare_ = false;
   std::vector<Event> events_;
   std::map<std::string, std::uint64_t> counts_;
-  Event herald_;
+  std::map<std::uint32_t, Event> loaders_;  // by the program's id
   std::uint64_t heralds_until_ = 0;
+  std::uint64_t heralds_since_ = 0;
+  unsigned heralds_ = 0;
   std::uint64_t next_sweep_ = 0;
   std::uint64_t poll_pause_ = kFastPoll;
   std::optional<std::uint64_t> next_waiting_;
@@ -358,6 +428,7 @@ Result<void> run_daemon(const kernel::Host& host, const DaemonSettings& settings
   Loop loop(host, settings);
   come_first();
   loop.run();
+  loop.leave();
   return {};
 }
 

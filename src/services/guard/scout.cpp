@@ -42,6 +42,16 @@ Scout::~Scout() {
   thread_.join();
 }
 
+bool Scout::ends_within(std::chrono::milliseconds limit) {
+  is_leaving_ = true;
+  mailbox_.post([this] { stops_ = true; });
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!has_ended_ && (is_acting_ || std::chrono::steady_clock::now() < end)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return has_ended_;
+}
+
 void Scout::ask(Care care) {
   mailbox_.post([this, care] {
     const std::uint64_t now = kernel::monotonic_now();
@@ -81,6 +91,7 @@ void Scout::work() {
       surveys_due_.assign(1, kernel::monotonic_now() + kLooks.front());
     }
   }
+  has_ended_ = true;
 }
 
 void Scout::survey_if_due(std::uint64_t now) {
@@ -102,13 +113,21 @@ void Scout::survey_if_due(std::uint64_t now) {
   survey_took_ = survey->took_ns;
   const auto shared = std::make_shared<const Survey>(*std::move(survey));
   reports_.survey(shared);
-  for (Deed& deed : upkeep_.look_after(*shared, care)) {
+  is_acting_ = true;
+  if (!is_leaving_) {
+    look_after(*shared, care);
+  }
+  is_acting_ = false;
+  wants_diagnosis_ = true;
+  ::malloc_trim(0);
+}
+
+void Scout::look_after(const Survey& survey, Care care) {
+  for (Deed& deed : upkeep_.look_after(survey, care)) {
     surveyor_.look_again(deed.ward->container.id);
     surveys_due_.push_back(kernel::monotonic_now() + kLooks.front());
     reports_.deed(std::move(deed));
   }
-  wants_diagnosis_ = true;
-  ::malloc_trim(0);
 }
 
 void Scout::diagnose_if_due(std::uint64_t now) {

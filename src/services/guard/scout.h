@@ -1,6 +1,8 @@
 // Scout: the thread that reads at leisure: surveys, upkeep, and now and then a diagnosis of the whole node.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -35,11 +37,15 @@ class Scout {
   ~Scout();
 
   void ask(Care care);  // for a survey soon
+  // Tells it to end, and waits so long. False: it still reads, which may take as long as others like. It is never left
+  // in the middle of what it does to a container.
+  bool ends_within(std::chrono::milliseconds limit);
   void set_config(const config::Config& config);
 
  private:
   void work();
   void survey_if_due(std::uint64_t now);
+  void look_after(const Survey& survey, Care care);
   void diagnose_if_due(std::uint64_t now);
   [[nodiscard]] int milliseconds_to_wait(std::uint64_t now) const;
   void wait(int milliseconds);
@@ -53,6 +59,9 @@ class Scout {
   Upkeep upkeep_;
   Mailbox mailbox_;
   bool stops_ = false;
+  std::atomic<bool> is_leaving_ = false;
+  std::atomic<bool> is_acting_ = false;
+  std::atomic<bool> has_ended_ = false;
   Care care_ = Care::everything;
   std::vector<std::uint64_t> surveys_due_;  // times
   std::uint64_t last_survey_ = 0;
