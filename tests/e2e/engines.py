@@ -209,6 +209,7 @@ class Container:
     bundle: pathlib.Path | None = None
     state: pathlib.Path | None = None
     record: pathlib.Path | None = None
+    call: Callable[..., str] | None = None  # the runtime, with these words
 
     def cgroups(self) -> list[pathlib.Path]:
         return cgroups_of(self.pid)
@@ -393,6 +394,7 @@ def oci(version: str, runtime: str, *, gpu: bool = True, parent: str = "") -> It
                 bundle=folder,
                 state=pathlib.Path(root) / name / state_file(kind),
                 update=lambda: runtime_update(seat, start, name),
+                call=lambda *words: seat.call(*start, *words),
             ).with_nodes()  # fmt: skip
 
 

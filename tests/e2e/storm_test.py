@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""A storm: many containers attacked all the time while holdfastd is killed at random moments; in the end nothing is lost, wider or leaked.
+
+Short by default; HOLDFAST_STORM=long makes it 100 containers and 10,000 attacks.
+"""
+
+import os
+import pathlib
+import random
+import sys
+import tempfile
+import time
+import unittest
+
+import attack
+from engines import GPU_NODES as NODES
+from engines import unique_name
+from guarded import HOLDFASTD, Daemon, Plain, difference, eventually, ledger_entry, owed_rules, policy, rules_of
+from support import V1, V2, Case, remove_cgroup
+
+IS_LONG = os.environ.get("HOLDFAST_STORM") == "long"
+CONTAINERS, ATTACKS = (100, 10_000) if IS_LONG else (12, 600)
+OWED = owed_rules(NODES)
+UNDER_KILLS = 0.6  # of the attacks; the rest is for one daemon that lives, to see what it keeps
+
+
+class Attacker:
+    """All ways to take devices away, chosen at random, without a process for each."""
+
+    def __init__(self, containers: list[Plain], seed: int):
+        self.chance = random.Random(seed)
+        self.containers = containers
+        self.groups = {one.id: os.open(one.cgroup, os.O_RDONLY | os.O_DIRECTORY) for one in containers if not one.is_v1}
+        self.done = 0
+
+    def attack(self) -> None:
+        container = self.chance.choice(self.containers)
+        self.done += 1
+        if container.is_v1:
+            for major, minor in NODES.values():
+                (container.cgroup / "devices.deny").write_text(f"c {major}:{minor} rw")
+            return
+        way = self.chance.choice((attack.deny, attack.replace, attack.exchange))
+        try:
+            # Some programs are new, some were seen before.
+            way(self.groups[container.id], self.chance.randrange(40) if self.chance.random() < 0.5 else self.done + 1000)
+        finally:
+            attack.close_programs()
+
+    def close(self) -> None:
+        for group in self.groups.values():
+            os.close(group)
+
+
+class Storm(Case):
+    def populate(self) -> list[Plain]:
+        containers = []
+        for count in range(CONTAINERS):
+            hierarchy = (V1, V2)[count % 2]
+            container = Plain(hierarchy, unique_name("storm"), NODES)
+            self.addCleanup(remove_cgroup, container.cgroup)
+            self.addCleanup(container.close)
+            self.enterContext(ledger_entry(container.id, NODES, cgroup=f"/{container.id}"))
+            container.deny_all()
+            containers.append(container)
+        return containers
+
+    def wrong(self, containers: list[Plain]) -> dict[str, list[str]]:
+        """What is less or more than what the attackers left and what is owed, by container."""
+        found = {one.id: difference(rules_of(f"pid:{one.pid}"), one.left + OWED) for one in containers}
+        return {name: differences for name, differences in found.items() if differences}
+
+    def settle(self, containers: list[Plain]) -> None:
+        if not eventually(lambda: not self.wrong(containers), 20, 0.5):
+            self.fail(f"{self.wrong(containers)}")
+
+    def test_nothing_is_lost_wider_or_leaked(self):
+        programs_before = attack.device_programs()
+        containers = self.populate()
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-storm-")))
+        daemon = Daemon(HOLDFASTD, folder)
+        daemon.config.write_text(policy("heal", "{burst: 100000, per_second: 10000}"))  # Here nobody is a fighter.
+        self.addCleanup(daemon.kill)
+        daemon.start(CONTAINERS)
+        self.settle(containers)
+
+        attacker = Attacker(containers, seed=7)
+        self.addCleanup(attacker.close)
+        chance, kills = random.Random(8), 0
+        began = time.monotonic()
+        while attacker.done < ATTACKS * UNDER_KILLS:
+            until = attacker.done + chance.randrange(1, max(2, ATTACKS // 50))
+            while attacker.done < until:
+                attacker.attack()
+                time.sleep(chance.choice((0, 0, 0.0005, 0.002)))
+            daemon.kill()
+            kills += 1
+            for _ in range(chance.randrange(5)):
+                attacker.attack()
+            daemon.launch() if chance.random() < 0.5 else daemon.start()
+        daemon.kill()
+        daemon.start(CONTAINERS)
+        self.settle(containers)
+
+        time.sleep(1)
+        first = (daemon.descriptors(), daemon.resident_kilobytes())
+        spent = daemon.cpu_seconds()
+        calm = attacker.done
+        while attacker.done < ATTACKS:
+            attacker.attack()
+            time.sleep(chance.choice((0, 0.0005, 0.002)))
+        time.sleep(1)
+        self.settle(containers)
+        seconds = time.monotonic() - began
+        last = (daemon.descriptors(), daemon.resident_kilobytes())
+        spent = daemon.cpu_seconds() - spent
+        held = len(attack.device_programs() - programs_before)
+        piled = max(len(attack.attached(group)) for group in attacker.groups.values())
+        losses = sorted(record["loss_ns"] for record in daemon.records(action="healed") if "loss_ns" in record)
+        print(
+            f"{CONTAINERS} containers, {attacker.done} attacks, {kills} kills in {seconds:.0f} s; descriptors {first[0]} -> {last[0]}, "
+            f"RSS {first[1]} -> {last[1]} kB over the last {attacker.done - calm} attacks, which cost {spent:.2f} s of CPU; "
+            f"{held} programs while it runs, at most {piled} on a cgroup; loss by {len(losses)} records: "
+            f"median {losses[len(losses) // 2] / 1e3:.0f} µs, 99 % {losses[len(losses) * 99 // 100] / 1e3:.0f} µs, most {losses[-1] / 1e3:.0f} µs",
+            file=sys.stderr,
+        )
+        self.assertLess(piled, 8)
+        self.assertLess(last[0], first[0] + CONTAINERS * 2 + 300, "descriptors")
+        self.assertLess(last[1], first[1] + 20_000, "kilobytes")
+        self.assertLess(held, CONTAINERS * 4 + 600, "programs")
+        self.assertLess(daemon.stop(), 2)
+        attached = sum(len(attack.attached(group)) for group in attacker.groups.values())
+        left = eventually(lambda: len(attack.device_programs() - programs_before) <= attached and [True])
+        self.assertTrue(left, f"{len(attack.device_programs() - programs_before)} programs are left, {attached} are attached")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
