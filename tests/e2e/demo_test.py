@@ -129,13 +129,22 @@ class Demo(unittest.TestCase):
         self.assertNotIn("\033", out)
 
     def test_an_interruption_leaves_nothing_behind(self):
-        for pause in (0.3, 1.5, 4.0):
+        for pause in (0.3, 2.0, 6.0, 12.0):
             with self.subTest(pause=pause):
                 demo = self.start("--seconds", "60", env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
                 time.sleep(pause)
                 demo.send_signal(signal.SIGINT)
                 self.finish(demo, 1)
                 self.assertFalse(any(leftovers().values()), leftovers())
+
+    def test_a_reader_who_goes_away_leaves_nothing_behind(self):
+        demo = self.start("--seconds", "60", env=self.environment("runc"))
+        demo.stdout.readline()
+        demo.stdout.close()
+        demo.stdout = None
+        demo.wait(timeout=PATIENCE)
+        demo.stderr.close()
+        self.assertNotEqual(demo.returncode, 0)
 
     def test_a_second_guard_is_refused(self):
         env = self.environment()

@@ -13,7 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "adapters/journal/status.h"
 #include "core/base/text.h"
+#include "kernel/file.h"
 #include "kernel/process.h"
 
 namespace hf::demo {
@@ -56,6 +58,9 @@ std::string find_daemon() {
 }
 
 std::optional<container::Pid> find_running_guard(const kernel::Host& host) {
+  if (const std::optional<journal::Status> status = journal::read_status(host)) {
+    return status->pid;
+  }
   for (const container::Pid pid : kernel::list_processes(host)) {
     const Result<kernel::Process> process = kernel::read_process(host, pid);
     const std::string program =
@@ -145,6 +150,13 @@ void GuardProcess::end() {
   if (!running_.ends_within(kEndLimit)) {
     running_.signal(SIGKILL);
     running_.ends_within(kEndLimit);
+  }
+  // What it said of itself, where it is still its own word.
+  const Result<std::string> text = kernel::read_regular_file(journal::kStatusFile);
+  const Result<journal::Status> status =
+      text ? journal::parse_status(*text) : Result<journal::Status>(std::unexpected(text.error()));
+  if (status && status->pid == running_.pid()) {
+    ::unlink(journal::kStatusFile);
   }
 }
 

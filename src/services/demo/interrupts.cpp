@@ -4,7 +4,7 @@ namespace hf::demo {
 
 Interrupts::Interrupts() {
   ::sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     ::sigaddset(&signals_, signal);
   }
   ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);

@@ -1,4 +1,5 @@
-// Interrupts: Ctrl-C and its like, heard where we wait, so that everything can be cleaned up.
+// Interrupts: Ctrl-C and its like, also a reader who went away, heard where we wait, so that everything can be cleaned
+// up.
 #pragma once
 
 #include <chrono>
