@@ -29,9 +29,13 @@ Json to_json(const DemoContainer& it) {
                      {"refused", it.seen.refused},
                      {"outages", it.seen.outages},
                      {"longest_outage_ns", it.seen.longest_ns}};
-  const Json guarded = {{"attacks", it.attack_count()}, {"attacks_by_kind", it.attacks},
-                        {"repaired", it.repaired},      {"loss", to_json(spread_of(it.losses_ns))},
-                        {"writers", it.writers},        {"inside", seen}};
+  const Json guarded = {{"attacks", it.attack_count()},
+                        {"attacks_by_kind", it.attacks},
+                        {"overtaken", it.overtaken},
+                        {"repaired", it.repaired},
+                        {"loss", to_json(spread_of(it.losses_ns))},
+                        {"writers", it.writers},
+                        {"inside", seen}};
   return {{"id", it.id},
           {"hierarchy", it.hierarchy == container::Hierarchy::v1 ? "v1" : "v2"},
           {"launcher", it.launcher},

@@ -62,6 +62,7 @@ std::string verdict_of(const DemoReport& report) {
 
 std::string writers_of(const DemoContainer& it) {
   std::vector<std::pair<std::uint64_t, std::string>> ranked;
+  ranked.reserve(it.writers.size());
   for (const auto& [name, count] : it.writers) {
     ranked.emplace_back(count, name);
   }
@@ -78,11 +79,15 @@ std::string writers_of(const DemoContainer& it) {
 void add_rows(const DemoContainer& it, TextTable& table) {
   const Spread spread = spread_of(it.losses_ns);
   std::vector<std::string> attacks;
+  attacks.reserve(it.attacks.size());
   for (const auto& [words, count] : it.attacks) {
     attacks.push_back(std::to_string(count) + " × " + words);
   }
   table.add({"  attacks", join(attacks, "; ")});
-  table.add({"  repaired", std::to_string(it.repaired) + " of " + std::to_string(it.attack_count())});
+  table.add({"  repaired", std::to_string(it.repaired) + " of " + std::to_string(it.attack_count()) +
+                               (it.overtaken > 0 ? ", " + std::to_string(it.overtaken) +
+                                                       " before the attacker was done, which it took for an error"
+                                                 : std::string())});
   if (spread.count > 0) {
     table.add({"  loss, by the guard's record",
                "median " + render_duration(spread.median) + ", p99 " + render_duration(spread.p99) + ", longest " +

@@ -48,6 +48,7 @@ struct DemoContainer {
 
   // With it.
   std::map<std::string, std::uint64_t> attacks;  // by their words
+  std::uint64_t overtaken = 0;                   // attacks that failed, as it was given back before they were done
   std::uint64_t repaired = 0;                    // after which the program inside could open it again
   std::vector<std::uint64_t> losses_ns;          // as the guard recorded them
   std::map<std::string, std::uint64_t> writers;  // whom it named
