@@ -70,9 +70,9 @@ std::vector<Attack> attacks_on(const Patient& patient, const Gpu& gpu) {
   }
   if (patient.runtime() && loses_devices_at_update(*patient.runtime())) {
     kernel::Command command;
-    command.words = patient.runtime_words({"update", "--cpu-shares", "512", patient.id()});
+    command.words = patient.runtime_words({"update", "--cpu-share", "512", patient.id()});
     command.before = patient.runtime_view();
-    return {{"runc " + patient.runtime()->version + " update --cpu-shares 512", command}};
+    return {{"runc " + patient.runtime()->version + " update --cpu-share 512", command}};
   }
   std::vector<std::string> words = {"v1", where};
   for (const container::WantedNode& node : gpu.nodes) {

@@ -30,7 +30,10 @@ std::optional<std::string> find_mirror() {
   std::error_code error;
   std::vector<std::string> files = {"/etc/apt/sources.list"};
   for (const auto& entry : std::filesystem::directory_iterator("/etc/apt/sources.list.d", error)) {
-    files.push_back(entry.path());
+    const std::string path = entry.path();
+    if (path.ends_with(".list") || path.ends_with(".sources")) {  // apt passes over all others
+      files.push_back(path);
+    }
   }
   for (const std::string& file : files) {
     const std::string text = kernel::read_regular_file(file).value_or("");
@@ -49,7 +52,7 @@ class Apt {
   Apt(std::string folder, milliseconds limit)
       : folder_(std::move(folder)), deadline_(std::chrono::steady_clock::now() + limit) {}
 
-  Result<void> prepare(const std::string& mirror) const {
+  [[nodiscard]] Result<void> prepare(const std::string& mirror) const {
     std::error_code error;
     for (const char* name : {"/lists/partial", "/cache/archives/partial"}) {
       std::filesystem::create_directories(folder_ + name, error);
@@ -59,7 +62,7 @@ class Apt {
     return error ? fail(std::errc(error.value()), "make " + folder_) : Result<void>();
   }
 
-  Result<std::string> call(const std::vector<std::string>& words) const {
+  [[nodiscard]] Result<std::string> call(const std::vector<std::string>& words) const {
     std::vector<std::string> all = {kernel::find_program(words.front())};
     if (all.front().empty()) {
       return fail(std::errc::no_such_file_or_directory, "there is no " + words.front());
