@@ -18,7 +18,7 @@
 namespace hf::kernel {
 namespace {
 
-constexpr std::size_t kMostOutput = 64 * 1024;
+constexpr std::size_t kMostOutput = 65536;
 constexpr int kCannotStart = 127;
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -48,8 +48,11 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more) 
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::setpgid(0, 0);
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  ::dup2(command.input >= 0 ? command.input : null, STDIN_FILENO);
+  const int input = command.input >= 0 ? command.input : ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (input < 0 || output < 0) {
+    ::_exit(kCannotStart);
+  }
+  ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
   const bool is_there = command.folder.empty() || ::chdir(command.folder.c_str()) == 0;

@@ -94,11 +94,15 @@ Result<void> enter(const Enclosure& enclosure) {
   }
   TRY(enter_root(enclosure.root));
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) {
+    return fail_errno(errno, "open /dev/null");
+  }
   ::dup2(enclosure.input >= 0 ? enclosure.input : null, STDIN_FILENO);
   ::dup2(null, STDOUT_FILENO);
   ::dup2(null, STDERR_FILENO);
   std::vector<std::string> words = enclosure.words;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }
@@ -151,9 +155,8 @@ Result<container::Pid> contain(const Enclosure& enclosure) {
   }
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const Result<void> entered = enter(enclosure);
-    (void)!::write(theirs.get(), entered.error().message.data(), entered.error().message.size());
-    ::_exit(1);
+    const std::string why = enter(enclosure).error().message;  // it comes back only if it fails
+    ::_exit(::write(theirs.get(), why.data(), why.size()) < 0 ? 2 : 1);
   }
   theirs = Fd();
   std::array<char, 1024> said{};

@@ -73,6 +73,12 @@ std::vector<std::string> cgroup_points(const kernel::Host& host) {
   return points;
 }
 
+// A node that somebody made by hand has no GPU behind it.
+bool has_nvidia_driver(const kernel::Host& host) {
+  const std::string text = kernel::read_text(host.root.get(), "proc/devices").value_or("");
+  return text.find(" nvidia\n") != std::string::npos || text.find(" nvidia-frontend\n") != std::string::npos;
+}
+
 bool write_zero(const std::string& file) {
   const kernel::Fd procs(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
   return procs && ::write(procs.get(), "0", 1) == 1;
@@ -83,7 +89,8 @@ bool write_zero(const std::string& file) {
 Gpu find_gpu(const kernel::Host& host) {
   constexpr device::Access kReadWrite = device::Access::read | device::Access::write;
   Gpu gpu;
-  for (int number = 0; number < 16 && gpu.nodes.empty(); ++number) {
+  const int most = has_nvidia_driver(host) ? 16 : 0;
+  for (int number = 0; number < most && gpu.nodes.empty(); ++number) {
     const std::string path = "/dev/nvidia" + std::to_string(number);
     if (const std::optional<kernel::NodeOnHost> node = kernel::read_node(host, path)) {
       gpu.nodes.push_back({path, node->device, kReadWrite});

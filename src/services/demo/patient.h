@@ -85,7 +85,7 @@ class Patient {
   Result<void> start_with(const Runtime& runtime);
   Result<void> start_by_ourselves();
   Result<void> hold_cgroups();
-  Result<void> write_ledger() const;
+  [[nodiscard]] Result<void> write_ledger() const;
   void remove_ledger() const;
   void remove_container();
   void remove_cgroups() const;
