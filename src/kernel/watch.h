@@ -18,8 +18,8 @@
 
 namespace hf::kernel {
 
-// The best tier that works here, or at most the one that is wished for. Never fails: polling always works. The host must
-// stay as long as it does.
+// The best tier that works here, or at most the one that is wished for. Never fails: polling always works. The host
+// must stay as long as it does.
 class Watch {
  public:
   static Watch open(const Host& host, Bpf& bpf, std::optional<container::Tier> at_most);

@@ -20,13 +20,14 @@ struct Ancestor {
 
 // Who changed something. What the kernel told in passing, and what /proc still knew afterwards.
 struct Writer {
-  Pid pid;                        // 0: nobody knows
-  std::string name;               // comm
-  std::string program;            // its executable; "" where it has ended too soon
-  std::string command;            // the command line, words parted by blanks
-  std::vector<Ancestor> parents;  // the nearest first, up to the first process; without a name: the rest is not read yet
-  std::string service;            // whom people know: "kubelet", "dockerd", "systemd", "containerd.service"
-  std::string inside;             // the container it sits in, "" for a process of the host
+  Pid pid;              // 0: nobody knows
+  std::string name;     // comm
+  std::string program;  // its executable; "" where it has ended too soon
+  std::string command;  // the command line, words parted by blanks
+  std::vector<Ancestor>
+      parents;          // the nearest first, up to the first process; without a name: the rest is not read yet
+  std::string service;  // whom people know: "kubelet", "dockerd", "systemd", "containerd.service"
+  std::string inside;   // the container it sits in, "" for a process of the host
 
   [[nodiscard]] bool is_known() const { return pid.value != 0; }
 };

@@ -16,7 +16,7 @@ using container::EventKind;
 
 constexpr std::uint64_t kMostKept = 64;  // uses of programs that are remembered
 
-constexpr std::uint64_t kFinishPause = 500'000;         // 0.5 ms
+constexpr std::uint64_t kFinishPause = 500'000;        // 0.5 ms
 constexpr std::uint64_t kLongestUpdate = 100'000'000;  // 100 ms
 
 Event found_event(const kernel::CgroupsOfProcess& cgroups) {
@@ -209,7 +209,8 @@ std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
   return next;
 }
 
-// runc 1.0.0-rc91 to rc95 read a v1 list again after writing it, and their update fails where it is not what they wrote.
+// runc 1.0.0-rc91 to rc95 read a v1 list again after writing it, and their update fails where it is not what they
+// wrote.
 bool Guard::is_finishing(Place& place, const Event& event, std::uint64_t now) {
   if (event.kind != EventKind::write || event.writer.name != "runc") {
     return false;
