@@ -54,7 +54,11 @@ class Stage {
       std::fputs("\r\033[K", stdout);
     }
     is_drawn_ = !line.empty();
-    print(line);
+    if (is_drawn_) {
+      std::fputs("\033[?7l", stdout);  // a line that went on below could not be written over
+      print(line);
+      std::fputs("\033[?7h", stdout);
+    }
     std::fflush(stdout);
   }
 
