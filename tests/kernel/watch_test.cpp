@@ -441,7 +441,7 @@ TEST_P(TracerOfPrograms, SaysWhenTheKernelHadNoRoomAndASweepThenFindsWhatChanged
   });
   const auto lost = [](const Event& event) { return event.kind == EventKind::lost; };
   EXPECT_EQ(take_if(lost).size(), 1U);
-  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  EXPECT_EQ(told(sweep()), Lines{words("found changed", program)});
   EXPECT_EQ(take_if(lost).size(), 0U) << "said once";
   by_child([&] { return bool(bpf_->detach(cgroup, program, 0)); });
   EXPECT_EQ(told(take_of(cgroup)), Lines{words("detach", program)}) << "there is room again";
@@ -624,7 +624,7 @@ TEST_F(WatchTest, LoadsAreToldAndASweepFindsWhatWasAttachedWithoutOne) {
   add(scratch);
   const pid_t reuser = by_child([&] { return bool(bpf_->attach(cgroup, old, kernel::Beside{})); });
   EXPECT_EQ(told(take_by(reuser)), Lines{}) << "nothing was loaded";
-  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  EXPECT_EQ(told(sweep()), Lines{words("found changed", old)});
   const bpf::Code code = *bpf::generate(device::Table::everything());
   const pid_t attacker = by_child([&] {
     const Result<kernel::Program> made = bpf_->load(code);
@@ -636,7 +636,7 @@ TEST_F(WatchTest, LoadsAreToldAndASweepFindsWhatWasAttachedWithoutOne) {
   ASSERT_FALSE(events.empty());
   EXPECT_EQ(events.back().kind, EventKind::load);
   EXPECT_EQ(events.back().program, attached->ids.front());
-  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  EXPECT_EQ(told(sweep()), Lines{"found changed " + std::to_string(attached->ids.front().value)});
   EXPECT_EQ(told(take_by(::getpid())), Lines{});
 }
 
@@ -670,7 +670,9 @@ TEST_P(SweepOf, FindsEachChangeOnceWherePollingIsAllThereIs) {
   by_child([&] { return change(*scratch); });
   EXPECT_EQ(told(take()), Lines{});
   const std::vector<Event> events = sweep();
-  ASSERT_EQ(told(events), Lines{"found changed"});
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, EventKind::found_changed);
+  EXPECT_EQ(events[0].program.has_value(), GetParam() == Hierarchy::v2) << "which program it was";
   EXPECT_EQ(events[0].cgroup, scratch->cgroup().id);
   EXPECT_EQ(events[0].hierarchy, GetParam());
   EXPECT_FALSE(events[0].writer.is_known());

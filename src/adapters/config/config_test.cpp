@@ -143,5 +143,56 @@ TEST(Config, IsNotTrustedWhereOthersMayWriteIt) {
   EXPECT_EQ(read_config(host.open()).error().code, std::errc::permission_denied);
 }
 
+TEST(Config, ReadsTheGuardsWords) {
+  const Result<Config> config = parse_config(R"(
+guard:
+  mode: observe
+  rules:
+    - {class: nvidia, engine: docker, namespace: prod, container: "t*", labels: {a: b}, mode: lock}
+  limits: {burst: 7, per_second: 3, longest_wait_ms: 50}
+web: {listen: none, socket: /run/x.sock}
+journal: {folder: /var/x, megabytes: 2}
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->policy.mode, container::Mode::observe);
+  ASSERT_EQ(config->policy.rules.size(), 1U);
+  EXPECT_EQ(config->policy.rules[0].mode, container::Mode::lock);
+  EXPECT_EQ(config->policy.rules[0].match.labels.at("a"), "b");
+  EXPECT_EQ(config->policy.limits.burst, 7U);
+  EXPECT_EQ(config->policy.limits.longest_wait.count(), 50);
+  EXPECT_EQ(config->web.listen, "");
+  EXPECT_EQ(config->journal.size, std::uint64_t(2) << 20U);
+}
+
+TEST(Config, ALaterFileIsAskedFirst) {
+  const Result<Config> config = parse_config({{"a.yaml", "guard: {mode: heal, rules: [{mode: observe}]}"},
+                                              {"b.yaml", "guard: {rules: [{engine: docker, mode: lock}]}"}});
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_EQ(config->policy.rules.size(), 2U);
+  EXPECT_EQ(config->policy.rules[0].mode, container::Mode::lock);
+  EXPECT_EQ(config->policy.mode, container::Mode::heal);
+}
+
+TEST(Config, NamesWhatIsWrongInTheGuardsWords) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"guard: {mode: Heal}", "mode"},
+      {"guard: {rules: [{engine: docker}]}", "wants a mode"},
+      {"guard: {rules: {mode: heal}}", "wants a list"},
+      {"guard: {rules: [{modus: heal}]}", "modus"},
+      {"guard: {limits: {burst: 0}}", "burst"},
+      {"guard: {limits: {burst: many}}", "burst"},
+      {"web: {listen: nowhere}", "address:port"},
+      {"web: {socket: relative}", "absolute"},
+      {"journal: {megabytes: -1}", "megabytes"},
+      {"gard: {}", "gard"},
+  };
+  for (const auto& [text, word] : cases) {
+    const Result<Config> config = parse_config(text);
+    ASSERT_FALSE(config) << text;
+    EXPECT_NE(config.error().message.find(word), std::string::npos) << config.error().message;
+    EXPECT_EQ(config.error().message.find('\n'), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace hf::config
