@@ -212,13 +212,11 @@ std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
 // runc 1.0.0-rc91 to rc95 read a v1 list again after writing it, and their update fails where it is not what they
 // wrote.
 bool Guard::is_finishing(Place& place, const Event& event, std::uint64_t now) {
-  if (event.kind != EventKind::write || event.writer.name != "runc") {
-    return false;
-  }
-  if (!place.finishing || place.finishing->pid != event.writer.pid) {
+  const bool reads_back = event.kind == EventKind::write && event.writer.name == "runc";
+  if (reads_back && (!place.finishing || place.finishing->pid != event.writer.pid)) {
     place.finishing = Finishing{event.writer.pid, kernel::open_process(event.writer.pid), now + kLongestUpdate};
   }
-  return now < place.finishing->until && kernel::is_running(place.finishing->process);
+  return place.finishing && now < place.finishing->until && kernel::is_running(place.finishing->process);
 }
 
 void Guard::look_at(Place& place, const Event& event) {
@@ -230,6 +228,10 @@ void Guard::look_at(Place& place, const Event& event) {
   if (is_finishing(place, event, started)) {
     place.waits_for = place.waits_for.value_or(event);
     place.looks_again_at = started + kFinishPause;
+    return;
+  }
+  if (std::exchange(place.looks_again_at, 0) != 0 && place.waits_for) {
+    look_at(place, *std::exchange(place.waits_for, std::nullopt));  // whoever comes now, it was the one who has finished
     return;
   }
   Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal, place.habits);
