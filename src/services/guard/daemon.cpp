@@ -239,7 +239,8 @@ class Loop {
     }
   }
 
-  // A survey has new wards looked at: what has happened to the old ones is heard of first, from those who know the writer.
+  // A survey has new wards looked at: what has happened to the old ones is heard of first, from those who know the
+  // writer.
   void adopt(const SurveyPtr& survey) {
     const std::uint64_t now = kernel::monotonic_now();
     take_events(now);

@@ -231,7 +231,8 @@ void Guard::look_at(Place& place, const Event& event) {
     return;
   }
   if (std::exchange(place.looks_again_at, 0) != 0 && place.waits_for) {
-    look_at(place, *std::exchange(place.waits_for, std::nullopt));  // whoever comes now, it was the one who has finished
+    look_at(place,
+            *std::exchange(place.waits_for, std::nullopt));  // whoever comes now, it was the one who has finished
     return;
   }
   Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal, place.habits);
