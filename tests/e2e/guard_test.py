@@ -318,6 +318,31 @@ class Units(Guarded):
         self.assertEqual(difference(self.rules(host, container), left + [rule("c 10:229 rw")]), [])
         self.assertLess(daemon.stop(), 2)
 
+    def test_under_its_own_unit_and_with_only_the_rights_it_lists(self):
+        host, container = self.boot("v2")
+        packaged = pathlib.Path(__file__).resolve().parents[2] / "packaging/holdfastd.service"
+        # A build for tests looks for leaks at its end, which the unit's sandbox forbids.
+        command = f"ExecStart={HOLDFASTD} --listen none\nEnvironment=ASAN_OPTIONS=detect_leaks=0"
+        unit = packaged.read_text().replace("ExecStart=/usr/sbin/holdfastd", command)
+        self.assertIn(command, unit)
+        host.run("sh", "-c", f"cat >/run/systemd/system/holdfastd.service <<'U'\n{unit}\nU")
+        host.daemon_reload()
+        self.assertEqual(container.opens((10, 229)), "EPERM", "the reload takes what systemd was not told of")
+        host.systemctl("start", "holdfastd")  # returns when it is ready
+        self.assertTrue(eventually(lambda: container.opens((10, 229)) == "ok"), host.run("journalctl", "-u", "holdfastd", check=False).stdout)
+        host.run(HOLDFAST, "revoke", container.name, "c 10:229 rw", check=False)
+        self.assertTrue(eventually(lambda: container.opens((10, 229)) == "ok"))
+        listed = next(line for line in unit.splitlines() if line.startswith("CapabilityBoundingSet=")).split("=")[1].split()
+        pid = host.systemctl("show", "holdfastd", "--property=MainPID", "--value").strip()
+        kept = int(host.run("sh", "-c", f"grep CapPrm /proc/{pid}/status").stdout.split()[1], 16)
+        self.assertLessEqual(kept.bit_count(), len(listed))
+        self.assertIn("hears of changes by", host.run(HOLDFAST, "doctor", check=False).stdout)
+        self.assertEqual(len(json.loads(host.run(HOLDFAST, "blame", container.name, "-o", "json", check=False).stdout)["records"]) > 0, True)
+        host.systemctl("reload", "holdfastd")
+        host.systemctl("stop", "holdfastd")
+        self.assertEqual(host.systemctl("show", "holdfastd", "--property=Result", "--value").strip(), "success")
+        self.assertEqual(container.opens((10, 229)), "ok", "the kernel's state does not depend on the daemon")
+
     def check_caught(self, version: str, take, name: str) -> None:
         """Where systemd is not told beforehand (the device is given while the daemon runs), the loss is healed and systemd is named."""
         host, container = self.boot(version)
