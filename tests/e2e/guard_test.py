@@ -28,6 +28,7 @@ from guarded import (
     is_sanitized,
     ledger_entry,
     opening,
+    other_guards,
     owed_rules,
     policy,
     rule,
@@ -56,6 +57,11 @@ def attacks(kind: str, cgroup: pathlib.Path, *words: str) -> subprocess.Complete
 
 
 class Guarded(Case):
+    def setUp(self):
+        super().setUp()
+        if not eventually(lambda: not other_guards(), 60, 0.5):
+            self.skipTest(f"another guard is at work on this machine: process {other_guards()[0]}")
+
     def start(self, make, *words, **options):
         try:
             return self.enterContext(make(*words, **options))
