@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <malloc.h>
+
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "kernel/clock.h"
@@ -17,6 +19,7 @@ using report::BlameRecord;
 
 constexpr std::uint64_t kTogether = 50'000'000;  // what one writer does within 50 ms is one record
 constexpr std::uint64_t kBetweenPictures = 250'000'000;
+constexpr std::uint64_t kBetweenTrims = 5'000'000'000;
 constexpr std::uint64_t kOldestPicture = 30'000'000'000;
 constexpr std::size_t kMostRecords = 500;  // in the picture
 
@@ -288,6 +291,11 @@ void Recorder::publish() {
   }
   is_dirty_ = false;
   outlets_.snapshot(std::move(snapshot));
+  const std::uint64_t now = kernel::monotonic_now();
+  if (now - trimmed_at_ > kBetweenTrims) {  // the one before is gone now, and was as large
+    trimmed_at_ = now;
+    ::malloc_trim(0);
+  }
 }
 
 }  // namespace hf::guard

@@ -80,6 +80,7 @@ class Recorder {
   SurveyPtr survey_;
   bool is_dirty_ = true;
   std::uint64_t published_at_ = 0;
+  std::uint64_t trimmed_at_ = 0;
   std::uint64_t numbers_without_journal_ = 0;
 };
 

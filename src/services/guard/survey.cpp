@@ -31,6 +31,8 @@ void apply_policy(const container::Policy& policy, Ward& ward) {
     ward.mode = std::max(ward.mode, mode);
     if (mode >= Mode::heal) {
       ward.healed.nodes.push_back(node);
+      ward.healed.nodes.back().because.clear();  // `owed` has the reasons; a node may have thousands of wards
+      ward.healed.nodes.back().because.shrink_to_fit();
     }
   }
 }
@@ -102,6 +104,7 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   }
   auto ward = std::make_shared<Ward>();
   ward->container = resident.container;
+  std::erase_if(ward->container.v1, [](const auto& entry) { return entry.first != "devices"; });
   ward->owed = owed;
   ward->started_ticks = resident.started_ticks;
   apply_policy(config.policy, *ward);
