@@ -110,12 +110,14 @@ void identify(const kernel::Host& host, Writer& writer) {
       return;
     }
   }
-  writer.program = kernel::read_link(host, folder_of(writer.pid) + "/exe");
+  const std::string program = kernel::read_link(host, folder_of(writer.pid) + "/exe");
+  writer.program = program.empty() ? writer.program : program;  // what was read before he ended stays
   if (writer.command.empty()) {
     writer.command = join(kernel::read_command_line(host, writer.pid), " ");
   }
-  writer.service = service_of(host, writer);
-  writer.service = writer.service.empty() ? unit_of(paths) : writer.service;
+  std::string service = service_of(host, writer);
+  service = service.empty() ? unit_of(paths) : service;
+  writer.service = service.empty() ? writer.service : service;
 }
 
 }  // namespace hf::node

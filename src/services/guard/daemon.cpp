@@ -130,12 +130,13 @@ class Loop {
         recorder_(host, settings.outlets, first_picture()),
         guard_({filters_, twins_}, watch_,
                [this](Happening happening) {
-                 identify_soon(happening);
+                 happening.is_identified = identify_soon(happening.event.writer);
                  recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
                }),
         signals_(open_signals()),
         scout_(host, settings.config, reports()) {
     guard_.set_limits(settings.config.policy.limits);
+    guard_.set_identify([this](container::Writer& writer) { identify_soon(writer); });
     const config::JournalSettings journal = settings.config.journal;
     recorder_.post([journal](Recorder& recorder) { recorder.open_journal(journal.folder, journal.size); });
     for (const char* folder : {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
@@ -187,13 +188,13 @@ class Loop {
   }
 
   // Where the kernel did not tell of the writer, /proc does as long as he is there; who only writes once is gone soon.
-  void identify_soon(Happening& happening) const {
-    container::Writer& writer = happening.event.writer;
+  bool identify_soon(container::Writer& writer) const {
     const bool is_told = !writer.parents.empty() && !writer.parents.front().name.empty();
     if (writer.is_known() && !is_told) {
       node::identify(host_, writer);
-      happening.is_identified = true;
+      return true;
     }
+    return false;
   }
 
   Scout::Reports reports() {

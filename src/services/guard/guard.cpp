@@ -235,7 +235,12 @@ void Guard::look_at(Place& place, const Event& event) {
             *std::exchange(place.waits_for, std::nullopt));  // whoever comes now, it was the one who has finished
     return;
   }
-  Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal, place.habits);
+  Event known = event;
+  Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal, place.habits, [this, &known] {
+    if (identify_) {
+      identify_(known.writer);
+    }
+  });
   if (!made) {
     const bool is_gone =
         made.error().code == std::errc::no_such_file_or_directory || made.error().code == std::errc::no_such_device;
@@ -254,7 +259,7 @@ void Guard::look_at(Place& place, const Event& event) {
   if (healed && !place.patience.take(limits_, made->healed_at)) {
     place.waits_for = event;
   }
-  report(place, event, *made, started);
+  report(place, known, *made, started);
   tools_.filters.trim(kMostKept);
 }
 

@@ -44,6 +44,8 @@ class Guard {
 
   Guard(const Tools& tools, kernel::Watch& watch, Tell tell) : tools_(tools), watch_(watch), tell_(std::move(tell)) {}
 
+  // How a writer is found out about while he is there.
+  void set_identify(std::function<void(container::Writer&)> identify) { identify_ = std::move(identify); }
   void set_limits(const container::Limits& limits) { limits_ = limits; }
 
   // Takes over what a survey found: new wards are visited at once, those that are gone are forgotten.
@@ -96,6 +98,7 @@ class Guard {
   Tools tools_;
   kernel::Watch& watch_;
   Tell tell_;
+  std::function<void(container::Writer&)> identify_;
   container::Limits limits_;
   std::map<kernel::CgroupsKey, Place> places_;
   std::vector<kernel::CgroupsKey> unprepared_;

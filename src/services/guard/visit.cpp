@@ -149,10 +149,27 @@ container::Effective as_found(const container::Observed& own, const container::O
 
 }  // namespace
 
+namespace {
+
+// What was refused between the first look and the second was lost as well: a writer may have more than one thing to
+// say.
+void add_denied(const std::vector<std::string>& more, std::vector<std::string>& all) {
+  for (const std::string& path : more) {
+    if (std::ranges::find(all, path) == all.end()) {
+      all.push_back(path);
+    }
+  }
+}
+
+}  // namespace
+
 Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands,
-                    Habits& habits) {
+                    Habits& habits, const std::function<void()>& then) {
   const auto generate = [&tools](const device::Table& table) { return tools.twins.code_for(table); };
   Reflex reflex = TRY(react(tools, ward, cgroups, hands, habits));
+  if (then && reflex.healed_at != 0) {
+    then();
+  }
   Visit made;
   made.drift = container::compare(ward.owed, reflex.found);
   made.healed_at = reflex.healed_at;
@@ -162,6 +179,7 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
     const container::Observed now = TRY(kernel::observe(tools.filters, cgroups));
     if (made.attempts == 1) {
       made.before = as_found(reflex.found, now);
+      made.before.table = made.before.table & container::effective(now).table;
     }
     made.left = container::compare(ward.owed, now);
     made.after = container::effective(now);
@@ -171,6 +189,7 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
     } else if (made.attempts == 1 && made.healed_at == 0) {
       made.drift = made.left;  // with what is refused above
     }
+    add_denied(made.left.denied, made.drift.denied);
     if (hands == Hands::look_only || ours.is_none() || made.attempts == kMostAttempts) {
       return made;
     }

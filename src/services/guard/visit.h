@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -52,8 +53,9 @@ struct Visit {
 enum class Hands : std::uint8_t { look_only, may_heal };
 
 // From the start again when somebody else was faster.
+// `then` is called when something was given back, before all is looked at with care: who took it may be gone soon.
 Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands,
-                    Habits& habits);
+                    Habits& habits, const std::function<void()>& then = {});
 
 // Programs that are loaded before they are needed; they stay as long as somebody holds them.
 using Ready = std::vector<kernel::ProgramPtr>;
