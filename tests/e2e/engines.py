@@ -325,7 +325,7 @@ def write_image(folder: pathlib.Path) -> pathlib.Path:
 
 
 def unique_name(engine: str) -> str:
-    return f"hf-e2e-{engine}-{uuid.uuid4().hex[:12]}"
+    return f"hf-e2e-{engine}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
 # ---- runc and crun by hand ------------------------------------------------------------------------------------------

@@ -48,8 +48,9 @@ def other_guards() -> list[int]:
 
 
 def policy(mode: str = "heal", limits: str = "") -> str:
-    """For containers of these tests; others on this machine are none of our business."""
-    return f"guard:\n  mode: observe\n  rules: [{{container: 'hf-e2e-*', mode: {mode}}}]\n{limits and f'  limits: {limits}'}\n"
+    """For containers of this process (engines.unique_name); others on this machine are none of our business."""
+    ours = f"{{container: 'hf-e2e-*-{os.getpid()}-*', mode: {mode}}}"
+    return f"guard:\n  mode: observe\n  rules: [{ours}]\n{limits and f'  limits: {limits}'}\n"
 
 
 class Daemon:

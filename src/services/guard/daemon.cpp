@@ -44,8 +44,11 @@ constexpr std::uint64_t kHeraldsUnseen = 4 * kMillisecond;  // where the attachm
 
 constexpr std::chrono::milliseconds kLongestLeave{500};
 constexpr std::size_t kMostLoaders = 64;
+constexpr std::uint64_t kFloodTime = 100 * kMillisecond;
+constexpr std::size_t kFlood = 500;  // events in that time
+constexpr std::chrono::milliseconds kNap{1};
 constexpr std::uint64_t kHeraldsTogether = 100 * kMillisecond;
-constexpr unsigned kMostHeralds = 40;  // in that time
+constexpr unsigned kMostHeralds = 10;  // in that time
 
 // The recorder with a thread of its own.
 class RecorderThread {
@@ -259,6 +262,7 @@ class Loop {
   void take_events(std::uint64_t now) {
     events_.clear();
     watch_.take(events_);
+    measure_flood(now);
     for (const Event& event : events_) {
       act_on(event, now);
     }
@@ -268,6 +272,15 @@ class Loop {
     if (now < heralds_until_ && watch_.tiers().v2 == Tier::loads) {
       sweep(now);
     }
+  }
+
+  void measure_flood(std::uint64_t now) {
+    if (now - counted_since_ > kFloodTime) {
+      is_flooded_ = counted_ > kFlood;
+      counted_since_ = now;
+      counted_ = 0;
+    }
+    counted_ += events_.size();
   }
 
   void act_on(const Event& event, std::uint64_t now) {
@@ -386,7 +399,11 @@ class Loop {
     }
   }
 
+  // Whoever makes events by the thousand would have us run for each of them: then many are taken at once.
   void wait() {
+    if (is_flooded_) {
+      std::this_thread::sleep_for(kNap);
+    }
     const std::uint64_t now = kernel::monotonic_now();
     std::uint64_t until = next_sweep_;
     until = std::min(until, next_waiting_.value_or(until));
@@ -421,6 +438,9 @@ class Loop {
   std::uint64_t heralds_until_ = 0;
   std::uint64_t heralds_since_ = 0;
   unsigned heralds_ = 0;
+  std::uint64_t counted_since_ = 0;
+  std::size_t counted_ = 0;
+  bool is_flooded_ = false;
   std::uint64_t next_sweep_ = 0;
   std::uint64_t poll_pause_ = kFastPoll;
   std::optional<std::uint64_t> next_waiting_;
