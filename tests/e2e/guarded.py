@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from attack import deny
-from support import V1, holdfast, holdfast_json
+from support import V1, holdfast, holdfast_json, remove_cgroup
 
 ATTACK = str(pathlib.Path(__file__).with_name("attack.py"))
 LEDGER = pathlib.Path("/run/holdfast/ledger")
@@ -344,9 +344,11 @@ class Plain:
         lines += [f"mknod -m 666 {path} c {major} {minor}" for path, (major, minor) in nodes.items()]
         lines += [f'echo 0 >"{self.cgroup}/cgroup.procs"', "echo ready", "exec sleep infinity"]
         words = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-ec", "\n".join(lines)]
-        self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        if self.holder.stdout.readline() != b"ready\n":
-            raise RuntimeError("a container without a runtime cannot be had here")
+        self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if (said := self.holder.stdout.readline()) != b"ready\n":
+            self.close()
+            remove_cgroup(self.cgroup)
+            raise RuntimeError(f"a container without a runtime cannot be had here: {said.decode()}")
         self.pid = int(pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children").read_text().split()[0])
 
     def cgroups(self) -> list[pathlib.Path]:
