@@ -34,6 +34,7 @@ from guarded import (
     rule,
     rules_of,
     run_inside,
+    wait_for_our_turn,
 )
 import systemd_host as systemd_host_module
 from support import HOLDFAST, V1, V2, Case, holdfast, remove_cgroup
@@ -44,6 +45,10 @@ OWED = owed_rules(GPU_NODES)
 FINE = {FUSE: "ok", GPU: "ENXIO", GPU_CONTROL: "ENXIO"}
 FIGURES: list[str] = []
 MOST_OF_A_CORE = 0.6 if is_sanitized() else 0.3  # where somebody fights with us as fast as he can
+
+
+def setUpModule():
+    wait_for_our_turn()
 
 
 def tearDownModule():

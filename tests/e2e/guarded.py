@@ -1,6 +1,7 @@
 """holdfastd under test: the daemon itself, what it writes down, and programs in a container that open a device all the time."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -34,6 +35,12 @@ def eventually(check, seconds: float = 20, pause: float = 0.01):
 def is_sanitized() -> bool:
     """A build that watches itself is several times slower."""
     return b"__asan_init" in pathlib.Path(HOLDFASTD).read_bytes()
+
+
+def wait_for_our_turn() -> None:
+    """Two of these suites at once would heal and attack each other's containers. The lock goes with this process."""
+    lock = os.open("/run/lock/holdfast-e2e-guard", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def other_guards() -> list[int]:

@@ -15,13 +15,17 @@ import unittest
 import attack
 from engines import GPU_NODES as NODES
 from engines import unique_name
-from guarded import HOLDFASTD, Daemon, Plain, difference, eventually, ledger_entry, other_guards, owed_rules, policy, rules_of
+from guarded import HOLDFASTD, Daemon, Plain, difference, eventually, ledger_entry, other_guards, owed_rules, policy, rules_of, wait_for_our_turn
 from support import V1, V2, Case, remove_cgroup
 
 IS_LONG = os.environ.get("HOLDFAST_STORM") == "long"
 CONTAINERS, ATTACKS = (100, 10_000) if IS_LONG else (12, 600)
 OWED = owed_rules(NODES)
 UNDER_KILLS = 0.6  # of the attacks; the rest is for one daemon that lives, to see what it keeps
+
+
+def setUpModule():
+    wait_for_our_turn()
 
 
 class Attacker:
