@@ -1,6 +1,7 @@
 // holdfastd: the node agent. It watches every container's device rules and gives back what was taken.
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <mutex>
 
@@ -167,6 +168,9 @@ int run(int count, char** words_given) {
     const bool is_asked = error.get_exit_code() == 0;
     const int status = app.exit(error);
     return is_asked ? kFine : (status == 0 ? kFine : kCannot);
+  }
+  for (std::string* path : {&words.config_file, &words.journal}) {  // as seen from where we were started
+    *path = path->empty() ? std::string() : std::filesystem::absolute(*path).string();
   }
   return serve(words);
 }
