@@ -99,7 +99,7 @@ Result<report::HealReport> heal_by_hand(const Bench& bench, const std::vector<st
   }
   if (report.is_done) {
     Upkeep upkeep(bench.host, bench.filters.bpf());
-    for (const Deed& deed : upkeep.look_after(survey, Care::everything)) {
+    for (const Deed& deed : upkeep.look_after(survey, Care::everything, Locks::leave)) {
       const auto line = std::ranges::find(report.lines, deed.ward->container.id.value, &HealReport::Line::id);
       line->steps.insert(line->steps.end(), deed.steps.begin(), deed.steps.end());
       add_error(deed.error, line->error);

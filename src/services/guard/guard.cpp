@@ -178,12 +178,7 @@ void Guard::handle(const Event& event) {
   }
 }
 
-void Guard::expect(container::ProgramId program) {
-  const Result<kernel::ReadProgramPtr> read = tools_.filters.read(program);
-  if (read && (*read)->meaning && !(*read)->program.code.empty()) {
-    expected_ = program;
-  }
-}
+void Guard::expect(container::ProgramId program) { (void)tools_.filters.read(program); }
 
 void Guard::visit_all(const Event& because) {
   for (auto& [key, place] : places_) {

@@ -102,7 +102,6 @@ class Guard {
   container::Limits limits_;
   std::map<kernel::CgroupsKey, Place> places_;
   std::vector<kernel::CgroupsKey> unprepared_;
-  std::optional<container::ProgramId> expected_;
   std::unordered_map<std::uint64_t, std::vector<kernel::CgroupsKey>> by_cgroup_;  // by id: its own, and those above it
 };
 

@@ -121,7 +121,7 @@ void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
                      {"attached one program alone to " + cgroup->where},
                      locked ? "" : locked.error().message});
   }
-  if (ward->mode == Mode::lock || !is_locked) {
+  if (ward->mode == Mode::lock || ward->mode < Mode::heal || !is_locked) {
     return;
   }
   const Result<kernel::ReadProgramPtr> program = filters.read(attached->ids.front());
@@ -134,7 +134,7 @@ void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
   }
 }
 
-std::vector<Deed> Upkeep::look_after(const Survey& survey, Care care) {
+std::vector<Deed> Upkeep::look_after(const Survey& survey, Care care, Locks locks) {
   if (care == Care::everything) {
     tried_.clear();
   }
@@ -142,7 +142,9 @@ std::vector<Deed> Upkeep::look_after(const Survey& survey, Care care) {
   for (const WardPtr& ward : survey.wards) {
     harden(ward, deeds);
     mend(ward, deeds);
-    lock(ward, deeds);
+    if (locks == Locks::as_policy_says) {
+      lock(ward, deeds);
+    }
   }
   return deeds;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,12 +17,15 @@
 
 namespace hf::guard {
 
+// leave: whoever visits by hand knows nothing of the policy, and must not undo what it asked for.
+enum class Locks : std::uint8_t { as_policy_says, leave };
+
 class Upkeep {
  public:
   Upkeep(const kernel::Host& host, kernel::Bpf& bpf) : host_(host), bpf_(bpf) {}
 
   // Each thing is tried once for a container, and again when a survey has looked anew at everything.
-  std::vector<Deed> look_after(const Survey& survey, Care care);
+  std::vector<Deed> look_after(const Survey& survey, Care care, Locks locks = Locks::as_policy_says);
 
   // systemd's connection, for waiting: -1 where there is none.
   int descriptor();
