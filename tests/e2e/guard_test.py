@@ -650,6 +650,9 @@ class Daemons(Guarded):
         self.assertEqual(set(counts), {"ok"}, counts)
         FIGURES.append(f"lock: 15 attacks, {counts['ok']} opens, none failed")
         self.check_rules(container, before, [])
+        with self.subTest("also when somebody heals by hand"):
+            self.assertEqual(holdfast("heal", container.id).returncode, 0)
+            self.assertIn("PermissionError", attacks("deny", container.cgroup).stderr)
         with self.subTest("and lets them in again when the policy says so"):
             daemon.config.write_text(policy("heal"))
             daemon.tell(signal.SIGHUP)
