@@ -115,9 +115,11 @@ Result<Program> describe(Fd fd, ProgramId id) {
     return fail_errno(failed, "read program " + std::to_string(id.value));
   }
   code.resize(std::min(code.size(), instructions));
+  code.shrink_to_fit();
   // Kernel: blinded code is withheld (a null pointer or zeros) from those who may not see addresses.
   if (info.xlated_prog_insns == 0 || all_zero(code)) {
     code.clear();
+    code.shrink_to_fit();
   }
   const std::string program_name(info.name, ::strnlen(info.name, sizeof(info.name)));
   return Program{std::move(fd),  {info.id}, program_name, info.created_by_uid, seconds_since_1970(info.load_time),

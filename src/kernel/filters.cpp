@@ -9,11 +9,12 @@
 namespace hf::kernel {
 namespace {
 
-constexpr std::size_t kMostKept = 4096;  // of each; beyond, start anew
+constexpr std::size_t kMostKept = 4096;     // programs; beyond, start anew
+constexpr std::size_t kMostMeanings = 512;  // of code that was read before
 
 template <class Map>
-void make_room(Map& map) {
-  if (map.size() >= kMostKept) {
+void make_room(Map& map, std::size_t most) {
+  if (map.size() >= most) {
     map.clear();
   }
 }
@@ -31,7 +32,7 @@ Result<ReadProgramPtr> Filters::read(container::ProgramId id) {
                                              ? std::unexpected(bpf::Opaque{"the kernel does not give out its code"})
                                              : analyse(program.code);
   std::string owner = bpf::producer_of(program.code, program.name);
-  make_room(programs_);
+  make_room(programs_, kMostKept);
   auto read = std::make_shared<const ReadProgram>(std::move(program), std::move(meaning), std::move(owner));
   programs_.emplace(id.value, Used<ReadProgramPtr>{read, ++uses_});
   return read;
@@ -44,7 +45,7 @@ Result<ProgramPtr> Filters::load(const bpf::Code& code, std::span<const containe
     return known->second.program;
   }
   auto program = std::make_shared<const Program>(TRY(bpf_.load(code)));
-  make_room(loaded_);
+  make_room(loaded_, kMostKept);
   loaded_.insert_or_assign(code, Used<ProgramPtr>{program, ++uses_});
   return program;
 }
@@ -63,7 +64,7 @@ bpf::Readable<device::Table> Filters::analyse(const bpf::Code& code) {
     return known->second;
   }
   bpf::Readable<device::Table> meaning = bpf::analyse(code, symbols_.names_for(host_, code));
-  make_room(meanings_);
+  make_room(meanings_, kMostMeanings);
   return meanings_.emplace(code, std::move(meaning)).first->second;
 }
 

@@ -48,7 +48,7 @@ void name(container::Container& it, int number) {
 
 report::WardLine ward(int number) {
   report::WardLine made;
-  container::Container& it = made.line.container;
+  container::Container it;
   const std::string digits = std::to_string(number);
   it.id.value = std::string(64 - digits.size(), 'a') + digits;
   name(it, number);
@@ -59,23 +59,28 @@ report::WardLine ward(int number) {
   it.has_exclusive_cpus = number >= 4 && number < 12;
   it.cpus = it.has_exclusive_cpus ? std::to_string(number * 4) + "-" + std::to_string(number * 4 + 3) : "0-15,48-63";
   it.init.value = 1000 + number;
-  made.line.state = state_of(number);
+  made.state = state_of(number);
   made.mode = "heal";
   made.is_hardened = number % 2 == 0;
   made.losses = std::uint64_t(number % 7);
   made.heals = made.losses;
-  if (made.line.state != container::State::not_owed) {
-    const bool fine = made.line.state != container::State::lost;
+  std::vector<container::NodeState> nodes;
+  if (made.state != container::State::not_owed) {
+    const bool fine = made.state != container::State::lost;
     const unsigned gpu = unsigned(number % kGpus);
-    made.nodes = {node("/dev/nvidia" + std::to_string(gpu), "nvidia", gpu, fine),
-                  node("/dev/nvidiactl", "nvidia", 255, fine), node("/dev/nvidia-uvm", "nvidia", 0, true)};
+    nodes = {node("/dev/nvidia" + std::to_string(gpu), "nvidia", gpu, fine),
+             node("/dev/nvidiactl", "nvidia", 255, fine), node("/dev/nvidia-uvm", "nvidia", 0, true)};
     if (number % 4 == 0) {
-      made.nodes.push_back(node("/dev/infiniband/uverbs0", "rdma", 192, true));
+      nodes.push_back(node("/dev/infiniband/uverbs0", "rdma", 192, true));
     }
   }
-  for (const container::NodeState& owed : made.nodes) {
-    made.line.entitlement.nodes.push_back(owed.owed);
+  container::Entitlement owed;
+  for (const container::NodeState& node : nodes) {
+    owed.nodes.push_back(node.owed);
   }
+  made.container = std::move(it);
+  made.owed = std::move(owed);
+  made.nodes = std::move(nodes);
   return made;
 }
 
@@ -169,8 +174,10 @@ class Stage {
       made->containers.push_back(ward(i));
     }
     if (lost >= 0) {
-      made->containers[std::size_t(lost)].line.state = container::State::lost;
-      made->containers[std::size_t(lost)].nodes[0] = node("/dev/nvidia0", "nvidia", 0, false);
+      made->containers[std::size_t(lost)].state = container::State::lost;
+      std::vector<container::NodeState> nodes = *made->containers[std::size_t(lost)].nodes;
+      nodes[0] = node("/dev/nvidia0", "nvidia", 0, false);
+      made->containers[std::size_t(lost)].nodes = std::move(nodes);
     }
     made->findings = findings();
     made->inventory = inventory();

@@ -106,10 +106,10 @@ std::map<std::string, bool> classes_of(const WardLine& ward) {
     return node.device_class.empty() ? "other" : clean(node.device_class);
   };
   std::map<std::string, bool> classes;
-  for (const container::OwedNode& node : ward.line.entitlement.nodes) {
+  for (const container::OwedNode& node : ward.owed->nodes) {
     classes.try_emplace(word(node), true);
   }
-  for (const container::NodeState& node : ward.nodes) {
+  for (const container::NodeState& node : *ward.nodes) {
     bool& fine = classes.try_emplace(word(node.owed), true).first->second;
     fine = fine && !node.is_troubled();
   }
@@ -136,8 +136,8 @@ std::vector<const WardLine*> owed_of(const std::vector<WardLine>& wards) {
   std::vector<const WardLine*> owed;
   std::vector<const WardLine*> well;
   for (const WardLine& ward : wards) {
-    if (!ward.line.entitlement.owes_nothing() || !ward.nodes.empty()) {
-      (ward.line.state == State::ok ? well : owed).push_back(&ward);
+    if (!ward.owed->owes_nothing() || !ward.nodes->empty()) {
+      (ward.state == State::ok ? well : owed).push_back(&ward);
     }
   }
   owed.insert(owed.end(), well.begin(), well.end());
@@ -148,10 +148,9 @@ std::vector<Series> series_of(const std::vector<const WardLine*>& owed) {
   std::vector<Series> series;
   std::set<Name> taken;
   for (const WardLine* const ward : owed) {
-    const std::optional<Name> name =
-        series.size() < kMostContainers ? name_of(ward->line.container, taken) : std::nullopt;
+    const std::optional<Name> name = series.size() < kMostContainers ? name_of(*ward->container, taken) : std::nullopt;
     if (name) {
-      series.push_back({*name, ward->line.state == State::at_risk, classes_of(*ward)});
+      series.push_back({*name, ward->state == State::at_risk, classes_of(*ward)});
     }
   }
   return series;
@@ -164,7 +163,7 @@ void add_states(Page& page, const std::vector<WardLine>& wards) {
     states[to_string(state)] = 0;
   }
   for (const WardLine& ward : wards) {
-    ++states[to_string(ward.line.state)];
+    ++states[to_string(ward.state)];
   }
   page.begin("containers", "gauge", "Containers on this node by state.");
   for (const auto& [state, count] : states) {
@@ -281,7 +280,7 @@ std::string render_metrics(const Snapshot& snapshot) {
   add_scans(page, snapshot);
   add_states(page, snapshot.containers);
   add_containers(page, snapshot.containers);
-  add_findings(page, snapshot.findings);
+  add_findings(page, *snapshot.findings);
   add_counters(page, snapshot.counters);
   return page.take();
 }

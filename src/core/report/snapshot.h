@@ -9,11 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/shared.h"
+#include "core/container/container.h"
+#include "core/container/entitlement.h"
+#include "core/container/seat.h"
 #include "core/container/tier.h"
 #include "core/device/inventory.h"
 #include "core/report/blame.h"
 #include "core/report/finding.h"
-#include "core/report/node_report.h"
 
 namespace hf::report {
 
@@ -44,11 +47,15 @@ struct Counters {
   void count_loss(const std::string& cause, const container::Writer& writer);
 };
 
-// A container under guard.
+// A container of the node. A node may have thousands, and there are pictures of it all the time: what the survey found
+// is not copied.
 struct WardLine {
-  ContainerLine line;
-  std::vector<container::NodeState> nodes;
-  std::string mode;  // "heal", "observe", …
+  Shared<container::Container> container;
+  Shared<container::Entitlement> owed;
+  Shared<std::vector<container::NodeState>> nodes;
+  container::State state = container::State::not_owed;
+  std::vector<std::string> codes;  // of its findings
+  std::string mode;                // "heal", "observe", …; "" where it is owed nothing
   std::uint64_t losses = 0;
   std::uint64_t heals = 0;
   std::int64_t last_loss_at = 0;  // milliseconds since 1970; 0: none
@@ -68,7 +75,7 @@ struct Snapshot {
   std::string why_blind;
   std::int64_t surveyed_at = 0;
   std::vector<WardLine> containers;  // all of the node, also those that are owed nothing
-  std::vector<Finding> findings;
+  Shared<std::vector<Finding>> findings;
   device::Inventory inventory;
   std::string online_cpus;           // "0-63"
   std::vector<BlameRecord> records;  // the latest, newest last

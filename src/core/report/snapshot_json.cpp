@@ -113,17 +113,16 @@ Json json_of_container(const Container& it) {
 }
 
 Json json_of_ward(const WardLine& ward) {
-  Json json = json_of_container(ward.line.container);
-  json["state"] = to_string(ward.line.state);
-  put(json, "findings", ward.line.codes);
+  Json json = json_of_container(*ward.container);
+  json["state"] = to_string(ward.state);
+  put(json, "findings", ward.codes);
   put(json, "mode", ward.mode);
   json["hardened"] = ward.is_hardened;
   json["locked"] = ward.is_locked;
   json["losses"] = ward.losses;
   json["heals"] = ward.heals;
   put_moment(json, "last_loss_at", ward.last_loss_at);
-  json["nodes"] =
-      ward.nodes.empty() ? list_of(ward.line.entitlement.nodes, json_of_owed) : list_of(ward.nodes, json_of_node);
+  json["nodes"] = ward.nodes->empty() ? list_of(ward.owed->nodes, json_of_owed) : list_of(*ward.nodes, json_of_node);
   return json;
 }
 
@@ -139,8 +138,8 @@ Json json_of_finding(const Finding& finding) {
 ContainersByNode containers_by_node(const std::vector<WardLine>& wards) {
   ContainersByNode ids;
   for (const WardLine& ward : wards) {
-    for (const container::OwedNode& node : ward.line.entitlement.nodes) {
-      ids[node.path].push_back(ward.line.container.id.value);
+    for (const container::OwedNode& node : ward.owed->nodes) {
+      ids[node.path].push_back(ward.container->id.value);
     }
   }
   return ids;
@@ -263,7 +262,7 @@ std::string render_json(const Snapshot& snapshot) {
   put(json, "why_blind", snapshot.why_blind);
   put(json, "online_cpus", snapshot.online_cpus);
   json["containers"] = list_of(snapshot.containers, json_of_ward);
-  json["findings"] = list_of(snapshot.findings, json_of_finding);
+  json["findings"] = list_of(*snapshot.findings, json_of_finding);
   json["devices"] = json_of_devices(snapshot);
   json["records"] = list_of(snapshot.records, json_of_record);
   json["counters"] = json_of_counters(snapshot.counters);

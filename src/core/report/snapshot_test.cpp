@@ -13,21 +13,27 @@ namespace {
 
 using container::State;
 
+container::Container named(const std::string& id, const std::string& name) {
+  container::Container made;
+  made.id.value = id;
+  made.name = name;
+  return made;
+}
+
 WardLine ward(const std::string& name, State state) {
   WardLine made;
-  made.line.container.id.value = "id of " + name;
-  made.line.container.name = name;
-  made.line.state = state;
+  made.container = named("id of " + name, name);
+  made.state = state;
   container::OwedNode node;
   node.path = "/dev/nvidia0";
   node.device_class = "nvidia";
   node.device = device::Device{device::Kind::character, 195, 0};
   node.access = device::Access::read | device::Access::write;
-  made.line.entitlement.nodes.push_back(node);
+  made.owed = container::Entitlement{{node}, {}};
   container::NodeState seen;
   seen.owed = node;
   seen.diagnosis.trouble = state == State::lost ? container::Trouble::cgroup_denies : container::Trouble::none;
-  made.nodes.push_back(seen);
+  made.nodes = std::vector{seen};
   made.mode = "heal";
   return made;
 }
@@ -40,7 +46,8 @@ Snapshot snapshot() {
   made.tiers.v2 = container::Tier::tracepoints;
   made.containers = {ward("web", State::ok), ward("gone", State::lost), ward("soon", State::at_risk)};
   made.containers.push_back({});
-  made.findings = {{"HF-101", Severity::critical, "gone", "id of gone", "lost it", {"read"}, {"mend it"}}};
+  made.findings =
+      std::vector<Finding>{{"HF-101", Severity::critical, "gone", "id of gone", "lost it", {"read"}, {"mend it"}}};
   device::Unit unit;
   unit.device_class = "nvidia";
   unit.name = "0";
@@ -133,7 +140,7 @@ TEST(Metrics, EscapeHostileNames) {
 TEST(Metrics, TellContainersOfTheSameNameApart) {
   Snapshot twins = snapshot();
   twins.containers = {ward("web", State::ok), ward("web", State::ok), ward("web", State::ok)};
-  twins.containers[1].line.container.id.value = "other";
+  twins.containers[1].container = named("other", "web");
   const std::string page = render_metrics(twins);
   expect_well_formed(page);
   EXPECT_NE(page.find("{container=\"container:other\""), std::string::npos);
@@ -144,8 +151,8 @@ TEST(Metrics, AreBoundedAndLeaveOutTheHealthyFirst) {
   Snapshot many = snapshot();
   many.containers.clear();
   for (int i = 0; i < 1500; ++i) {
-    many.containers.push_back(ward(std::string(1000, 'n') + std::to_string(i), State::ok));
-    many.containers.back().line.container.name = "c" + std::to_string(i);
+    many.containers.push_back(ward({}, State::ok));
+    many.containers.back().container = named(std::string(1000, 'n') + std::to_string(i), "c" + std::to_string(i));
   }
   many.containers.push_back(ward("gone", State::lost));
   const std::string page = render_metrics(many);

@@ -115,6 +115,7 @@ bool Guard::prepare_one() {
   for (const container::Gate& gate : own_gates(place->second)) {
     keep_ready(tools_, *gate.meaning, place->second.ready);
   }
+  tools_.filters.trim(kMostKept);
   return true;
 }
 

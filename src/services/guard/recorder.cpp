@@ -1,6 +1,9 @@
 #include "services/guard/recorder.h"
 
 #include <algorithm>
+#include <ranges>
+#include <set>
+#include <string_view>
 
 #include <malloc.h>
 
@@ -61,6 +64,19 @@ void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>&
   if (more) {
     all = all.value_or(0) + *more;
   }
+}
+
+// As the survey saw them, with what the last visit knows better.
+std::vector<NodeState> as_visited(std::vector<NodeState> nodes, const std::vector<std::string>& denied_paths) {
+  for (NodeState& node : nodes) {
+    const bool denied = std::ranges::find(denied_paths, node.owed.path) != denied_paths.end();
+    if (denied && node.diagnosis.trouble == Trouble::none) {
+      node.diagnosis = {Trouble::cgroup_denies, "the device cgroup denies it"};
+    } else if (!denied && node.diagnosis.trouble == Trouble::cgroup_denies) {
+      node.diagnosis = {};
+    }
+  }
+  return nodes;
 }
 
 std::string line_for(const BlameRecord& record) {
@@ -195,10 +211,11 @@ void Recorder::adopt(const SurveyPtr& survey) {
   picture_.surveyed_at = survey->at;
   ++picture_.counters.surveys;
   picture_.counters.survey_ns = survey->took_ns;
-  std::erase_if(scores_, [&survey](const auto& entry) {
-    return std::ranges::none_of(survey->wards,
-                                [&entry](const WardPtr& ward) { return ward->container.id.value == entry.first; });
-  });
+  std::set<std::string_view> there;
+  for (const WardPtr& ward : survey->wards) {
+    there.insert(ward->container.id.value);
+  }
+  std::erase_if(scores_, [&there](const auto& entry) { return !there.contains(entry.first); });
   is_dirty_ = true;
 }
 
@@ -210,6 +227,10 @@ void Recorder::fail_survey(const std::string& why) {
 }
 
 void Recorder::set_findings(std::vector<report::Finding> findings) {
+  codes_.clear();
+  for (const report::Finding& finding : findings) {
+    codes_.emplace(finding.container, finding.code);
+  }
   picture_.findings = std::move(findings);
   is_dirty_ = true;
 }
@@ -243,10 +264,11 @@ void Recorder::flush() {
   pending_.clear();
 }
 
-report::WardLine Recorder::line_of(const Ward& ward) const {
+report::WardLine Recorder::line_of(const WardPtr& shared) const {
+  const Ward& ward = *shared;
   report::WardLine line;
-  line.line = {ward.container, ward.owed, container::State::unknown, {}};
-  line.nodes = ward.nodes;
+  line.container = {shared, ward.container};
+  line.owed = {shared, ward.owed};
   line.mode = to_string(ward.mode);
   const auto score = scores_.find(ward.container.id.value);
   const Score none;
@@ -256,23 +278,17 @@ report::WardLine Recorder::line_of(const Ward& ward) const {
   line.last_loss_at = known.last_loss_at;
   line.is_hardened = known.is_hardened;
   line.is_locked = known.is_locked;
-  for (NodeState& node : line.nodes) {
-    const bool denied = std::ranges::find(known.denied, node.owed.path) != known.denied.end();
-    const bool was_denied = node.diagnosis.trouble == Trouble::cgroup_denies;
-    if (denied && node.diagnosis.trouble == Trouble::none) {
-      node.diagnosis = {Trouble::cgroup_denies, "the device cgroup denies it"};
-    } else if (!denied && was_denied && score != scores_.end()) {
-      node.diagnosis = {};
-    }
+  line.nodes = {shared, ward.nodes};
+  if (score != scores_.end()) {
+    line.nodes = as_visited(ward.nodes, known.denied);
   }
   bool at_risk = !ward.missing_in_unit.empty() && !known.is_hardened;
-  for (const report::Finding& finding : picture_.findings) {
-    if (finding.container == ward.container.id.value) {
-      line.line.codes.push_back(finding.code);
-      at_risk = at_risk || (finding.code.starts_with("HF-2") && !known.is_hardened);
-    }
+  const auto [first, last] = codes_.equal_range(ward.container.id.value);
+  for (const auto& [container, code] : std::ranges::subrange(first, last)) {
+    line.codes.push_back(code);
+    at_risk = at_risk || (code.starts_with("HF-2") && !known.is_hardened);
   }
-  line.line.state = state_of(line.nodes, at_risk);
+  line.state = state_of(*line.nodes, at_risk);
   return line;
 }
 
@@ -282,12 +298,11 @@ void Recorder::publish() {
   if (survey_) {
     snapshot->inventory = survey_->inventory;
     snapshot->online_cpus = survey_->online_cpus;
+    snapshot->containers.reserve(survey_->wards.size() + survey_->others.size());
     for (const WardPtr& ward : survey_->wards) {
-      snapshot->containers.push_back(line_of(*ward));
+      snapshot->containers.push_back(line_of(ward));
     }
-    for (const report::ContainerLine& line : survey_->others) {
-      snapshot->containers.push_back({line, {}, "", 0, 0, 0, false, false});
-    }
+    snapshot->containers.insert(snapshot->containers.end(), survey_->others.begin(), survey_->others.end());
   }
   is_dirty_ = false;
   outlets_.snapshot(std::move(snapshot));

@@ -69,14 +69,15 @@ class Recorder {
   void write(Pending& pending);
   void append(report::BlameRecord& record);
   void publish();
-  report::WardLine line_of(const Ward& ward) const;
+  [[nodiscard]] report::WardLine line_of(const WardPtr& ward) const;
 
   const kernel::Host& host_;
   Outlets outlets_;
   std::optional<journal::Journal> journal_;
   report::Snapshot picture_;
-  std::map<std::string, Pending> pending_;  // by container
-  std::map<std::string, Score> scores_;     // by container
+  std::map<std::string, Pending> pending_;         // by container
+  std::map<std::string, Score> scores_;            // by container
+  std::multimap<std::string, std::string> codes_;  // of the findings, by container
   SurveyPtr survey_;
   bool is_dirty_ = true;
   std::uint64_t published_at_ = 0;

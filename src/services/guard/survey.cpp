@@ -24,17 +24,23 @@ bool same_owed(const container::Entitlement& a, const container::Entitlement& b)
   });
 }
 
-void apply_policy(const container::Policy& policy, Ward& ward) {
-  ward.mode = Mode::observe;
-  for (const OwedNode& node : ward.owed.nodes) {
-    const Mode mode = mode_for(policy, ward.container, node.device_class);
-    ward.mode = std::max(ward.mode, mode);
+struct Verdict {
+  Mode mode = Mode::observe;
+  container::Entitlement healed;
+};
+
+Verdict judge(const container::Policy& policy, const container::Container& it, const container::Entitlement& owed) {
+  Verdict verdict;
+  verdict.healed.nodes.reserve(owed.nodes.size());
+  for (const OwedNode& node : owed.nodes) {
+    const Mode mode = mode_for(policy, it, node.device_class);
+    verdict.mode = std::max(verdict.mode, mode);
     if (mode >= Mode::heal) {
-      ward.healed.nodes.push_back(node);
-      ward.healed.nodes.back().because.clear();  // `owed` has the reasons; a node may have thousands of wards
-      ward.healed.nodes.back().because.shrink_to_fit();
+      verdict.healed.nodes.push_back(node);
+      verdict.healed.nodes.back().because = {};  // `owed` has the reasons; a node may have thousands of wards
     }
   }
+  return verdict;
 }
 
 Result<std::vector<kernel::CgroupsPtr>> open_cgroups(const kernel::Host& host, const container::Container& it) {
@@ -81,19 +87,17 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
 
 WardPtr Surveyor::known_as(const node::Resident& resident, const container::Entitlement& owed,
                            const config::Config& config) const {
-  const auto same = std::ranges::find_if(wards_, [&](const WardPtr& ward) {
-    return ward->container.id == resident.container.id && ward->container.init == resident.container.init &&
-           ward->started_ticks == resident.started_ticks && ward->container.cgroup == resident.container.cgroup &&
-           same_owed(ward->owed, owed);
-  });
-  if (same == wards_.end()) {
-    return nullptr;
+  const auto [first, last] = wards_.equal_range(resident.container.id.value);
+  for (const auto& [id, ward] : std::ranges::subrange(first, last)) {
+    const bool is_same = ward->container.init == resident.container.init &&
+                         ward->started_ticks == resident.started_ticks &&
+                         ward->container.cgroup == resident.container.cgroup && same_owed(ward->owed, owed);
+    if (is_same) {
+      const Verdict verdict = judge(config.policy, ward->container, owed);
+      return verdict.mode == ward->mode && same_owed(verdict.healed, ward->healed) ? ward : nullptr;
+    }
   }
-  Ward now = {};
-  now.container = (*same)->container;
-  now.owed = owed;
-  apply_policy(config.policy, now);
-  return now.mode == (*same)->mode && same_owed(now.healed, (*same)->healed) ? *same : nullptr;
+  return nullptr;
 }
 
 Result<WardPtr> Surveyor::examine(const node::Resident& resident, const container::Entitlement& owed,
@@ -107,7 +111,9 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   std::erase_if(ward->container.v1, [](const auto& entry) { return entry.first != "devices"; });
   ward->owed = owed;
   ward->started_ticks = resident.started_ticks;
-  apply_policy(config.policy, *ward);
+  Verdict verdict = judge(config.policy, ward->container, owed);
+  ward->mode = verdict.mode;
+  ward->healed = std::move(verdict.healed);
   ward->cgroups = known ? known->cgroups : TRY(open_cgroups(host_, resident.container));
   const kernel::CgroupsOfProcess& seat = *ward->cgroups.back();
   kernel::Filters filters(host_, bpf_);
@@ -127,9 +133,7 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   return ward;
 }
 
-void Surveyor::look_again(const container::ContainerId& id) {
-  std::erase_if(wards_, [&id](const WardPtr& ward) { return ward->container.id == id; });
-}
+void Surveyor::look_again(const container::ContainerId& id) { wards_.erase(id.value); }
 
 Result<Survey> Surveyor::take(const config::Config& config, Care care) {
   const std::uint64_t started = kernel::monotonic_now();
@@ -144,7 +148,9 @@ Result<Survey> Surveyor::take(const config::Config& config, Care care) {
   for (const node::Resident& resident : census_.residents) {
     container::Entitlement owed = node::entitlement_of(host_, resident, sources, survey.inventory, config);
     if (owed.owes_nothing()) {
-      survey.others.push_back({resident.container, std::move(owed), container::State::not_owed, {}});
+      report::WardLine& other = survey.others.emplace_back();
+      other.container = resident.container;
+      other.owed = std::move(owed);
       continue;
     }
     Result<WardPtr> ward = examine(resident, owed, survey, config, care);
@@ -154,7 +160,10 @@ Result<Survey> Surveyor::take(const config::Config& config, Care care) {
       survey.notes.push_back(title_of(resident.container) + ": " + ward.error().message);
     }
   }
-  wards_ = survey.wards;
+  wards_.clear();
+  for (const WardPtr& ward : survey.wards) {
+    wards_.emplace(ward->container.id.value, ward);
+  }
   survey.took_ns = kernel::monotonic_now() - started;
   return survey;
 }

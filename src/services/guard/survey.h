@@ -5,11 +5,12 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "adapters/config/config.h"
 #include "core/device/inventory.h"
-#include "core/report/node_report.h"
+#include "core/report/snapshot.h"
 #include "kernel/filters.h"
 #include "kernel/host.h"
 #include "kernel/seat.h"
@@ -20,7 +21,7 @@ namespace hf::guard {
 
 struct Survey {
   std::vector<WardPtr> wards;
-  std::vector<report::ContainerLine> others;  // that are owed nothing
+  std::vector<report::WardLine> others;  // that are owed nothing
   device::Inventory inventory;
   std::string online_cpus;
   std::vector<std::string> notes;
@@ -51,7 +52,7 @@ class Surveyor {
   kernel::Bpf& bpf_;
   kernel::Seats& seats_;
   node::Census census_;
-  std::vector<WardPtr> wards_;
+  std::unordered_multimap<std::string, WardPtr> wards_;  // by id
 };
 
 }  // namespace hf::guard
