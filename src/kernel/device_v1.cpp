@@ -1,12 +1,15 @@
 #include "kernel/device_v1.h"
 
 #include <cerrno>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/container/change.h"
 #include "kernel/file.h"
 
@@ -73,6 +76,19 @@ Result<void> write_v1(const Cgroup& cgroup, const device::V1Write& write) {
                                               to_string(write) + "; a gate above the target is never widened");
   }
   return written ? written : fail(written.error().code, cgroup.where + ": " + written.error().message);
+}
+
+void remove_old_scratches(const Host& host) {
+  const Result<Cgroup> root =
+      host.v1 ? open_root(host, container::Hierarchy::v1) : fail(std::errc::not_supported, "v1");
+  for (const std::string& name : root ? list_names(root->directory.get(), ".") : std::vector<std::string>()) {
+    const std::optional<std::uint64_t> pid =
+        name.starts_with(kScratchName) ? parse_number<std::uint64_t>(std::string_view(name).substr(kScratchName.size()))
+                                       : std::nullopt;
+    if (pid && !exists(host.root.get(), "proc/" + std::to_string(*pid))) {
+      (void)::unlinkat(root->directory.get(), name.c_str(), AT_REMOVEDIR);
+    }
+  }
 }
 
 bool is_scratch(const Cgroup& cgroup) { return cgroup.path.text.starts_with("/" + std::string(kScratchName)); }

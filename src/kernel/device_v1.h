@@ -15,6 +15,8 @@ Result<void> write_v1(const Cgroup& cgroup, const device::V1Write& write);
 // but grants a child nothing that its parent refuses even in part: a child made for the question, asking for
 // everything, tells.
 Result<bool> root_refuses_some(const Cgroup& root);
+// Those that somebody who was killed has left.
+void remove_old_scratches(const Host& host);
 bool is_scratch(const Cgroup& cgroup);  // a child made for such a question
 
 }  // namespace hf::kernel

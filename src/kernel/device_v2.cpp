@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/bpf/generate.h"
+#include "kernel/exchange_note.h"
 #include "kernel/file.h"
 
 namespace hf::kernel {
@@ -119,7 +120,7 @@ Result<void> put_back(Filters& filters, const Cgroup& cgroup, const Own& own, st
 // In a frozen cgroup: takes its programs off and attaches one in their place. If that fails they are put back; if even
 // that fails, the cgroup stays frozen rather than running without a filter.
 Result<void> exchange_frozen(Filters& filters, const Cgroup& cgroup, const Own& own, const Program& merged,
-                             Attachment wanted) {
+                             Attachment wanted, ExchangeNote& note) {
   Frozen frozen = TRY(Frozen::freeze(cgroup));
   const AttachedPrograms now = TRY(filters.bpf().query(cgroup, Reach::own));
   if (now.ids != own.attached.ids || now.attachment != own.attached.attachment) {
@@ -138,11 +139,13 @@ Result<void> exchange_frozen(Filters& filters, const Cgroup& cgroup, const Own& 
     done = check_nothing_below(filters, cgroup);
     if (!done && !filters.bpf().detach(cgroup, merged, 0)) {
       frozen.stay();
+      note.stay();
       return done;
     }
   }
   if (!done && !put_back(filters, cgroup, own, taken)) {
     frozen.stay();
+    note.stay();
     return fail(done.error().code, done.error().message + "; its programs could not be put back, so it stays frozen");
   }
   return done;
@@ -153,9 +156,11 @@ Result<ProgramId> exchange_all(Filters& filters, const Cgroup& cgroup, Attachmen
   if (own.attached.attachment == wanted && own.attached.ids.size() == 1) {
     return own.attached.ids.front();
   }
-  const ProgramPtr merged = TRY(filters.load(TRY(bpf::generate(own.meaning)), own.attached.ids));
+  const bpf::Code code = TRY(bpf::generate(own.meaning));
+  const ProgramPtr merged = TRY(filters.load(code, own.attached.ids));
   const SignalsHeld held;
-  TRY(exchange_frozen(filters, cgroup, own, *merged, wanted));
+  ExchangeNote note = TRY(ExchangeNote::write(filters.host(), cgroup, wanted, code));
+  TRY(exchange_frozen(filters, cgroup, own, *merged, wanted, note));
   return merged->id;
 }
 

@@ -129,6 +129,29 @@ bool exists(int directory, const std::string& path) {
   return ::fstatat(directory, path.c_str(), &status, 0) == 0;
 }
 
+Result<void> replace_file(int directory, const std::string& path, const NewFile& file) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const std::string beside = path.substr(0, name) + "." + path.substr(name) + "." + std::to_string(::gettid());
+  (void)::unlinkat(directory, beside.c_str(), 0);  // of one who was killed, and had our number
+  const Fd made(::openat(directory, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, file.mode));
+  if (!made) {
+    return fail_errno(errno, "write " + beside);
+  }
+  std::string_view rest = file.text;
+  ssize_t written = 0;
+  while (!rest.empty() && (written = ::write(made.get(), rest.data(), rest.size())) > 0) {
+    rest.remove_prefix(std::size_t(written));
+  }
+  const bool is_whole = rest.empty() && ::fchmod(made.get(), file.mode) == 0;
+  if (is_whole && ::renameat(directory, beside.c_str(), directory, path.c_str()) == 0) {
+    return {};
+  }
+  const int why = errno;
+  (void)::unlinkat(directory, beside.c_str(), 0);
+  return fail_errno(why, "write " + path);
+}
+
 Result<void> write_text(int directory, const std::string& path, std::string_view text) {
   const Fd file(::openat(directory, path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file) {

@@ -1,6 +1,7 @@
 // File: small kernel files, read whole and written in one call.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,14 @@ bool is_trusted_directory(int directory);
 
 std::vector<std::string> list_names(int directory, const std::string& path);  // sorted; none where it cannot be read
 bool exists(int directory, const std::string& path);
+
+// In the place of whatever file is there, if any: whoever reads it finds the old text or the new one. A link in its
+// place is replaced, not followed.
+struct NewFile {
+  std::string_view text;
+  std::uint32_t mode = 0644;
+};
+Result<void> replace_file(int directory, const std::string& path, const NewFile& file);
 
 Result<void> write_text(int directory, const std::string& path, std::string_view text);  // one write(2), no creation
 

@@ -31,6 +31,7 @@ class Filters {
   Filters(const Host& host, Bpf& bpf) : host_(host), bpf_(bpf) {}
 
   [[nodiscard]] Bpf& bpf() { return bpf_; }
+  [[nodiscard]] const Host& host() const { return host_; }
 
   // A program held open keeps its id, so what was read of it stays true.
   Result<ReadProgramPtr> read(container::ProgramId id);

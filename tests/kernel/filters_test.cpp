@@ -1,11 +1,13 @@
 // Programs on real v2 cgroups: read, replaced, locked, behind links, beyond reading.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fstream>
 
 #include <bpf/bpf.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/bpf/generate.h"
@@ -13,6 +15,7 @@
 #include "kernel/apply.h"
 #include "kernel/device_v1.h"
 #include "kernel/device_v2.h"
+#include "kernel/exchange_note.h"
 #include "kernel/observe.h"
 #include "kernel/probe.h"
 #include "kernel_test.h"
@@ -264,6 +267,57 @@ TEST_F(FilterTest, LockKeepsEveryOtherWriterOut) {
   const Result<container::ProgramId> unlocked = kernel::unlock_programs(*filters_, cgroup);
   ASSERT_TRUE(unlocked) << unlocked.error().message;
   EXPECT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::Beside{}));
+}
+
+// A kernel that takes programs off and is gone before it puts one on.
+class Mortal final : public kernel::Bpf {
+ public:
+  explicit Mortal(kernel::Bpf& real) : real_(real) {}
+  Result<kernel::AttachedPrograms> query(const kernel::Cgroup& cgroup, kernel::Reach reach) override {
+    return real_.query(cgroup, reach);
+  }
+  Result<kernel::Program> open(container::ProgramId id) override { return real_.open(id); }
+  Result<kernel::Program> load(const bpf::Code& code) override { return real_.load(code); }
+  Result<void> attach(const kernel::Cgroup& /*cgroup*/, const kernel::Program& /*program*/,
+                      const kernel::How& /*how*/) override {
+    ::raise(SIGKILL);
+    return {};
+  }
+  Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override {
+    return real_.detach(cgroup, program, revision);
+  }
+
+ private:
+  kernel::Bpf& real_;
+};
+
+TEST_F(FilterTest, WhoeverIsKilledWhileHeLocksHasItFinishedByTheNext) {
+  const ScratchCgroup scratch(*host_, Hierarchy::v2);
+  const kernel::Cgroup cgroup = scratch.cgroup();
+  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Mortal mortal(*bpf_);
+    kernel::Filters filters(*host_, mortal);
+    (void)kernel::lock_programs(filters, cgroup);
+    ::_exit(0);
+  }
+  EXPECT_TRUE(kernel::finish_exchanges(*host_, *filters_).empty()) << "whoever is at work is not disturbed";
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto frozen = [&scratch] {
+    std::ifstream file(scratch.directory() + "/cgroup.freeze");
+    return file.get() == '1';
+  };
+  ASSERT_TRUE(frozen() && observe(scratch).gates.empty()) << "it stands still, and without a filter";
+  EXPECT_EQ(kernel::finish_exchanges(*host_, *filters_).size(), 1U);
+  EXPECT_FALSE(frozen());
+  const Observed observed = observe(scratch);
+  ASSERT_EQ(observed.gates.size(), 1U);
+  EXPECT_EQ(*observed.gates[0].meaning, table({"c 1:3 rw", "c 195:0 rw"}));
+  EXPECT_EQ(observed.gates[0].program->attachment, Attachment::single);
+  EXPECT_TRUE(kernel::finish_exchanges(*host_, *filters_).empty()) << "done once";
 }
 
 TEST_F(FilterTest, LockIsRefusedWhereACgroupBelowHasItsOwnFilter) {

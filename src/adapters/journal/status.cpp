@@ -19,7 +19,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFolder = "run/holdfast";
 constexpr const char* kName = "status.json";
-constexpr const char* kNew = ".status.json.new";
 
 std::unexpected<Error> malformed() {
   return fail(std::errc::invalid_argument, std::string(kStatusFile) + ": malformed");
@@ -65,13 +64,11 @@ Result<void> write_status(const kernel::Host& host, const Status& status) {
     return fail_errno(errno, std::string("make /") + kFolder);
   }
   const kernel::Fd folder = TRY(kernel::open_plain_directory(host.root.get(), kFolder));
-  const kernel::Fd file(::openat(folder.get(), kNew, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  const std::string text = render_status(status);
-  if (!file || ::write(file.get(), text.data(), text.size()) != ssize_t(text.size()) ||
-      ::renameat(folder.get(), kNew, folder.get(), kName) < 0) {
-    return fail_errno(errno, std::string("write ") + kStatusFile);
-  }
-  return {};
+  return kernel::replace_file(folder.get(), kName, {render_status(status)});
+}
+
+void remove_status(const kernel::Host& host) {
+  (void)::unlinkat(host.root.get(), kernel::below_root(kStatusFile).c_str(), 0);
 }
 
 std::optional<Status> read_status(const kernel::Host& host) {

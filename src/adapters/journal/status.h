@@ -27,6 +27,7 @@ Result<Status> parse_status(std::string_view text);
 
 // By rename, in a folder of root's alone.
 Result<void> write_status(const kernel::Host& host, const Status& status);
+void remove_status(const kernel::Host& host);
 // Absent where no daemon runs now.
 std::optional<Status> read_status(const kernel::Host& host);
 

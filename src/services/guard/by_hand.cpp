@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/exchange_note.h"
 #include "kernel/observe.h"
 #include "node/target.h"
 #include "services/guard/survey.h"
@@ -98,6 +99,7 @@ Result<report::HealReport> heal_by_hand(const Bench& bench, const std::vector<st
     report.lines.push_back(std::move(line));
   }
   if (report.is_done) {
+    (void)kernel::finish_exchanges(bench.host, bench.filters);
     Upkeep upkeep(bench.host, bench.filters.bpf());
     for (const Deed& deed : upkeep.look_after(survey, Care::everything, Locks::leave)) {
       const auto line = std::ranges::find(report.lines, deed.ward->container.id.value, &HealReport::Line::id);

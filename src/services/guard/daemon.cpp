@@ -19,6 +19,8 @@
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "kernel/clock.h"
+#include "kernel/device_v1.h"
+#include "kernel/exchange_note.h"
 #include "kernel/file.h"
 #include "kernel/process.h"
 #include "kernel/watch.h"
@@ -142,9 +144,11 @@ class Loop {
     guard_.set_identify([this](container::Writer& writer) { identify_soon(writer); });
     const config::JournalSettings journal = settings.config.journal;
     recorder_.post([journal](Recorder& recorder) { recorder.open_journal(journal.folder, journal.size); });
-    for (const char* folder : {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
-      watch_.add_folder(host, folder);
+    kernel::remove_old_scratches(host);
+    for (const std::string& line : kernel::finish_exchanges(host, filters_)) {
+      settings_.outlets.log("lock-interrupted cgroup=" + quote(line), true);
     }
+    watch_folders();
     log_tiers();
     say_who_we_are();
   }
@@ -171,6 +175,7 @@ class Loop {
   // A container whose file system hangs would keep us: nobody waits for those who only read.
   void leave() {
     recorder_.finish();
+    journal::remove_status(host_);
     if (!scout_.ends_within(kLongestLeave)) {
       ::_exit(0);
     }
@@ -223,6 +228,13 @@ class Loop {
     return reports;
   }
 
+  // Again and again: a folder may come later, or anew.
+  void watch_folders() {
+    for (const char* folder : {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
+      watch_.add_folder(host_, folder);
+    }
+  }
+
   void say_who_we_are() const {
     const container::Pid own{::getpid()};
     const Result<kernel::Process> process = kernel::read_process(host_, own);
@@ -252,6 +264,7 @@ class Loop {
       sweep(now);
     }
     guard_.adopt(*survey);
+    watch_folders();
     if (!is_ready_) {
       is_ready_ = true;
       settings_.notify("READY=1\nSTATUS=guarding " + std::to_string(guard_.size()) + " cgroups");

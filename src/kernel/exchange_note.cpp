@@ -1,0 +1,138 @@
+#include "kernel/exchange_note.h"
+
+#include <cerrno>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/file.h"
+#include "kernel/process.h"
+
+namespace hf::kernel {
+namespace {
+
+using container::Attachment;
+
+constexpr const char* kHouse = "run/holdfast";
+constexpr const char* kFolder = "run/holdfast/frozen";
+constexpr const char* kMark = "holdfast-exchange-1";
+
+struct Note {
+  container::Pid writer;
+  std::int64_t writer_started = 0;  // in ticks: a number may be given again
+  bool thaws = true;                // not, where somebody else had frozen it before
+  Attachment wanted = Attachment::single;
+  std::string cgroup;
+  bpf::Code code;
+};
+
+std::string render(const Note& note) {
+  std::ostringstream text;
+  text << kMark << '\n'
+       << note.writer.value << ' ' << note.writer_started << ' ' << note.thaws << ' ' << int(note.wanted) << '\n'
+       << note.cgroup << '\n'
+       << bpf::to_hex(note.code);
+  return text.str();
+}
+
+std::optional<Note> parse(const std::string& text) {
+  std::istringstream lines(text);
+  std::string mark;
+  std::string numbers;
+  Note note;
+  if (!std::getline(lines, mark) || mark != kMark || !std::getline(lines, numbers) ||
+      !std::getline(lines, note.cgroup)) {
+    return std::nullopt;
+  }
+  int wanted = 0;
+  std::istringstream words(numbers);
+  if (!(words >> note.writer.value >> note.writer_started >> note.thaws >> wanted)) {
+    return std::nullopt;
+  }
+  note.wanted = wanted == int(Attachment::several) ? Attachment::several : Attachment::single;
+  const std::string rest(std::istreambuf_iterator<char>(lines), {});
+  Result<bpf::Code> code = bpf::parse_hex(rest);
+  if (!code) {
+    return std::nullopt;
+  }
+  note.code = *std::move(code);
+  return note;
+}
+
+Result<void> make_folder(const Host& host) {
+  for (const auto& [path, mode] : {std::pair(kHouse, 0755), std::pair(kFolder, 0700)}) {
+    if (::mkdirat(host.root.get(), path, mode_t(mode)) < 0 && errno != EEXIST) {
+      return fail_errno(errno, std::string("make /") + path);
+    }
+  }
+  return {};
+}
+
+bool is_at_work(const Host& host, const Note& note) {
+  const Result<Process> writer = read_process(host, note.writer);
+  return writer && writer->started_at == note.writer_started;
+}
+
+Result<void> finish(const Host& host, Filters& filters, const Note& note) {
+  const Cgroup cgroup = TRY(open_cgroup(host, container::Hierarchy::v2, container::CgroupPath{note.cgroup}));
+  if (TRY(filters.bpf().query(cgroup, Reach::own)).ids.empty()) {
+    const ProgramPtr program = TRY(filters.load(note.code, {}));
+    const How how = note.wanted == Attachment::several ? How(Beside{}) : How(Alone{note.wanted, 0});
+    TRY(filters.bpf().attach(cgroup, *program, how));
+  }
+  return note.thaws ? write_text(cgroup.directory.get(), "cgroup.freeze", "0") : Result<void>();
+}
+
+}  // namespace
+
+Result<ExchangeNote> ExchangeNote::write(const Host& host, const Cgroup& cgroup, Attachment wanted,
+                                         const bpf::Code& code) {
+  Note note;
+  note.writer.value = ::getpid();
+  note.writer_started = TRY(read_process(host, note.writer)).started_at;
+  note.thaws = !TRY(read_text(cgroup.directory.get(), "cgroup.freeze")).starts_with('1');
+  note.wanted = wanted;
+  note.cgroup = cgroup.path.text;
+  note.code = code;
+  TRY(make_folder(host));
+  std::string path = std::string(kFolder) + "/" + std::to_string(cgroup.id.value);
+  const std::string text = render(note);
+  TRY(replace_file(host.root.get(), path, {text, 0600}));
+  return ExchangeNote(host, std::move(path));
+}
+
+ExchangeNote::ExchangeNote(ExchangeNote&& other) noexcept
+    : host_(std::exchange(other.host_, nullptr)), path_(std::move(other.path_)) {}
+
+ExchangeNote::~ExchangeNote() {
+  if (host_ != nullptr) {
+    (void)::unlinkat(host_->root.get(), path_.c_str(), 0);
+  }
+}
+
+std::vector<std::string> finish_exchanges(const Host& host, Filters& filters) {
+  std::vector<std::string> done;
+  for (const std::string& name : list_names(host.root.get(), kFolder)) {
+    const std::string path = std::string(kFolder) + "/" + name;
+    const Result<std::string> text = read_trusted_file(host.root.get(), path);
+    const std::optional<Note> note = text ? parse(*text) : std::nullopt;
+    if (note && is_at_work(host, *note)) {
+      continue;
+    }
+    const Result<void> finished = note ? finish(host, filters, *note) : Result<void>();
+    const bool is_gone = !finished && finished.error().code == std::errc::no_such_file_or_directory;
+    if (finished || is_gone) {
+      (void)::unlinkat(host.root.get(), path.c_str(), 0);
+    }
+    if (note && !is_gone) {
+      done.push_back(note->cgroup + (finished ? ": its exchange was finished" : ": " + finished.error().message));
+    }
+  }
+  return done;
+}
+
+}  // namespace hf::kernel
