@@ -112,12 +112,12 @@ __u64 lost_cgroups = 0;
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 1 << 20);
+  __uint(max_entries, 1 << 19);
 } rules SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 1 << 18);
+  __uint(max_entries, 1 << 17);
 } cgroups SEC(".maps");
 
 struct call {

@@ -302,6 +302,11 @@ class Registrar {
   std::map<std::string, engine::VersionWords> versions_;
 };
 
+std::string devices_of(const std::map<std::string, std::string>& v1) {
+  const auto found = v1.find("devices");
+  return found == v1.end() ? std::string() : found->second;
+}
+
 // Who was there at the last census.
 class Acquaintances {
  public:
@@ -322,7 +327,7 @@ class Acquaintances {
     const Result<kernel::Process> process = kernel::read_process(host, group.init);
     const bool is_same = process && process->started_at == resident.started_ticks && resident.spec &&
                          resident.container.cgroup == group.cgroup && resident.container.v2 == group.v2 &&
-                         resident.container.v1 == group.v1 &&
+                         devices_of(resident.container.v1) == devices_of(group.v1) &&
                          resident.container.mount_namespace == kernel::read_namespace(host, group.init, "mnt");
     return is_same ? &resident : nullptr;
   }

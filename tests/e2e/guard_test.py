@@ -19,6 +19,7 @@ from engines import FUSE, GPU, GPU_CONTROL, GPU_NODES, Unavailable
 from guarded import (
     ATTACK,
     HOLDFASTD,
+    LEDGER,
     Daemon,
     Opener,
     Plain,
@@ -693,6 +694,33 @@ class Daemons(Guarded):
         share = (daemon.cpu_seconds() - spent) / (time.monotonic() - began)
         FIGURES.append(f"hail of loads: {share:.0%} of a core")
         self.assertLess(share, MOST_OF_A_CORE)
+
+    def test_what_a_full_buffer_lost_is_found_by_a_look_at_everything(self):
+        """Nobody takes events out while it stands still: the last ones find no room."""
+        container, noisy = self.plain(V2), self.plain(V2)
+        opener = self.open_all(container)
+        daemon = self.guard(containers=2)
+        daemon.tell(signal.SIGSTOP)
+        try:
+            self.assertEqual(attacks("hail", noisy.cgroup, "3").returncode, 0)
+            self.take(container)
+            self.check_lost(opener)
+        finally:
+            daemon.tell(signal.SIGCONT)
+        self.check_fine(opener)
+        self.check_rules(container, container.left)
+        record = self.losses(daemon, container, 1)[-1]
+        self.assertEqual(record["kind"], "found changed", "its own event was among the lost ones")
+
+    def test_evidence_that_comes_with_its_folder_is_heard_of(self):
+        container = self.plain(V1)
+        (LEDGER / f"{container.id}.json").unlink()
+        LEDGER.rmdir()
+        daemon = self.guard(containers=0)
+        self.assertEqual(daemon.ready(), 0)
+        self.take(container)
+        self.enterContext(ledger_entry(container.id, GPU_NODES, cgroup=f"/{container.cgroup.relative_to(V1)}"))
+        self.assertTrue(eventually(lambda: daemon.records(container.id, action="healed"), 90), daemon.said())
 
     # Crash-only
 

@@ -1,5 +1,10 @@
 #include "adapters/ledger/ledger.h"
 
+#include <cerrno>
+#include <utility>
+
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
@@ -114,6 +119,15 @@ Result<std::optional<Entry>> read_entry(const kernel::Host& host, const containe
     return fail(std::errc::invalid_argument, file + ": is about another container");
   }
   return *std::move(entry);
+}
+
+Result<void> make_folder(const kernel::Host& host) {
+  for (const auto& [path, mode] : {std::pair("run/holdfast", 0755), std::pair("run/holdfast/ledger", 0700)}) {
+    if (::mkdirat(host.root.get(), path, mode_t(mode)) < 0 && errno != EEXIST) {
+      return fail_errno(errno, std::string("make /") + path);
+    }
+  }
+  return {};
 }
 
 }  // namespace hf::ledger

@@ -30,4 +30,7 @@ std::string write_entry(const Entry& entry);
 // The entry of a container. Absent where there is none; an error where it is damaged, or not root's alone.
 Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id);
 
+// Where entries lie, root's alone. Made where it is missing.
+Result<void> make_folder(const kernel::Host& host);
+
 }  // namespace hf::ledger

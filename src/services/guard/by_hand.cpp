@@ -30,7 +30,7 @@ void add_plan(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProce
     add_error(observed.error().message, line.error);
     return;
   }
-  const container::Drift drift = container::compare(ward.healed, *observed);
+  const container::Drift drift = container::compare(*ward.healed, *observed);
   const container::Repair repair = container::plan_repair(*observed, drift);
   add_new(drift.denied, line.lost);
   for (const container::Step& step : repair.plan.steps) {

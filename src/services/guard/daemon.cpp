@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "adapters/journal/status.h"
+#include "adapters/ledger/ledger.h"
 #include "core/base/text.h"
 #include "kernel/clock.h"
 #include "kernel/device_v1.h"
@@ -145,6 +146,7 @@ class Loop {
     const config::JournalSettings journal = settings.config.journal;
     recorder_.post([journal](Recorder& recorder) { recorder.open_journal(journal.folder, journal.size); });
     kernel::remove_old_scratches(host);
+    (void)ledger::make_folder(host);  // so that it can be watched from the start
     for (const std::string& line : kernel::finish_exchanges(host, filters_)) {
       settings_.outlets.log("lock-interrupted cgroup=" + quote(line), true);
     }

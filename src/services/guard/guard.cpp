@@ -14,6 +14,7 @@ namespace {
 using container::Event;
 using container::EventKind;
 
+constexpr std::size_t kMostUsual = 16;   // sets of rules
 constexpr std::uint64_t kMostKept = 64;  // uses of programs that are remembered
 
 constexpr std::uint64_t kFinishPause = 500'000;        // 0.5 ms
@@ -105,7 +106,7 @@ bool Guard::prepare_one() {
   }
   const auto place = places_.find(unprepared_.back());
   unprepared_.pop_back();
-  if (place == places_.end() || !place->second.cgroups->v2 || place->second.ward->healed.nodes.empty()) {
+  if (place == places_.end() || !place->second.cgroups->v2 || place->second.ward->healed->nodes.empty()) {
     return true;
   }
   place->second.ready.clear();
@@ -194,8 +195,8 @@ std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
       continue;
     }
     if (std::max(place.patience.ready_at(), place.looks_again_at) <= now) {
-      const Event event = *std::exchange(place.waits_for, std::nullopt);
-      look_at(place, event);
+      const std::unique_ptr<Event> event = std::move(place.waits_for);
+      look_at(place, *event);
     }
     if (place.waits_for) {
       const std::uint64_t ready_at = std::max(place.patience.ready_at(), place.looks_again_at);
@@ -222,13 +223,15 @@ void Guard::look_at(Place& place, const Event& event) {
     return;  // its time will come
   }
   if (is_finishing(place, event, started)) {
-    place.waits_for = place.waits_for.value_or(event);
+    if (!place.waits_for) {
+      place.waits_for = std::make_unique<Event>(event);
+    }
     place.looks_again_at = started + kFinishPause;
     return;
   }
   if (std::exchange(place.looks_again_at, 0) != 0 && place.waits_for) {
-    look_at(place,
-            *std::exchange(place.waits_for, std::nullopt));  // whoever comes now, it was the one who has finished
+    const std::unique_ptr<Event> finished = std::move(place.waits_for);
+    look_at(place, *finished);  // whoever comes now, it was the one who has finished
     return;
   }
   Event known = event;
@@ -253,19 +256,32 @@ void Guard::look_at(Place& place, const Event& event) {
   }
   const bool healed = made->healed_at != 0;
   if (healed && !place.patience.take(limits_, made->healed_at)) {
-    place.waits_for = event;
+    place.waits_for = std::make_unique<Event>(event);
   }
   report(place, known, *made, started);
   tools_.filters.trim(kMostKept);
 }
 
+const Shared<container::Effective>& Guard::shared(container::Effective rules) {
+  const auto same = std::ranges::find_if(usual_rules_, [&rules](const Shared<container::Effective>& usual) {
+    return same_rules(*usual, rules) && usual->why == rules.why;
+  });
+  if (same != usual_rules_.end()) {
+    return *same;
+  }
+  if (usual_rules_.size() >= kMostUsual) {
+    usual_rules_.pop_front();
+  }
+  return usual_rules_.emplace_back(std::move(rules));
+}
+
 void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {
   const bool healed = made.healed_at != 0;
   const bool is_lost = !made.left.is_none();
-  const bool is_news = !place.rules || !same_rules(*place.rules, made.before) || healed || is_lost != place.is_lost;
+  const bool is_news = !place.rules || !same_rules(**place.rules, made.before) || healed || is_lost != place.is_lost;
   const bool is_first = !place.rules;
   if (!is_news || (is_first && made.drift.is_none())) {
-    place.rules = std::move(made.after);
+    place.rules = shared(std::move(made.after));
     place.is_lost = is_lost;
     return;
   }
@@ -273,7 +289,7 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
   happening.ward = place.ward;
   happening.event = event;
   happening.cgroup = where_of(*place.cgroups, event.hierarchy);
-  happening.before = is_first ? made.before : *place.rules;
+  happening.before = is_first ? made.before : **place.rules;
   happening.drift = std::move(made.drift);
   happening.left = made.left;
   happening.found = std::move(made.before);
@@ -297,7 +313,7 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
                                                                 : report::Action::failed;
   place.lost_since = is_lost ? (place.is_lost ? place.lost_since : event.at) : 0;
   place.is_lost = is_lost;
-  place.rules = made.after;
+  place.rules = shared(made.after);
   happening.after = std::move(made.after);
   tell_(std::move(happening));
 }

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/shared.h"
 #include "core/container/event.h"
 #include "core/container/policy.h"
 #include "kernel/watch.h"
@@ -76,14 +79,14 @@ class Guard {
   struct Place {
     WardPtr ward;
     kernel::CgroupsPtr cgroups;
-    std::optional<container::Effective> rules;  // at the last visit
+    std::optional<Shared<container::Effective>> rules;  // at the last visit
     bool is_lost = false;
     std::uint64_t lost_since = 0;
     bool told_of_waiting = false;
     Patience patience;
     Ready ready;  // twins of what may come
     Habits habits;
-    std::optional<container::Event> waits_for;
+    std::unique_ptr<container::Event> waits_for;
     std::uint64_t looks_again_at = 0;
     std::optional<Finishing> finishing;
   };
@@ -95,11 +98,15 @@ class Guard {
   void look_at(Place& place, const container::Event& event);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
 
+  // Containers of a node mostly have the same few rules.
+  const Shared<container::Effective>& shared(container::Effective rules);
+
   Tools tools_;
   kernel::Watch& watch_;
   Tell tell_;
   std::function<void(container::Writer&)> identify_;
   container::Limits limits_;
+  std::deque<Shared<container::Effective>> usual_rules_;
   std::map<kernel::CgroupsKey, Place> places_;
   std::vector<kernel::CgroupsKey> unprepared_;
   std::unordered_map<std::uint64_t, std::vector<kernel::CgroupsKey>> by_cgroup_;  // by id: its own, and those above it

@@ -268,7 +268,7 @@ report::WardLine Recorder::line_of(const WardPtr& shared) const {
   const Ward& ward = *shared;
   report::WardLine line;
   line.container = {shared, ward.container};
-  line.owed = {shared, ward.owed};
+  line.owed = ward.owed;
   line.mode = to_string(ward.mode);
   const auto score = scores_.find(ward.container.id.value);
   const Score none;

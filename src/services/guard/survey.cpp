@@ -72,7 +72,7 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
   }
   ward.has_unit = true;
   device::Table table = meaning(*unit, node::words_of(host, inventory));
-  for (const OwedNode& node : ward.owed.nodes) {
+  for (const OwedNode& node : ward.owed->nodes) {
     if (node.device && !table.allows(request_for(node))) {
       ward.missing_in_unit.push_back(node.path);
       if (mode_for(policy, ward.container, node.device_class) >= Mode::harden) {
@@ -91,10 +91,10 @@ WardPtr Surveyor::known_as(const node::Resident& resident, const container::Enti
   for (const auto& [id, ward] : std::ranges::subrange(first, last)) {
     const bool is_same = ward->container.init == resident.container.init &&
                          ward->started_ticks == resident.started_ticks &&
-                         ward->container.cgroup == resident.container.cgroup && same_owed(ward->owed, owed);
+                         ward->container.cgroup == resident.container.cgroup && same_owed(*ward->owed, owed);
     if (is_same) {
       const Verdict verdict = judge(config.policy, ward->container, owed);
-      return verdict.mode == ward->mode && same_owed(verdict.healed, ward->healed) ? ward : nullptr;
+      return verdict.mode == ward->mode && same_owed(verdict.healed, *ward->healed) ? ward : nullptr;
     }
   }
   return nullptr;
@@ -108,25 +108,27 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   }
   auto ward = std::make_shared<Ward>();
   ward->container = resident.container;
-  std::erase_if(ward->container.v1, [](const auto& entry) { return entry.first != "devices"; });
   ward->owed = owed;
   ward->started_ticks = resident.started_ticks;
   Verdict verdict = judge(config.policy, ward->container, owed);
   ward->mode = verdict.mode;
-  ward->healed = std::move(verdict.healed);
+  ward->healed = ward->owed;
+  if (verdict.healed.nodes.size() < owed.nodes.size()) {
+    ward->healed = std::move(verdict.healed);
+  }
   ward->cgroups = known ? known->cgroups : TRY(open_cgroups(host_, resident.container));
   const kernel::CgroupsOfProcess& seat = *ward->cgroups.back();
   kernel::Filters filters(host_, bpf_);
   const container::Observed observed = TRY(kernel::observe(filters, seat));
   const std::string no_problem;
-  const node::Seating seating{resident, ward->owed, observed, no_problem, seat};
+  const node::Seating seating{resident, *ward->owed, observed, no_problem, seat};
   ward->nodes = node::look_from_seat(host_, seats_, survey.inventory, seating, kernel::Depth::access).nodes;
   if (resident.spec) {
     ward->likely.push_back(meaning(resident.spec->rules, device::OciReading::later_wins));
   }
   read_unit(host_, survey.inventory, config.policy, *ward);
   for (const container::NodeState& node : ward->nodes) {
-    if (can_be_made_anew(node) && ward->healed.find(node.owed.path) != nullptr) {
+    if (can_be_made_anew(node) && ward->healed->find(node.owed.path) != nullptr) {
       ward->to_mend.push_back(node);
     }
   }
@@ -140,6 +142,9 @@ Result<Survey> Surveyor::take(const config::Config& config, Care care) {
   Survey survey;
   survey.at = kernel::wall_now();
   census_ = TRY(node::take_census(host_, config, care == Care::changes ? &census_ : nullptr));
+  for (node::Resident& resident : census_.residents) {  // a node may have thousands, each in a dozen hierarchies
+    std::erase_if(resident.container.v1, [](const auto& entry) { return entry.first != "devices"; });
+  }
   survey.inventory = node::take_inventory(host_, config, node::Libraries::leave);
   survey.online_cpus =
       trim(kernel::read_text(host_.root.get(), "sys/devices/system/cpu/online").value_or(std::string()));

@@ -111,7 +111,7 @@ Result<Reflex> react(const Tools& tools, const Ward& ward, const kernel::Cgroups
     return reflex;
   }
   reflex.found = TRY(kernel::observe_own(tools.filters, cgroups));
-  const container::Drift drift = container::compare(ward.healed, reflex.found);
+  const container::Drift drift = container::compare(*ward.healed, reflex.found);
   if (hands == Hands::look_only || drift.missing.empty()) {
     return reflex;
   }
@@ -123,7 +123,7 @@ Result<Reflex> react(const Tools& tools, const Ward& ward, const kernel::Cgroups
       plan.steps.emplace_back(container::WriteV1{gate.where, {device::Verb::allow, rule}});
     }
   }
-  const container::Drift refused = container::compare(ward.healed, programs);
+  const container::Drift refused = container::compare(*ward.healed, programs);
   const auto generate = [&tools](const device::Table& table) { return tools.twins.code_for(table); };
   for (container::Step& step : container::plan_repair(programs, refused, generate).plan.steps) {
     plan.steps.push_back(std::move(step));
@@ -171,7 +171,7 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
     then();
   }
   Visit made;
-  made.drift = container::compare(ward.owed, reflex.found);
+  made.drift = container::compare(*ward.owed, reflex.found);
   made.healed_at = reflex.healed_at;
   bool has_tried = !reflex.steps.empty();
   made.repair.plan.steps = std::move(reflex.steps);
@@ -181,9 +181,9 @@ Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsO
       made.before = as_found(reflex.found, now);
       made.before.table = made.before.table & container::effective(now).table;
     }
-    made.left = container::compare(ward.owed, now);
+    made.left = container::compare(*ward.owed, now);
     made.after = container::effective(now);
-    const container::Drift ours = container::compare(ward.healed, now);
+    const container::Drift ours = container::compare(*ward.healed, now);
     if (has_tried && ours.is_none()) {  // also where somebody came between: what was done before that is enough
       made.healed_at = made.healed_at == 0 ? kernel::monotonic_now() : made.healed_at;
     } else if (made.attempts == 1 && made.healed_at == 0) {
@@ -234,7 +234,7 @@ void prepare(const Tools& tools, const Ward& ward, const device::Table& likely, 
   gate.meaning = likely;
   container::Observed imagined;
   imagined.gates.push_back(std::move(gate));
-  const container::Drift drift = container::compare(ward.healed, imagined);
+  const container::Drift drift = container::compare(*ward.healed, imagined);
   const container::Repair repair = container::plan_repair(
       imagined, drift, [&tools](const device::Table& table) { return tools.twins.code_for(table); });
   for (const container::Step& step : repair.plan.steps) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/shared.h"
 #include "core/container/container.h"
 #include "core/container/entitlement.h"
 #include "core/container/policy.h"
@@ -18,8 +19,8 @@ namespace hf::guard {
 
 struct Ward {
   container::Container container;
-  container::Entitlement owed;
-  container::Entitlement healed;                 // the part of it that the policy lets us give back
+  Shared<container::Entitlement> owed;
+  Shared<container::Entitlement> healed;         // the part of it that the policy lets us give back: mostly all
   container::Mode mode = container::Mode::heal;  // the strongest of its classes
   std::int64_t started_ticks = 0;
   // Its own cgroup, and the one its first process has moved to below, where that is another: on v1 only the list of the
