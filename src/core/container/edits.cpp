@@ -1,0 +1,76 @@
+#include "core/container/edits.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+namespace hf::container {
+namespace {
+
+constexpr std::array<std::pair<HookStage, std::string_view>, 6> kStages = {
+    {{HookStage::prestart, "prestart"},
+     {HookStage::create_runtime, "createRuntime"},
+     {HookStage::create_container, "createContainer"},
+     {HookStage::start_container, "startContainer"},
+     {HookStage::poststart, "poststart"},
+     {HookStage::poststop, "poststop"}}};
+
+std::string_view name_of(const std::string& variable) {
+  return std::string_view(variable).substr(0, variable.find('='));
+}
+
+// In the place of one that is the same by `key`, or at the end.
+template <class Value, class Key>
+void put(std::vector<Value>& all, const Value& value, Key key) {
+  const auto same =
+      std::ranges::find_if(all, [&](const Value& other) { return std::invoke(key, other) == std::invoke(key, value); });
+  if (same != all.end()) {
+    *same = value;
+  } else {
+    all.push_back(value);
+  }
+}
+
+template <class Value>
+void put_once(std::vector<Value>& all, const Value& value) {
+  if (std::ranges::find(all, value) == all.end()) {
+    all.push_back(value);
+  }
+}
+
+}  // namespace
+
+std::string to_string(HookStage stage) {
+  return std::string(std::ranges::find(kStages, stage, &std::pair<HookStage, std::string_view>::first)->second);
+}
+
+std::optional<HookStage> parse_hook_stage(std::string_view word) {
+  const auto found = std::ranges::find(kStages, word, &std::pair<HookStage, std::string_view>::second);
+  return found == kStages.end() ? std::nullopt : std::optional(found->first);
+}
+
+bool ContainerEdits::is_empty() const { return *this == ContainerEdits(); }
+
+void append(ContainerEdits& edits, const ContainerEdits& more) {
+  for (const std::string& variable : more.environment) {
+    put(edits.environment, variable, name_of);
+  }
+  for (const NodeEdit& node : more.nodes) {
+    put(edits.nodes, node, &NodeEdit::path);
+  }
+  for (const MountEdit& mount : more.mounts) {
+    put(edits.mounts, mount, &MountEdit::destination);
+  }
+  for (const HookEdit& hook : more.hooks) {
+    put_once(edits.hooks, hook);
+  }
+  for (const std::uint32_t gid : more.gids) {
+    put_once(edits.gids, gid);
+  }
+  edits.net_devices.insert(more.net_devices.begin(), more.net_devices.end());
+  edits.intel_rdt = more.intel_rdt ? more.intel_rdt : edits.intel_rdt;
+}
+
+}  // namespace hf::container
