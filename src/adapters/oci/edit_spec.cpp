@@ -1,0 +1,387 @@
+#include "adapters/oci/edit_spec.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "adapters/oci/json_places.h"
+#include "adapters/oci/oci_config.h"
+#include "adapters/oci/spec.h"
+#include "core/device/oci_rules.h"
+#include "core/device/table.h"
+
+namespace hf::oci {
+namespace {
+
+using container::ContainerEdits;
+using container::HookEdit;
+using container::MountEdit;
+using container::NodeEdit;
+using Json = nlohmann::ordered_json;
+using Place = JsonPlaces::Place;
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json parse_value(std::string_view text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
+
+std::string letter_of(const device::Device& device) { return {device::letter_of(device.kind)}; }
+
+Json json_of_rule(const device::Device& device, device::Access access) {
+  return {{"allow", true},
+          {"type", letter_of(device)},
+          {"major", device.major},
+          {"minor", device.minor},
+          {"access", to_string(access)}};
+}
+
+Json json_of_node(const NodeEdit& node) {
+  Json json = {{"path", node.path},
+               {"type", letter_of(*node.device)},
+               {"major", node.device->major},
+               {"minor", node.device->minor}};
+  for (const auto& [name, value] :
+       {std::pair("fileMode", node.mode), std::pair("uid", node.uid), std::pair("gid", node.gid)}) {
+    if (value) {
+      json[name] = *value;
+    }
+  }
+  return json;
+}
+
+Json json_of_mount(const MountEdit& mount) {
+  return {{"destination", mount.destination},
+          {"type", mount.type.empty() ? "bind" : mount.type},
+          {"source", mount.source},
+          {"options", mount.options}};
+}
+
+Json json_of_hook(const HookEdit& hook) {
+  Json json = {{"path", hook.path}, {"args", hook.arguments}};
+  if (!hook.environment.empty()) {
+    json["env"] = hook.environment;
+  }
+  if (hook.timeout) {
+    json["timeout"] = *hook.timeout;
+  }
+  return json;
+}
+
+Json json_of_rdt(const container::IntelRdtEdit& rdt) {
+  Json json = Json::object();
+  for (const auto& [name, text] : {std::pair("closID", &rdt.clos_id), std::pair("l3CacheSchema", &rdt.l3_cache_schema),
+                                   std::pair("memBwSchema", &rdt.memory_schema)}) {
+    if (!text->empty()) {
+      json[name] = *text;
+    }
+  }
+  if (!rdt.schemata.empty()) {
+    json["schemata"] = rdt.schemata;
+  }
+  for (const auto& [name, is_on] : {std::pair("enableCMT", rdt.enables_cmt), std::pair("enableMBM", rdt.enables_mbm),
+                                    std::pair("enableMonitoring", rdt.enables_monitoring)}) {
+    if (is_on) {
+      json[name] = true;
+    }
+  }
+  return json;
+}
+
+class Editor {
+ public:
+  Editor(std::string_view text, const JsonPlaces& places) : text_(text), places_(places) {}
+
+  Result<EditedSpec> edit(const ContainerEdits& edits) {
+    TRY(set_environment(edits.environment));
+    TRY(put_nodes(edits.nodes));
+    TRY(put_mounts(edits.mounts));
+    TRY(put_hooks(edits.hooks));
+    TRY(put_gids(edits.gids));
+    TRY(put_linux(edits));
+    TRY(merge(places_.root(), additions_, "config.json"));
+    return EditedSpec{splices_.is_empty() ? std::string(text_) : splices_.apply(text_), std::move(corrected_)};
+  }
+
+ private:
+  // The value at a path of names; null where there is none, or JSON's null.
+  Result<const Place*> find(std::initializer_list<std::string_view> path) const {
+    const Place* place = &places_.root();
+    for (const std::string_view name : path) {
+      if (place->kind != JsonPlaces::Kind::object) {
+        return nullptr;
+      }
+      place = TRY(places_.member(*place, name));
+      if (place == nullptr) {
+        return nullptr;
+      }
+    }
+    return places_.text_of(*place) == "null" ? nullptr : place;
+  }
+
+  Result<std::vector<const Place*>> elements(std::initializer_list<std::string_view> path) const {
+    const Place* list = TRY(find(path));
+    return list == nullptr ? std::vector<const Place*>() : places_.children(*list);
+  }
+
+  [[nodiscard]] Json value_of(const Place& place) const { return parse_value(places_.text_of(place)); }
+
+  Result<void> set_environment(const std::vector<std::string>& variables) {
+    const std::vector<const Place*> entries = TRY(elements({"process", "env"}));
+    for (const std::string& variable : variables) {
+      const std::string name = variable.substr(0, variable.find('=') + 1);
+      bool is_there = false;
+      for (const Place* entry : entries) {
+        const Json value = value_of(*entry);
+        if (!value.is_string() || !value.get_ref<const std::string&>().starts_with(name)) {
+          continue;
+        }
+        is_there = true;
+        if (value != variable) {
+          splices_.replace(entry->begin, entry->end, dump(variable));
+        }
+      }
+      if (!is_there) {
+        additions_["process"]["env"].push_back(variable);
+      }
+    }
+    return {};
+  }
+
+  Result<void> put_nodes(const std::vector<NodeEdit>& nodes) {
+    const std::vector<const Place*> entries = TRY(elements({"linux", "devices"}));
+    const std::vector<const Place*> rules = TRY(elements({"linux", "resources", "devices"}));
+    const Place* list = TRY(find({"linux", "resources", "devices"}));
+    const device::OciRules listed =
+        list == nullptr ? device::OciRules() : TRY(parse_device_rules(places_.text_of(*list)));
+    const device::Table allowed = meaning(listed, device::OciReading::later_wins);
+    for (const NodeEdit& node : nodes) {
+      if (!node.device) {
+        return fail(std::errc::invalid_argument, node.path + ": nobody knows its numbers");
+      }
+      const std::optional<device::Device> old = TRY(put_node(node, entries));
+      const bool is_allowed = node.access == device::Access::none || allowed.allows({*node.device, node.access});
+      if (!is_allowed && !(old && TRY(correct_rule(*old, *node.device, rules)))) {
+        additions_["linux"]["resources"]["devices"].push_back(json_of_rule(*node.device, node.access));
+      }
+    }
+    return {};
+  }
+
+  // The numbers it had before, where they were others.
+  Result<std::optional<device::Device>> put_node(const NodeEdit& node, const std::vector<const Place*>& entries) {
+    for (const Place* entry : entries) {
+      const Json value = value_of(*entry);
+      if (!value.is_object() || value.value("path", Json()) != node.path) {
+        continue;
+      }
+      const auto number_in = [&value](const char* name) {
+        const Json number = value.value(name, Json(0));
+        return number.is_number_integer() ? number.get<std::uint32_t>() : 0;
+      };
+      const device::Device old{value.value("type", Json()) == "b" ? device::Kind::block : device::Kind::character,
+                               number_in("major"), number_in("minor")};
+      if (old == *node.device) {
+        return std::nullopt;
+      }
+      TRY(set_numbers(*entry, *node.device));
+      corrected_.push_back(node.path + ": " + to_string(old) + " → " + to_string(*node.device));
+      return old;
+    }
+    additions_["linux"]["devices"].push_back(json_of_node(node));
+    return std::nullopt;
+  }
+
+  Result<void> set_numbers(const Place& object, const device::Device& device) {
+    for (const auto& [name, value] :
+         {std::pair<const char*, Json>("type", letter_of(device)), std::pair<const char*, Json>("major", device.major),
+          std::pair<const char*, Json>("minor", device.minor)}) {
+      const Place* place = TRY(places_.member(object, name));
+      if (place != nullptr) {
+        splices_.replace(place->begin, place->end, dump(value));
+      } else {
+        splices_.insert(object.begin + 1, dump(name) + ":" + dump(value) + ",");
+      }
+    }
+    return {};
+  }
+
+  // The rule that allowed the node under its old numbers follows it. False: there is none.
+  Result<bool> correct_rule(const device::Device& old, const device::Device& now,
+                            const std::vector<const Place*>& rules) {
+    for (const Place* rule : rules) {
+      const Json value = value_of(*rule);
+      const bool is_it = value.is_object() && value.value("allow", Json()) == true &&
+                         value.value("type", Json()) == letter_of(old) && value.value("major", Json()) == old.major &&
+                         value.value("minor", Json()) == old.minor;
+      if (is_it) {
+        TRY(set_numbers(*rule, now));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Result<void> put_mounts(const std::vector<MountEdit>& mounts) {
+    const std::vector<const Place*> entries = TRY(elements({"mounts"}));
+    std::vector<Json> there;
+    there.reserve(entries.size());
+    std::ranges::transform(entries, std::back_inserter(there), [this](const Place* entry) { return value_of(*entry); });
+    for (const MountEdit& mount : mounts) {
+      const bool is_there = std::ranges::any_of(there, [&mount](const Json& value) {
+        return value.is_object() && value.value("destination", Json()) == mount.destination &&
+               value.value("source", Json()) == mount.source;
+      });
+      if (!is_there) {
+        additions_["mounts"].push_back(json_of_mount(mount));
+      }
+    }
+    return {};
+  }
+
+  Result<void> put_hooks(const std::vector<HookEdit>& hooks) {
+    for (const HookEdit& hook : hooks) {
+      const std::string stage = to_string(hook.stage);
+      const Json wanted = json_of_hook(hook);
+      const std::vector<const Place*> entries = TRY(elements({"hooks", stage}));
+      const bool is_there = std::ranges::any_of(entries, [&](const Place* entry) {
+        const Json value = value_of(*entry);
+        return value.is_object() && value.value("path", Json()) == hook.path &&
+               value.value("args", Json()) == wanted["args"];
+      });
+      if (!is_there) {
+        additions_["hooks"][stage].push_back(wanted);
+      }
+    }
+    return {};
+  }
+
+  Result<void> put_gids(const std::vector<std::uint32_t>& gids) {
+    const std::vector<const Place*> entries = TRY(elements({"process", "user", "additionalGids"}));
+    for (const std::uint32_t gid : gids) {
+      if (std::ranges::none_of(entries, [&](const Place* entry) { return value_of(*entry) == gid; })) {
+        additions_["process"]["user"]["additionalGids"].push_back(gid);
+      }
+    }
+    return {};
+  }
+
+  Result<void> put_linux(const ContainerEdits& edits) {
+    for (const auto& [name, inside] : edits.net_devices) {
+      if (TRY(find({"linux", "netDevices", name})) == nullptr) {
+        additions_["linux"]["netDevices"][name] = {{"name", inside}};
+      }
+    }
+    if (edits.intel_rdt && TRY(find({"linux", "intelRdt"})) == nullptr) {
+      additions_["linux"]["intelRdt"] = json_of_rdt(*edits.intel_rdt);
+    }
+    return {};
+  }
+
+  // What is missing is added at the end of what is there.
+  Result<void> merge(const Place& place, const Json& more, const std::string& where) {
+    if (more.empty()) {
+      return {};
+    }
+    if (places_.text_of(place) == "null") {
+      splices_.replace(place.begin, place.end, dump(more));
+      return {};
+    }
+    const bool fits = (more.is_object() && place.kind == JsonPlaces::Kind::object) ||
+                      (more.is_array() && place.kind == JsonPlaces::Kind::array);
+    if (!fits) {
+      return fail(std::errc::invalid_argument, where + " is neither a list nor an object, as it has to be");
+    }
+    std::string text;
+    const auto add = [&](const std::string& one) { text += (text.empty() && place.first == 0 ? "" : ",") + one; };
+    for (const auto& [name, value] : more.items()) {
+      if (more.is_array()) {
+        add(dump(value));
+        continue;
+      }
+      const Place* member = TRY(places_.member(place, name));
+      if (member != nullptr) {
+        TRY(merge(*member, value, where + "." + name));
+      } else {
+        add(dump(name) + ":" + dump(value));
+      }
+    }
+    if (!text.empty()) {
+      splices_.insert(place.end - 1, text);
+    }
+    return {};
+  }
+
+  std::string_view text_;
+  const JsonPlaces& places_;
+  Json additions_ = Json::object();
+  Splices splices_;
+  std::vector<std::string> corrected_;
+};
+
+// A list without some of its elements.
+void take_out(const JsonPlaces& places, const Place& list, const auto& is_unwanted, Splices& splices) {
+  const std::vector<const Place*> all = places.children(list);
+  bool has_kept = false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!is_unwanted(*all[i])) {
+      has_kept = true;
+    } else if (has_kept) {
+      splices.replace(all[i - 1]->end, all[i]->end, "");
+    } else {
+      splices.replace(all[i]->begin, i + 1 < all.size() ? all[i + 1]->begin : all[i]->end, "");
+    }
+  }
+}
+
+Result<std::string> drop_hooks(std::string_view text, const std::vector<std::string>& paths) {
+  if (paths.empty()) {
+    return std::string(text);
+  }
+  const JsonPlaces places = TRY(JsonPlaces::read(text));
+  const Place* stages = TRY(places.member(places.root(), "hooks"));
+  Splices splices;
+  for (const Place* list : stages == nullptr ? std::vector<const Place*>() : places.children(*stages)) {
+    take_out(
+        places, *list,
+        [&](const Place& hook) {
+          const Json value = parse_value(places.text_of(hook));
+          return value.is_object() && std::ranges::any_of(paths, [&value](const std::string& path) {
+                   return value.value("path", Json()) == path;
+                 });
+        },
+        splices);
+  }
+  return splices.apply(text);
+}
+
+}  // namespace
+
+Result<EditedSpec> edit_spec(std::string_view text, const SpecChange& change) {
+  if (!nlohmann::json::accept(text)) {
+    return fail(std::errc::invalid_argument, "it is not JSON");
+  }
+  const std::string kept = TRY(drop_hooks(text, change.dropped_hooks));
+  const JsonPlaces places = TRY(JsonPlaces::read(kept));
+  return Editor(kept, places).edit(change.edits);
+}
+
+Result<std::string> allow_in_resources(std::string_view text, const std::vector<NodeEdit>& nodes) {
+  if (!nlohmann::json::accept(text)) {
+    return fail(std::errc::invalid_argument, "the resources are not JSON");
+  }
+  const JsonPlaces places = TRY(JsonPlaces::read(text));
+  const Place* list =
+      places.root().kind == JsonPlaces::Kind::object ? TRY(places.member(places.root(), "devices")) : nullptr;
+  if (list == nullptr || list->kind != JsonPlaces::Kind::array || list->first == 0) {
+    return std::string(text);
+  }
+  std::string more;
+  for (const NodeEdit& node : nodes) {
+    more += node.device ? "," + dump(json_of_rule(*node.device, node.access)) : "";
+  }
+  Splices splices;
+  splices.insert(list->end - 1, more);
+  return splices.apply(text);
+}
+
+}  // namespace hf::oci
