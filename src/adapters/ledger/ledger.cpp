@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +22,12 @@ constexpr int kVersion = 1;
 std::unexpected<Error> malformed(const std::string& why) {
   return fail(std::errc::invalid_argument, "parse ledger entry: " + why);
 }
+
+bool can_name_file(const container::ContainerId& id) {
+  return !id.value.empty() && id.value.find('/') == std::string::npos && !id.value.starts_with('.');
+}
+
+std::string file_of(const container::ContainerId& id) { return std::string(kFolder) + "/" + id.value + ".json"; }
 
 Result<container::WantedNode> parse_node(const Json& json) {
   const auto text_of = [&json](const char* key) {
@@ -102,10 +110,10 @@ std::string write_entry(const Entry& entry) {
 }
 
 Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id) {
-  if (id.value.empty() || id.value.find('/') != std::string::npos || id.value.starts_with('.')) {
-    return std::nullopt;  // no file can have that name
+  if (!can_name_file(id)) {
+    return std::nullopt;
   }
-  const std::string file = std::string(kFolder) + "/" + id.value + ".json";
+  const std::string file = file_of(id);
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(file));
   if (!text) {
     return text.error().code == std::errc::no_such_file_or_directory ? Result<std::optional<Entry>>(std::nullopt)
@@ -119,6 +127,33 @@ Result<std::optional<Entry>> read_entry(const kernel::Host& host, const containe
     return fail(std::errc::invalid_argument, file + ": is about another container");
   }
   return *std::move(entry);
+}
+
+Result<void> save_entry(const kernel::Host& host, const Entry& entry) {
+  if (!can_name_file(entry.container)) {
+    return fail(std::errc::invalid_argument, "no file can be called after container '" + entry.container.value + "'");
+  }
+  const std::string text = write_entry(entry);
+  const std::string file = kernel::below_root(file_of(entry.container));
+  TRY(make_folder(host));
+  const Result<void> saved = kernel::replace_file(host.root.get(), file, {text, 0600});
+  if (saved || saved.error().code != std::errc::no_such_file_or_directory) {
+    return saved;
+  }
+  TRY(make_folder(host));  // a daemon that left has taken the empty folder away
+  return kernel::replace_file(host.root.get(), file, {text, 0600});
+}
+
+void remove_entry(const kernel::Host& host, const container::ContainerId& id) {
+  if (can_name_file(id)) {
+    (void)::unlinkat(host.root.get(), kernel::below_root(file_of(id)).c_str(), 0);
+  }
+}
+
+void remove_empty_folder(const kernel::Host& host) {
+  for (const char* path : {"run/holdfast/ledger", "run/holdfast"}) {
+    (void)::unlinkat(host.root.get(), path, AT_REMOVEDIR);
+  }
 }
 
 Result<void> make_folder(const kernel::Host& host) {

@@ -30,7 +30,12 @@ std::string write_entry(const Entry& entry);
 // The entry of a container. Absent where there is none; an error where it is damaged, or not root's alone.
 Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id);
 
-// Where entries lie, root's alone. Made where it is missing.
+// Where entries lie, root's alone. Made where it is missing; it goes again, where it is empty.
 Result<void> make_folder(const kernel::Host& host);
+void remove_empty_folder(const kernel::Host& host);
+
+// By rename: whoever reads it finds the old entry, the new one, or none.
+Result<void> save_entry(const kernel::Host& host, const Entry& entry);
+void remove_entry(const kernel::Host& host, const container::ContainerId& id);
 
 }  // namespace hf::ledger

@@ -126,6 +126,26 @@ TEST(Ledger, NamesTheFileThatIsDamagedOrAboutAnother) {
   }
 }
 
+TEST(Ledger, KeepsAnEntryForRootAloneUntilItIsRemoved) {
+  const FakeHost fake = host_with("run/other", "");
+  const kernel::Host host = fake.open();
+  ASSERT_TRUE(save_entry(host, entry_of("web")));
+  struct stat status{};
+  ASSERT_EQ(::stat((fake.root() + "/run/holdfast/ledger/web.json").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  const Result<std::optional<Entry>> entry = read_entry(host, {"web"});
+  ASSERT_TRUE(entry && *entry);
+  EXPECT_EQ((*entry)->bundle, entry_of("web").bundle);
+  remove_empty_folder(host);
+  EXPECT_TRUE(std::filesystem::exists(fake.root() + "/run/holdfast/ledger/web.json")) << "it is not empty";
+  remove_entry(host, {"web"});
+  remove_entry(host, {"../../other"});
+  remove_empty_folder(host);
+  EXPECT_FALSE(std::filesystem::exists(fake.root() + "/run/holdfast"));
+  EXPECT_TRUE(std::filesystem::exists(fake.root() + "/run/other"));
+  EXPECT_FALSE(save_entry(host, entry_of("../other")));
+}
+
 // Written as 0:0 they would be read as the numbers of a device there is not.
 TEST(LedgerEntry, DoesNotMakeUpNumbers) {
   Entry entry;

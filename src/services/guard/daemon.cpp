@@ -178,6 +178,7 @@ class Loop {
   void leave() {
     recorder_.finish();
     journal::remove_status(host_);
+    ledger::remove_empty_folder(host_);
     if (!scout_.ends_within(kLongestLeave)) {
       ::_exit(0);
     }
