@@ -1,0 +1,118 @@
+#include "kernel/tree.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hf::kernel {
+namespace {
+
+Fd open_in(int root, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = std::uint64_t(flags) | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return Fd(int(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how))));
+}
+
+EntryKind kind_of_mode(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG: return EntryKind::file;
+    case S_IFDIR: return EntryKind::folder;
+    case S_IFLNK: return EntryKind::link;
+    case S_IFSOCK: return EntryKind::socket;
+    default: return EntryKind::other;
+  }
+}
+
+// Some file systems do not tell the kind along with the name.
+EntryKind kind_of(int folder, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) {
+    return kind_of_mode(DTTOIF(entry.d_type));
+  }
+  struct stat status{};
+  return ::fstatat(folder, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? kind_of_mode(status.st_mode)
+                                                                            : EntryKind::other;
+}
+
+std::string path_of(int file) { return read_link(AT_FDCWD, "/proc/self/fd/" + std::to_string(file)); }
+
+// "" where it does not lie below the root.
+std::string path_below(int root, int file) {
+  const std::string top = path_of(root);
+  std::string path = path_of(file);
+  if (top == "/" || top.empty()) {
+    return path;
+  }
+  if (path == top) {
+    return "/";
+  }
+  return path.starts_with(top + "/") ? path.substr(top.size()) : std::string();
+}
+
+}  // namespace
+
+std::optional<Found> find_in(int root, const std::string& path) {
+  const Fd file = open_in(root, path, O_PATH);
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) < 0) {
+    return std::nullopt;
+  }
+  Found found{path_below(root, file.get()), kind_of_mode(status.st_mode), status.st_uid};
+  return found.path.empty() ? std::nullopt : std::optional(std::move(found));
+}
+
+Result<Fd> open_folder_in(int root, const std::string& path) {
+  Fd folder = open_in(root, path, O_RDONLY | O_DIRECTORY);
+  if (!folder) {
+    return fail_errno(errno, "open " + path);
+  }
+  return folder;
+}
+
+std::vector<Entry> list_entries(int folder, const WantedEntry& wanted) {
+  std::vector<Entry> entries;
+  const int opened = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // with an offset of its own
+  DIR* const stream = opened < 0 ? nullptr : ::fdopendir(opened);
+  if (stream == nullptr) {
+    const Fd closed(opened);
+    return entries;
+  }
+  while (const dirent* entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    const EntryKind kind = kind_of(folder, *entry);
+    if (name != "." && name != ".." && wanted(name, kind)) {
+      entries.push_back({std::string(name), kind});
+    }
+  }
+  ::closedir(stream);
+  std::ranges::sort(entries, {}, &Entry::name);
+  return entries;
+}
+
+std::string read_link(int folder, const std::string& name) {
+  std::array<char, PATH_MAX> buffer;
+  const ssize_t length = ::readlinkat(folder, name.c_str(), buffer.data(), buffer.size());
+  return length > 0 ? std::string(buffer.data(), std::size_t(length)) : std::string();
+}
+
+std::string read_start_in(int root, const std::string& path, std::size_t size) {
+  const Fd file = open_in(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) < 0 || !S_ISREG(status.st_mode)) {
+    return {};
+  }
+  std::string start(size, '\0');
+  const ssize_t count = ::pread(file.get(), start.data(), start.size(), 0);
+  start.resize(count > 0 ? std::size_t(count) : 0);
+  return start;
+}
+
+}  // namespace hf::kernel
