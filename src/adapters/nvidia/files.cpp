@@ -1,0 +1,120 @@
+#include "adapters/nvidia/files.h"
+
+#include <algorithm>
+
+#include "adapters/nvidia/driver.h"
+#include "adapters/nvidia/file_search.h"
+#include "kernel/file.h"
+#include "kernel/tree.h"
+
+namespace hf::nvidia {
+namespace {
+
+const std::vector<std::string> kReadOnly = {"ro", "nosuid", "nodev", "rbind", "rprivate"};
+const std::vector<std::string> kSocket = {"nosuid", "nodev", "rbind", "rprivate", "noexec"};
+
+// What the words mean: no word is the default, and a screen is of no use without the libraries that draw.
+class Wanted {
+ public:
+  explicit Wanted(const std::set<std::string>& words) : words_(words) {
+    if (words_.empty()) {
+      words_ = {"utility", "compute"};
+    }
+    if (words_.contains("display")) {
+      words_.insert("graphics");
+    }
+  }
+
+  [[nodiscard]] bool has(const std::string& word) const {
+    return word.empty() || words_.contains("all") || words_.contains(word);
+  }
+  [[nodiscard]] bool has(const DriverFile& file) const {
+    return has(file.capability) && (file.kind != FileKind::library32 || has("compat32"));
+  }
+
+ private:
+  std::set<std::string> words_;
+};
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+bool is_library(const DriverFile& file) { return file.kind == FileKind::library || file.kind == FileKind::library32; }
+
+container::HookEdit hook_of(const DriverFiles& driver, const std::vector<DriverFile>& given,
+                            const HookSettings& settings) {
+  container::HookEdit hook;
+  hook.path = settings.path;
+  hook.arguments = {"holdfast-runtime", "hook", "create-container"};
+  const auto add = [&hook](const char* option, const std::string& value) {
+    hook.arguments.insert(hook.arguments.end(), {option, value});
+  };
+  for (const std::string& folder : driver.library_folders) {
+    const bool is_used = std::ranges::any_of(
+        given, [&](const DriverFile& file) { return is_library(file) && folder_of(file.path) == folder; });
+    if (is_used) {
+      add("--folder", folder);
+    }
+  }
+  for (const DriverLink& link : driver.links) {
+    if (std::ranges::find(given, link.library, &DriverFile::path) != given.end()) {
+      add("--link", link.target + "::" + link.path);
+    }
+  }
+  add("--cuda-compat", driver.version);
+  hook.arguments.emplace_back("--keep-device-files");
+  return hook;
+}
+
+}  // namespace
+
+Result<DriverFiles> read_driver_files(const kernel::Host& host, const std::string& driver_root) {
+  DriverFiles driver;
+  driver.root = driver_root == "/" ? "" : driver_root;
+  const kernel::Fd opened = TRY(kernel::open_folder_in(host.root.get(), driver.root.empty() ? "/" : driver.root));
+  const int root = opened.get();
+  driver.version = parse_driver_version(kernel::read_text(host.root.get(), "proc/driver/nvidia/version").value_or(""));
+  if (driver.version.empty()) {
+    driver.version = find_library_version(root);
+  }
+  if (driver.version.empty()) {
+    return fail(std::errc::no_such_device,
+                "find NVIDIA's driver: neither its kernel module nor its libraries are here");
+  }
+  for (const LibraryFolder& folder : find_library_folders(root, driver.version)) {
+    add_libraries(driver, root, folder);
+  }
+  if (driver.files.empty()) {
+    const std::string other = find_library_version(root);
+    const std::string instead = other.empty() ? "" : "; those of " + other + " are here, of another version";
+    return fail(std::errc::no_such_file_or_directory,
+                "find libcuda.so." + driver.version + " or libnvidia-ml.so." + driver.version +
+                    ": the kernel's module has this version, and no library of it is here" + instead);
+  }
+  add_known_links(driver);
+  add_binaries(driver, root);
+  add_firmware(driver, root);
+  add_sockets(driver, root);
+  add_configs(driver, root);
+  add_display_modules(driver, root);
+  return driver;
+}
+
+container::ContainerEdits edits_of(const DriverFiles& driver, const std::set<std::string>& capabilities,
+                                   const HookSettings& hook) {
+  const Wanted wanted(capabilities);
+  std::vector<DriverFile> given;
+  std::ranges::copy_if(driver.files, std::back_inserter(given),
+                       [&](const DriverFile& file) { return wanted.has(file); });
+  container::ContainerEdits edits;
+  edits.environment = {"NVIDIA_VISIBLE_DEVICES=void"};  // NVIDIA's own runtime is to keep its hands off
+  for (const DriverFile& file : given) {
+    const bool is_socket = file.kind == FileKind::socket;
+    edits.mounts.push_back({driver.root + file.path, file.in_container(), "", is_socket ? kSocket : kReadOnly});
+  }
+  if (!hook.path.empty()) {
+    edits.hooks.push_back(hook_of(driver, given, hook));
+  }
+  return edits;
+}
+
+}  // namespace hf::nvidia
