@@ -232,12 +232,11 @@ class Witness {
   std::vector<Claim> claims_;
 };
 
+bool is_absent(const Error& error) { return error.code == std::errc::no_such_file_or_directory; }
+
 }  // namespace
 
-Sources read_sources(const kernel::Host& host) {
-  Sources sources;
-  sources.cdi = cdi::read_registry(host);
-  const auto is_absent = [](const Error& error) { return error.code == std::errc::no_such_file_or_directory; };
+void read_allocations(const kernel::Host& host, Sources& sources) {
   const Result<std::string> checkpoint =
       kernel::read_trusted_file(host.root.get(), kernel::below_root(kCheckpointFile));
   if (checkpoint) {
@@ -260,6 +259,12 @@ Sources read_sources(const kernel::Host& host) {
       sources.notes.push_back(parsed.error().message);
     }
   }
+}
+
+Sources read_sources(const kernel::Host& host) {
+  Sources sources;
+  sources.cdi = cdi::read_registry(host);
+  read_allocations(host, sources);
   const Result<std::string> settings =
       kernel::read_trusted_file(host.root.get(), kernel::below_root(nvidia::kSettingsFile));
   if (settings) {

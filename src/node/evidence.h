@@ -28,6 +28,8 @@ struct Sources {
   std::vector<std::string> notes;
 };
 Sources read_sources(const kernel::Host& host);
+// Only kubelet's part of it.
+void read_allocations(const kernel::Host& host, Sources& sources);
 
 std::vector<container::Claim> claims_of(const kernel::Host& host, const Resident& resident, const Sources& sources,
                                         const device::Inventory& inventory);

@@ -1,12 +1,10 @@
 #include "node/inventory.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
 #include "adapters/nvidia/driver.h"
-#include "adapters/nvidia/library.h"
 #include "core/base/text.h"
 #include "kernel/device_node.h"
 #include "kernel/file.h"
@@ -15,8 +13,6 @@ namespace hf::node {
 namespace {
 
 using device::Inventory;
-
-constexpr std::chrono::milliseconds kLibraryLimit{10'000};  // a GPU that sleeps takes seconds to wake
 
 // Every path that may be a node of a class: what sysfs knows, and what lies in the folders that patterns name.
 std::set<std::string> candidates(const kernel::Host& host, const device::DeviceClasses& classes,
@@ -81,7 +77,7 @@ void add_node(Inventory& inventory, const kernel::Host& host, const device::Devi
 
 }  // namespace
 
-Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries) {
+Inventory take_inventory(const kernel::Host& host, const config::Config& config) {
   Inventory inventory;
   const Result<std::string> drivers = kernel::read_text(host.root.get(), "proc/devices");
   inventory.drivers = device::parse_driver_names(drivers.value_or(""));
@@ -98,14 +94,6 @@ Inventory take_inventory(const kernel::Host& host, const config::Config& config,
              numbers == known.end() ? std::nullopt : std::optional(numbers->second));
   }
   nvidia::add_to(inventory, host);
-  if (libraries == Libraries::ask) {
-    const Result<nvidia::LibraryAnswer> answer = nvidia::ask_libraries(kLibraryLimit);
-    if (answer) {
-      nvidia::add_to(inventory, *answer);
-    } else {
-      inventory.notes.push_back(answer.error().message);
-    }
-  }
   nvidia::add_mig_nodes(inventory, host);
   std::ranges::sort(inventory.nodes, {}, &device::Node::path);
   return inventory;

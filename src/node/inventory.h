@@ -11,6 +11,7 @@ namespace hf::node {
 
 enum class Libraries : std::uint8_t { ask, leave };  // asking may wake a sleeping GPU and takes its time
 
+device::Inventory take_inventory(const kernel::Host& host, const config::Config& config);
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries);
 
 // Rules in systemd's words need to know the drivers and nodes of this host.

@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "adapters/config/guard_words.h"
+#include "adapters/config/runtime_words.h"
 #include "adapters/config/yaml.h"
 #include "core/base/text.h"
 #include "kernel/file.h"
@@ -62,7 +63,7 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
   if (!document || document.IsNull()) {
     return {};
   }
-  TRY(check_keys(document, "the file", {"classes", "state_roots", "guard", "web", "journal"}));
+  TRY(check_keys(document, "the file", {"classes", "state_roots", "guard", "web", "journal", "runtime"}));
   const YAML::Node classes = document["classes"];
   if (classes && !classes.IsSequence()) {
     return malformed("classes wants a list");
@@ -83,7 +84,8 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
   }
   TRY(parse_guard(document["guard"], config.policy));
   TRY(parse_web(document["web"], config.web));
-  return parse_journal(document["journal"], config.journal);
+  TRY(parse_journal(document["journal"], config.journal));
+  return parse_runtime(document["runtime"], config.runtime);
 }
 
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {

@@ -27,12 +27,26 @@ struct JournalSettings {
   std::uint64_t size = std::uint64_t(16) << 20U;  // bytes that are kept in all
 };
 
+// Whose environment may ask for GPUs. allocated: in a pod for what kubelet allocated, elsewhere for anything.
+enum class Trust : std::uint8_t { never, privileged, allocated, always };
+
+// What holdfast-runtime does.
+struct RuntimeSettings {
+  std::vector<std::string> programs = {"runc", "crun"};  // what it becomes: the first that is there; names or paths
+  bool hears_annotations = true;                         // cdi.k8s.io/…
+  bool hears_mounts = true;                              // of /dev/null below /var/run/nvidia-container-devices
+  Trust environment = Trust::allocated;                  // NVIDIA_VISIBLE_DEVICES
+  bool makes_nodes = true;                               // loads modules and makes nodes of the host that are missing
+  std::string driver_root;                               // where NVIDIA's driver lies; "" for the host's own root
+};
+
 struct Config {
   device::DeviceClasses classes;         // the file's own first, then the built-in ones it does not replace
   std::vector<std::string> state_roots;  // where runc or crun was told to keep its state (--root)
   container::Policy policy;
   WebSettings web;
   JournalSettings journal;
+  RuntimeSettings runtime;
   std::vector<std::string> files;  // that were read
 };
 

@@ -163,6 +163,9 @@ Result<Spec> parse_spec(std::string_view json) {
     }
   }
   spec.hooks = parse_hooks(document);
+  if (const Json* root = member(document, "root")) {
+    spec.root = text_of(*root, "path");
+  }
   if (const Json* linux = member(document, "linux")) {
     spec.cgroups_path = text_of(*linux, "cgroupsPath");
     spec.nodes = TRY(parse_nodes(*linux));

@@ -41,6 +41,7 @@ struct Spec {
   std::vector<Hook> hooks;
   std::vector<SpecMount> mounts;
   std::string cgroups_path;
+  std::string root;            // of its file system: a path, or a name below the bundle
   bool is_privileged = false;  // CAP_SYS_ADMIN in the bounding set
 };
 

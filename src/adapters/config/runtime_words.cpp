@@ -1,0 +1,79 @@
+#include "adapters/config/runtime_words.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/text.h"
+
+namespace hf::config {
+namespace {
+
+Result<Trust> parse_trust(const YAML::Node& value) {
+  constexpr std::array<std::pair<std::string_view, Trust>, 4> kWords = {{{"never", Trust::never},
+                                                                         {"privileged", Trust::privileged},
+                                                                         {"allocated", Trust::allocated},
+                                                                         {"always", Trust::always}}};
+  const std::string word = TRY(word_of(value, "runtime.environment"));
+  const auto found = std::ranges::find(kWords, word, &std::pair<std::string_view, Trust>::first);
+  if (found == kWords.end()) {
+    return malformed("runtime.environment: " + quote(word) + " is none of never, privileged, allocated, always");
+  }
+  return found->second;
+}
+
+Result<void> parse_switch(const YAML::Node& map, const char* key, bool& into) {
+  const YAML::Node value = map[key];
+  if (!value) {
+    return {};
+  }
+  const std::string word = value.IsScalar() ? value.Scalar() : std::string();
+  if (word != "true" && word != "false") {
+    return malformed(std::string("runtime.") + key + " wants true or false");
+  }
+  into = word == "true";
+  return {};
+}
+
+Result<std::vector<std::string>> parse_programs(const YAML::Node& list) {
+  std::vector<std::string> programs;
+  if (!list.IsSequence() || list.size() == 0) {
+    return malformed("runtime.programs wants a list of names or paths");
+  }
+  for (const YAML::Node& entry : list) {
+    std::string word = TRY(word_of(entry, "runtime.programs"));
+    if (word.find('/') != std::string::npos && !word.starts_with('/')) {
+      return malformed("runtime.programs: " + quote(word) + " is neither a name nor an absolute path");
+    }
+    programs.push_back(std::move(word));
+  }
+  return programs;
+}
+
+}  // namespace
+
+Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "runtime", {"programs", "annotations", "mounts", "environment", "make_nodes", "driver_root"}));
+  if (node["programs"]) {
+    runtime.programs = TRY(parse_programs(node["programs"]));
+  }
+  if (node["environment"]) {
+    runtime.environment = TRY(parse_trust(node["environment"]));
+  }
+  if (node["driver_root"]) {
+    runtime.driver_root = TRY(word_of(node["driver_root"], "runtime.driver_root"));
+    if (!runtime.driver_root.starts_with('/')) {
+      return malformed("runtime.driver_root wants an absolute path");
+    }
+  }
+  TRY(parse_switch(node, "annotations", runtime.hears_annotations));
+  TRY(parse_switch(node, "mounts", runtime.hears_mounts));
+  return parse_switch(node, "make_nodes", runtime.makes_nodes);
+}
+
+}  // namespace hf::config

@@ -1,0 +1,59 @@
+#include "services/shim/complaint.h"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/fd.h"
+
+namespace hf::shim {
+namespace {
+
+std::string time_now() {
+  const std::time_t now = ::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+std::string json_words(const std::string& words) {
+  std::string made;
+  for (const char letter : words) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') {
+      made += '\\';
+    }
+    made += code < ' ' ? ' ' : letter;
+  }
+  return made;
+}
+
+void write_log(const oci::CommandLine& line, const char* level, const std::string& words) {
+  const kernel::Fd log(
+      ::open(line.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
+  const std::string escaped = json_words("holdfast-runtime: " + words);
+  const std::string text =
+      line.log_format == "json"
+          ? "{\"level\":\"" + std::string(level) + "\",\"msg\":\"" + escaped + "\",\"time\":\"" + time_now() + "\"}\n"
+          : "time=\"" + time_now() + "\" level=" + level + " msg=\"" + escaped + "\"\n";
+  if (log) {
+    (void)!::write(log.get(), text.data(), text.size());
+  }
+}
+
+}  // namespace
+
+void complain(const oci::CommandLine& line, Grade grade, const std::string& words) {
+  if (!line.log.empty()) {
+    write_log(line, grade == Grade::error ? "error" : "warning", words);
+  }
+  (void)std::fprintf(stderr, "holdfast-runtime: %s\n", words.c_str());
+}
+
+}  // namespace hf::shim

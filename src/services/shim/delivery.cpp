@@ -1,0 +1,372 @@
+#include "services/shim/delivery.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "adapters/cdi/cdi.h"
+#include "adapters/nvidia/files.h"
+#include "adapters/nvidia/request.h"
+#include "core/base/text.h"
+#include "core/container/cgroup_words.h"
+#include "kernel/device_node.h"
+#include "kernel/file.h"
+#include "kernel/host_node.h"
+#include "node/evidence.h"
+#include "node/inventory.h"
+#include "services/shim/request.h"
+
+namespace hf::shim {
+namespace {
+
+using config::Trust;
+using container::Claim;
+using container::ContainerEdits;
+using container::NodeEdit;
+using container::OwedNode;
+using container::Source;
+using container::WantedNode;
+using device::Access;
+
+constexpr const char* kOurHook = "/holdfast-runtime/nvidia-container-runtime-hook";
+
+std::unexpected<Error> refuse(const std::string& words) { return fail(std::errc::no_such_device, words); }
+
+std::optional<ContainerEdits> edits_in(const cdi::Registry& registry, const std::string& name) {
+  const std::optional<cdi::Edits> found = registry.resolve(name);
+  if (!found) {
+    return std::nullopt;
+  }
+  ContainerEdits edits;
+  for (const cdi::SpecNode& node : found->nodes) {
+    edits.nodes.push_back({.path = node.path, .host_path = node.host_path, .device = std::nullopt});
+  }
+  return edits;
+}
+
+class Planner {
+ public:
+  Planner(const kernel::Host& host, const config::Config& config, const Order& order)
+      : host_(host), config_(config), order_(order), request_(request_of(order.spec, config.runtime)) {}
+
+  Result<Delivery> plan() {
+    if (!request_.asks_nvidia() && request_.cdi_names.empty() && !has_nodes_of_a_class()) {
+      return Delivery();
+    }
+    find_pod();
+    inventory_ = node::take_inventory(host_, config_);
+    if (is_nvidia_believed()) {
+      TRY(bring_up());
+    }
+    TRY(hear_claims());
+    TRY(give_nodes());
+    TRY(give_driver_files());
+    give_features();
+    return std::move(delivery_);
+  }
+
+ private:
+  [[nodiscard]] bool has_nodes_of_a_class() const {
+    return std::ranges::any_of(order_.spec.nodes, [this](const oci::SpecNode& node) {
+      return device::role_of(config_.classes, node.path).has_value();
+    });
+  }
+
+  // By the cgroup alone, as everywhere; whose word counts depends on it.
+  void find_pod() {
+    const std::string cgroup = container::cgroup_named_by(order_.spec.cgroups_path);
+    const std::optional<container::CgroupWords> words = container::read_cgroup_words(cgroup);
+    const bool says_pod = cgroup.find("kubepods") != std::string::npos;
+    if ((!words || words->pod_uid.empty()) && !says_pod) {
+      return;
+    }
+    node::read_allocations(host_, sources_);
+    if (config_.runtime.environment == Trust::always) {
+      return;
+    }
+    container::Pod& pod = resident_.container.pod.emplace();
+    pod.uid = words ? words->pod_uid : "";
+    for (const char* key : {"io.kubernetes.cri.container-name", "io.kubernetes.container.name"}) {
+      const std::string name = oci::annotation_of(order_.spec, key);
+      pod.container = name.empty() ? pod.container : name;
+    }
+  }
+
+  [[nodiscard]] bool is_in_pod() const { return resident_.container.pod.has_value(); }
+
+  [[nodiscard]] bool is_allocated(const std::string& id) const {
+    const container::Pod& pod = *resident_.container.pod;
+    return sources_.checkpoint &&
+           std::ranges::any_of(sources_.checkpoint->allocations, [&](const kube::Allocation& allocation) {
+             return allocation.pod_uid == pod.uid && allocation.container == pod.container &&
+                    (id.empty() || std::ranges::find(allocation.ids, id) != allocation.ids.end());
+           });
+  }
+
+  // In a pod an image may wish for what it likes: it is a request only where kubelet allocated something.
+  [[nodiscard]] bool is_nvidia_believed() const { return request_.asks_nvidia() && (!is_in_pod() || is_allocated({})); }
+
+  // Modules and nodes that are missing, where we may: nobody else will before the container is there.
+  Result<void> bring_up() {
+    if (!has_gpu() && config_.runtime.makes_nodes) {
+      (void)kernel::load_module("nvidia");
+      inventory_ = node::take_inventory(host_, config_);
+    }
+    if (!has_gpu()) {
+      return refuse(request_.nvidia_words +
+                    ", but this node has no NVIDIA GPU that its driver knows: load it with "
+                    "'modprobe nvidia', or see 'holdfast doctor'");
+    }
+    const device::Node* uvm = inventory_.find("/dev/nvidia-uvm");
+    if ((uvm == nullptr || !uvm->numbers()) && config_.runtime.makes_nodes) {
+      (void)kernel::load_module("nvidia-uvm");
+      inventory_ = node::take_inventory(host_, config_);
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool has_gpu() const {
+    return std::ranges::any_of(inventory_.units,
+                               [](const device::Unit& unit) { return unit.device_class == "nvidia"; });
+  }
+
+  Result<void> hear_claims() {
+    resident_.spec = order_.spec;
+    resident_.spec_file = order_.bundle + "/config.json";
+    if (request_.asks_nvidia() && !is_hooked()) {
+      // We stand where NVIDIA's hook would: what it would act on is acted on.
+      resident_.spec->hooks.push_back({"prestart", kOurHook, {}});
+    }
+    resident_.spec->environment["NVIDIA_VISIBLE_DEVICES"] = request_.nvidia.visible;
+    sources_.nvidia.accepts_environment = true;
+    sources_.nvidia.accepts_mounts = false;  // they are in the request already
+    if (needs_registry()) {
+      sources_.cdi = cdi::read_registry(host_);
+    }
+    std::vector<Claim> claims = node::claims_of(host_, resident_, sources_, inventory_);
+    TRY(hear_unknown_words(claims));
+    TRY(hear_cdi_names(claims));
+    owed_ = entitle(claims, inventory_, config_.classes);
+    for (const Claim& claim : owed_.refused) {
+      delivery_.notes.push_back("not given: " + join(paths_of(claim), ", ") + ": " + claim.refused);
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool is_hooked() const {
+    return std::ranges::any_of(order_.spec.hooks,
+                               [](const oci::Hook& hook) { return nvidia::is_nvidia_hook(hook.path); });
+  }
+
+  [[nodiscard]] bool needs_registry() const {
+    const bool by_kubelet = sources_.checkpoint &&
+                            std::ranges::any_of(sources_.checkpoint->allocations,
+                                                [](const kube::Allocation& one) { return !one.cdi_devices.empty(); });
+    return !request_.cdi_names.empty() || by_kubelet || !sources_.prepared.empty() || !unknown_words().empty();
+  }
+
+  [[nodiscard]] std::vector<std::string> unknown_words() const {
+    return request_.asks_nvidia() ? nvidia::resolve(request_.nvidia, inventory_).unknown : std::vector<std::string>();
+  }
+
+  // MIG devices by their UUID are known to NVIDIA's library alone, and to the CDI spec that was made with its help.
+  Result<void> hear_unknown_words(std::vector<Claim>& claims) {
+    for (const std::string& word : unknown_words()) {
+      if (is_in_pod() && !is_allocated(word)) {
+        continue;
+      }
+      const std::optional<ContainerEdits> edits = edits_in(sources_.cdi, "nvidia.com/gpu=" + word);
+      if (!edits) {
+        return refuse(request_.nvidia_words + ", but no GPU here is called " + quote(word) + "; there are " +
+                      names_of_gpus() + " ('holdfast devices' lists them)");
+      }
+      add_claim(claims, "nvidia.com/gpu=" + word, *edits);
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string names_of_gpus() const {
+    std::vector<std::string> names;
+    for (const device::Unit& unit : inventory_.units) {
+      if (unit.device_class == "nvidia" && !unit.is_excluded) {
+        names.push_back(unit.uuid.empty() ? std::to_string(names.size())
+                                          : std::to_string(names.size()) + " (" + unit.uuid + ")");
+      }
+    }
+    return names.empty() ? "none" : join(names, ", ");
+  }
+
+  Result<void> hear_cdi_names(std::vector<Claim>& claims) {
+    for (const std::string& name : request_.cdi_names) {
+      const std::optional<ContainerEdits> edits = edits_in(sources_.cdi, name);
+      if (!edits && !is_in_pod()) {
+        return refuse("CDI device " + name +
+                      " is in no spec below /etc/cdi or /var/run/cdi, or in two that contradict " +
+                      "each other: see 'holdfast cdi list'");
+      }
+      if (edits && (!is_in_pod() || is_vouched(*edits, claims))) {
+        add_claim(claims, name, *edits);
+        ContainerEdits rest = *edits;
+        rest.nodes.clear();
+        append(delivery_.change.edits, rest);
+      }
+    }
+    return {};
+  }
+
+  // Does kubelet's word cover all of it?
+  static bool is_vouched(const ContainerEdits& edits, const std::vector<Claim>& claims) {
+    return std::ranges::all_of(edits.nodes, [&claims](const NodeEdit& node) {
+      return std::ranges::any_of(claims, [&node](const Claim& claim) {
+        return claim.refused.empty() && !claim.is_about_pod &&
+               std::ranges::find(claim.nodes, node.path, &WantedNode::path) != claim.nodes.end();
+      });
+    });
+  }
+
+  void add_claim(std::vector<Claim>& claims, const std::string& name, const ContainerEdits& edits) {
+    Claim claim;
+    claim.source = Source::cdi;
+    claim.where = name;
+    for (const NodeEdit& node : edits.nodes) {
+      const std::optional<kernel::NodeOnHost> live = kernel::read_node(host_, node.on_host());
+      const std::optional<device::Device> numbers = live ? std::optional(live->device) : node.device;
+      claim.nodes.push_back({node.path, numbers, node.access});
+      named_.insert(node.path);
+    }
+    claims.push_back(std::move(claim));
+  }
+
+  Result<void> give_nodes() {
+    for (const OwedNode& node : owed_.nodes) {
+      const bool is_ours = !node.device_class.empty() || named_.contains(node.path);
+      if (!is_ours || node.is_rule_only) {
+        continue;
+      }
+      if (!node.device) {
+        if (node.part == device::Part::helper || node.part == device::Part::extra) {
+          continue;
+        }
+        return refuse(node.path + " is needed and its driver is not there" + cure_for(node));
+      }
+      TRY(make_on_host(node));
+      delivery_.change.edits.nodes.push_back(edit_of(node));
+      delivery_.given.push_back({node.path, node.device, edit_of(node).access});
+    }
+    return {};
+  }
+
+  static std::string cure_for(const OwedNode& node) {
+    const bool is_uvm = node.path.starts_with("/dev/nvidia-uvm");
+    return is_uvm                          ? ": 'modprobe nvidia-uvm', then start the container again"
+           : node.device_class == "nvidia" ? ": 'modprobe nvidia', then start the container again"
+                                           : ": load the driver of " + node.device_class;
+  }
+
+  Result<void> make_on_host(const OwedNode& node) const {
+    const device::Node* known = inventory_.find(node.path);
+    const bool is_fine = known == nullptr || (known->live && !known->is_stale());
+    if (is_fine || !config_.runtime.makes_nodes || node.device_class.empty()) {
+      return {};
+    }
+    return kernel::make_host_node(host_, {node.path, *node.device, node.permissions});
+  }
+
+  [[nodiscard]] NodeEdit edit_of(const OwedNode& node) const {
+    NodeEdit edit{.path = node.path, .device = node.device, .access = node.access};
+    const device::Node* known = inventory_.find(node.path);
+    if (known != nullptr && known->live) {
+      edit.mode = known->mode;
+      edit.uid = known->uid;
+      edit.gid = known->gid;
+    }
+    return edit;
+  }
+
+  [[nodiscard]] bool is_given_a_gpu() const {
+    return std::ranges::any_of(owed_.nodes, [](const OwedNode& node) { return node.device_class == "nvidia"; });
+  }
+
+  Result<void> give_driver_files() {
+    if (!is_nvidia_believed() || !is_given_a_gpu()) {
+      return {};
+    }
+    const nvidia::DriverFiles files = TRY(nvidia::read_driver_files(host_, config_.runtime.driver_root));
+    std::set<std::string> words;
+    for (const std::string_view part : split(request_.nvidia.capabilities, ',')) {
+      if (!trim(part).empty()) {
+        words.insert(std::string(trim(part)));
+      }
+    }
+    append(delivery_.change.edits, edits_of(files, words, {order_.ourselves}));
+    for (const oci::Hook& hook : order_.spec.hooks) {
+      if (nvidia::is_nvidia_hook(hook.path)) {
+        delivery_.change.dropped_hooks.push_back(hook.path);
+      }
+    }
+    return {};
+  }
+
+  void give_features() {
+    if (!is_given_a_gpu() || is_in_pod()) {
+      return;
+    }
+    constexpr std::array<std::array<std::string_view, 3>, 6> kNodes = {{{"gds", "/dev", "nvidia-fs"},
+                                                                        {"mofed", "/dev/infiniband", "uverbs"},
+                                                                        {"mofed", "/dev/infiniband", "rdma_cm"},
+                                                                        {"gdrcopy", "/dev", "gdrdrv"},
+                                                                        {"nvswitch", "/dev", "nvidia-nvswitchctl"},
+                                                                        {"nvswitch", "/dev", "nvidia-nvswitch"}}};
+    for (const auto& [feature, folder, prefix] : kNodes) {
+      if (std::ranges::find(request_.features, feature) == request_.features.end()) {
+        continue;
+      }
+      for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(std::string(folder)))) {
+        if (name.starts_with(prefix)) {
+          give_node(std::string(folder) + "/" + name);
+        }
+      }
+    }
+    if (std::ranges::find(request_.features, "gds") != request_.features.end()) {
+      for (const char* path : {"/run/udev", "/etc/cufile.json"}) {
+        if (kernel::exists(host_.root.get(), kernel::below_root(path))) {
+          append(delivery_.change.edits,
+                 {.mounts = {{path, path, "", {"ro", "nosuid", "nodev", "rbind", "rprivate"}}}});
+        }
+      }
+    }
+  }
+
+  void give_node(const std::string& path) {
+    const std::optional<kernel::NodeOnHost> live = kernel::read_node(host_, path);
+    if (live) {
+      const Access access = Access::read | Access::write;
+      append(delivery_.change.edits, {.nodes = {{.path = path,
+                                                 .device = live->device,
+                                                 .access = access,
+                                                 .mode = live->mode,
+                                                 .uid = live->uid,
+                                                 .gid = live->gid}}});
+      delivery_.given.push_back({path, live->device, access});
+    }
+  }
+
+  const kernel::Host& host_;
+  const config::Config& config_;
+  const Order& order_;
+  DeviceRequest request_;
+  node::Resident resident_;
+  node::Sources sources_;
+  device::Inventory inventory_;
+  container::Entitlement owed_;
+  std::set<std::string> named_;  // paths that a CDI device has, whatever their class
+  Delivery delivery_;
+};
+
+}  // namespace
+
+Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& config, const Order& order) {
+  return Planner(host, config, order).plan();
+}
+
+}  // namespace hf::shim

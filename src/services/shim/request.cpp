@@ -1,0 +1,133 @@
+#include "services/shim/request.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "adapters/kube/checkpoint.h"
+#include "core/base/text.h"
+
+namespace hf::shim {
+namespace {
+
+constexpr std::string_view kDeviceMounts = "/var/run/nvidia-container-devices/";
+
+bool is_cdi_name(std::string_view word) {
+  const std::size_t slash = word.find('/');
+  return slash != std::string_view::npos && slash > 0 && word.find('=', slash) != std::string_view::npos;
+}
+
+bool is_void(std::string_view word) {
+  constexpr std::string_view kVoid = "void";
+  return word.empty() ||
+         std::ranges::equal(word, kVoid, [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
+}
+
+// "cdi/nvidia.com/gpu/0" → "nvidia.com/gpu=0"
+std::string cdi_name_of(std::string_view path) {
+  const std::size_t last = path.rfind('/');
+  return last == std::string_view::npos ? std::string()
+                                        : std::string(path.substr(0, last)) + "=" + std::string(path.substr(last + 1));
+}
+
+void hear_mounts(const oci::Spec& spec, DeviceRequest& request) {
+  std::vector<std::string> visible;
+  std::vector<std::string> channels;
+  for (const oci::SpecMount& mount : spec.mounts) {
+    // An image can bring a volume along, but not one of /dev/null.
+    if (mount.source != "/dev/null" || !mount.destination.starts_with(kDeviceMounts)) {
+      continue;
+    }
+    const std::string_view id = std::string_view(mount.destination).substr(kDeviceMounts.size());
+    if (id.starts_with("cdi/")) {
+      request.cdi_names.push_back(cdi_name_of(id.substr(4)));
+    } else if (id.starts_with("imex/")) {
+      channels.emplace_back(id.substr(5));
+    } else {
+      visible.emplace_back(id);
+    }
+  }
+  request.nvidia.visible = join(visible, ",");
+  if (!channels.empty()) {
+    request.nvidia.imex = join(channels, ",");
+  }
+  if (!visible.empty()) {
+    request.nvidia_words = "a mount below " + std::string(kDeviceMounts) + " asks for " + request.nvidia.visible;
+  }
+}
+
+void hear_environment(const nvidia::Request& asked, DeviceRequest& request) {
+  std::vector<std::string> words;
+  for (const std::string_view part : split(asked.visible, ',')) {
+    const std::string_view word = trim(part);
+    if (is_cdi_name(word)) {
+      request.cdi_names.emplace_back(word);
+    } else if (!is_void(word)) {
+      words.emplace_back(word);
+    }
+  }
+  request.nvidia.visible = join(words, ",");
+  if (!words.empty()) {
+    request.nvidia_words = "NVIDIA_VISIBLE_DEVICES=" + asked.visible;
+  }
+}
+
+void hear_features(const oci::Spec& spec, DeviceRequest& request) {
+  for (const auto& [name, feature] :
+       {std::pair("NVIDIA_GDS", "gds"), std::pair("NVIDIA_MOFED", "mofed"), std::pair("NVIDIA_GDRCOPY", "gdrcopy"),
+        std::pair("NVIDIA_NVSWITCH", "nvswitch")}) {
+    if (oci::environment_of(spec, name) == "enabled") {
+      request.features.emplace_back(feature);
+    }
+  }
+}
+
+}  // namespace
+
+DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings) {
+  DeviceRequest request;
+  const nvidia::Request asked = nvidia::request_in(spec.environment, spec.is_privileged);
+  request.nvidia = asked;
+  request.nvidia.visible.clear();
+  // podman lets an image bring annotations along, and knows CDI itself.
+  const bool is_podmans = oci::annotation_of(spec, "io.container.manager") == "libpod";
+  if (settings.hears_annotations && !is_podmans) {
+    request.cdi_names = kube::cdi_names_in(spec.annotations);
+  }
+  if (request.cdi_names.empty() && settings.hears_mounts) {
+    hear_mounts(spec, request);
+  }
+  const bool trusts_environment = settings.environment == config::Trust::always ||
+                                  settings.environment == config::Trust::allocated ||
+                                  (settings.environment == config::Trust::privileged && spec.is_privileged);
+  if (request.cdi_names.empty() && request.nvidia.visible.empty() && trusts_environment) {
+    hear_environment(asked, request);
+  }
+  if (request.asks_nvidia() && trusts_environment) {
+    hear_features(spec, request);
+  }
+  return request;
+}
+
+bool may_ask(std::string_view text) {
+  constexpr std::array<std::string_view, 9> kSigns = {"NVIDIA_VISIBLE_DEVICES",
+                                                      "CUDA_VERSION",
+                                                      "nvidia-container-devices",
+                                                      "cdi.k8s.io",
+                                                      "/dev/nvidia",
+                                                      "/dev/dri/",
+                                                      "/dev/kfd",
+                                                      "/dev/infiniband",
+                                                      "/dev/accel"};
+  // Letters and slashes may be written as escapes. Those who write specs do not, but for <, > and &.
+  constexpr std::array<std::string_view, 8> kHidden = {"\\/",    "\\u002F", "\\u002f", "\\u004",
+                                                       "\\u005", "\\u006",  "\\u007",  "\\u002e"};
+  const auto is_in = [text](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  if (std::ranges::any_of(kSigns, is_in)) {
+    return true;
+  }
+  return text.find('\\') != std::string_view::npos && std::ranges::any_of(kHidden, is_in);
+}
+
+}  // namespace hf::shim

@@ -1,0 +1,28 @@
+// Request: the devices a bundle asks for, by every way of asking there is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "adapters/config/config.h"
+#include "adapters/nvidia/request.h"
+#include "adapters/oci/spec.h"
+
+namespace hf::shim {
+
+struct DeviceRequest {
+  std::vector<std::string> cdi_names;  // "vendor.com/class=name"
+  nvidia::Request nvidia;              // without such names
+  std::string nvidia_words;            // how it was asked for, for people; "" where it was not
+  std::vector<std::string> features;   // "gds", "mofed", "gdrcopy", "nvswitch": NVIDIA_GDS=enabled and so on
+
+  [[nodiscard]] bool asks_nvidia() const { return !nvidia_words.empty(); }
+};
+
+// The first way of asking that is used counts: annotations, mounts, environment.
+DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings);
+
+// Could it ask for a device at all? A look at the text, in no time: most containers do not.
+bool may_ask(std::string_view text);
+
+}  // namespace hf::shim

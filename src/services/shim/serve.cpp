@@ -1,0 +1,262 @@
+#include "services/shim/serve.h"
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "adapters/config/config.h"
+#include "adapters/ledger/ledger.h"
+#include "adapters/oci/command_line.h"
+#include "adapters/oci/edit_spec.h"
+#include "adapters/oci/spec.h"
+#include "core/base/text.h"
+#include "kernel/file.h"
+#include "services/shim/complaint.h"
+#include "services/shim/delivery.h"
+#include "services/shim/low_level.h"
+#include "services/shim/request.h"
+
+namespace hf::shim {
+namespace {
+
+using oci::CommandLine;
+using oci::Verb;
+
+constexpr int kFailed = 1;
+
+Result<kernel::Host> open_root() {
+  kernel::Host host;
+  host.root = TRY(kernel::open_directory(AT_FDCWD, "/"));
+  return host;
+}
+
+std::string absolute(const std::string& path) {
+  char* const made = ::realpath(path.c_str(), nullptr);
+  const std::string result = made == nullptr ? path : made;
+  ::free(made);  // NOLINT(cppcoreguidelines-no-malloc): realpath's
+  return result;
+}
+
+std::string own_program() {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  path.resize(size > 0 ? std::size_t(size) : 0);
+  return path;
+}
+
+class Server {
+ public:
+  explicit Server(const std::vector<std::string>& words) : words_(words), line_(oci::parse_command_line(words)) {}
+
+  int serve() {
+    const Result<kernel::Host> host = open_root();
+    host_ = host ? &*host : nullptr;
+    read_settings();
+    const Result<std::string> program = find_low_level(config_ ? config_->runtime.programs : kUsual.programs);
+    if (!program) {
+      return complain_and_fail(program.error().message);
+    }
+    program_ = *program;
+    switch (line_.asks_for_help || host_ == nullptr ? Verb::other : line_.verb) {
+      case Verb::create:
+      case Verb::run:
+      case Verb::restore: return make();
+      case Verb::update: return update();
+      case Verb::remove: return remove();
+      case Verb::other: break;
+    }
+    return hand_over();
+  }
+
+ private:
+  int complain_and_fail(const std::string& why) {
+    complain(line_, Grade::error, why);
+    return kFailed;
+  }
+
+  int hand_over() { return complain_and_fail(become(program_, words_).error().message); }
+
+  // Reading YAML takes longer than all the rest: only where it says something about us.
+  static bool has_settings(const kernel::Host& host) {
+    const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(config::kFile));
+    const bool in_main = text && text->find("runtime") != std::string::npos;
+    return in_main || kernel::exists(host.root.get(), kernel::below_root(config::kDropIns));
+  }
+
+  void read_settings() {
+    if (host_ != nullptr && has_settings(*host_)) {
+      read_all_settings();
+    }
+  }
+
+  // A broken config is nobody's business who asks for no device.
+  void read_all_settings() {
+    if (config_ || !config_problem_.empty()) {
+      return;
+    }
+    Result<config::Config> config = config::read_config(*host_);
+    if (config) {
+      config_ = *std::move(config);
+    } else {
+      config_problem_ = config.error().message;
+    }
+  }
+
+  int make() {
+    const Result<void> prepared = prepare();
+    return prepared ? hand_over() : complain_and_fail(prepared.error().message);
+  }
+
+  Result<void> prepare() {
+    const std::string bundle = absolute(line_.bundle);
+    const std::string file = line_.config.starts_with('/') ? line_.config : bundle + "/" + line_.config;
+    const Result<std::string> text = kernel::read_text(AT_FDCWD, file);
+    if (!text || !may_ask(*text)) {
+      return {};  // of a file that is not there the runtime speaks itself
+    }
+    const Result<oci::Spec> spec = oci::parse_spec(*text);
+    if (!spec) {
+      return fail(spec.error().code, file + ": " + spec.error().message);
+    }
+    read_all_settings();
+    const config::Config& config = config_ ? *config_ : usual_config();
+    const Result<Delivery> delivery = plan_delivery(*host_, config, {bundle, *spec, own_program()});
+    if (!delivery) {
+      return std::unexpected(delivery.error());
+    }
+    const bool does_something = !delivery->change.edits.is_empty() || !delivery->change.dropped_hooks.empty();
+    if (!config_problem_.empty() && does_something) {
+      return fail(std::errc::invalid_argument, config_problem_);
+    }
+    return does_something ? carry_out(*delivery, bundle, file, *text) : Result<void>();
+  }
+
+  static const config::Config& usual_config() {
+    static const config::Config kConfig = *config::parse_config(std::string_view());
+    return kConfig;
+  }
+
+  Result<void> carry_out(const Delivery& delivery, const std::string& bundle, const std::string& file,
+                         const std::string& text) {
+    const Result<oci::EditedSpec> edited = oci::edit_spec(text, delivery.change);
+    if (!edited) {
+      return fail(edited.error().code, file + ": " + edited.error().message);
+    }
+    for (const std::string& corrected : edited->corrected) {
+      complain(line_, Grade::warning, "numbers of another time corrected: " + corrected);
+    }
+    if (edited->text != text) {
+      struct stat status{};
+      constexpr std::uint32_t kBits = 07777;
+      const std::uint32_t mode = ::stat(file.c_str(), &status) == 0 ? status.st_mode & kBits : 0600;
+      TRY(kernel::replace_file(AT_FDCWD, file, {edited->text, mode}));
+    }
+    if (delivery.given.empty() || ::geteuid() != 0) {
+      return {};  // whoever is not root has no ledger, and no device cgroup to speak of
+    }
+    return ledger::save_entry(*host_, {{line_.container}, bundle, {}, delivery.given});
+  }
+
+  // Absent where the container was given nothing by us.
+  [[nodiscard]] std::optional<ledger::Entry> entry() const {
+    const Result<std::optional<ledger::Entry>> read = ledger::read_entry(*host_, {line_.container});
+    return read ? *read : std::nullopt;
+  }
+
+  // An update may come with rules for devices made from what the engine knows, and lack what we gave: crun carries them
+  // out. Whatever is lost all the same is given back before we return.
+  int update() {
+    const std::optional<ledger::Entry> given = entry();
+    if (!given) {
+      return hand_over();
+    }
+    const Result<int> code = run_to_end(program_, safe_words(*given));
+    if (!code) {
+      return complain_and_fail(code.error().message);
+    }
+    heal();
+    return *code;
+  }
+
+  std::vector<std::string> safe_words(const ledger::Entry& given) {
+    if (line_.resources_at == 0) {
+      return words_;
+    }
+    const bool by_input = line_.resources == "-";
+    const Result<std::string> text = kernel::read_text(AT_FDCWD, by_input ? "/dev/stdin" : line_.resources);
+    std::vector<container::NodeEdit> nodes;
+    for (const container::WantedNode& node : given.nodes) {
+      nodes.push_back({.path = node.path, .device = node.claimed, .access = node.access});
+    }
+    const Result<std::string> safe = text ? oci::allow_in_resources(*text, nodes) : text;
+    if (!text || (!by_input && (!safe || *safe == *text))) {
+      return words_;
+    }
+    resources_ = kernel::Fd(::memfd_create("resources", 0));
+    const std::string& content = safe ? *safe : *text;
+    if (!resources_ || ::write(resources_.get(), content.data(), content.size()) != ssize_t(content.size())) {
+      return words_;
+    }
+    if (by_input) {
+      (void)::lseek(resources_.get(), 0, SEEK_SET);
+      (void)::dup2(resources_.get(), STDIN_FILENO);
+      return words_;
+    }
+    return oci::with_resources(words_, line_, "/proc/self/fd/" + std::to_string(resources_.get()));
+  }
+
+  void heal() {
+    const std::string ours = own_program();
+    const std::string folder = ours.substr(0, ours.rfind('/'));
+    for (const std::string& program :
+         {folder + "/holdfast", std::string("/usr/bin/holdfast"), std::string("/usr/local/bin/holdfast")}) {
+      if (::access(program.c_str(), X_OK) != 0) {
+        continue;
+      }
+      const kernel::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+      (void)::dup2(nowhere.get(), STDIN_FILENO);
+      (void)::dup2(nowhere.get(), STDOUT_FILENO);
+      const Result<int> code = run_to_end(program, {"heal", line_.container});
+      if (!code || *code > kFailed) {
+        complain(line_, Grade::warning, "could not look after " + line_.container + " after its update");
+      }
+      return;
+    }
+  }
+
+  int remove() {
+    if (!entry()) {
+      return hand_over();
+    }
+    const Result<int> code = run_to_end(program_, words_);
+    if (!code) {
+      return complain_and_fail(code.error().message);
+    }
+    if (*code == 0) {
+      ledger::remove_entry(*host_, {line_.container});
+    }
+    return *code;
+  }
+
+  inline static const config::RuntimeSettings kUsual;
+
+  const std::vector<std::string>& words_;
+  CommandLine line_;
+  const kernel::Host* host_ = nullptr;
+  std::optional<config::Config> config_;
+  std::string config_problem_;
+  std::string program_;
+  kernel::Fd resources_;
+};
+
+}  // namespace
+
+int serve(const std::vector<std::string>& words) { return Server(words).serve(); }
+
+}  // namespace hf::shim
