@@ -117,15 +117,11 @@ class Witness {
 
   [[nodiscard]] std::vector<WantedNode> nodes_of_cdi(const std::string& name) const {
     std::vector<WantedNode> nodes;
-    const std::optional<cdi::Edits> edits = sources_.cdi.resolve(name);
-    for (const cdi::SpecNode& node : edits ? edits->nodes : std::vector<cdi::SpecNode>()) {
+    const std::optional<container::ContainerEdits> edits = sources_.cdi.edits_of(name);
+    for (const container::NodeEdit& node : edits ? edits->nodes : std::vector<container::NodeEdit>()) {
       const std::optional<kernel::NodeOnHost> live = kernel::read_node(host_, node.on_host());
-      std::optional<Device> claimed = live ? std::optional(live->device) : std::nullopt;
-      if (node.major && node.minor) {
-        claimed = Device{node.kind.value_or(device::Kind::character), *node.major, *node.minor};
-      }
-      const Result<Access> access = device::parse_access(node.permissions.empty() ? "rw" : node.permissions);
-      nodes.push_back({node.path, claimed, access.value_or(Access::none)});
+      const std::optional<Device> on_host = live ? std::optional(live->device) : std::nullopt;
+      nodes.push_back({node.path, node.device ? node.device : on_host, node.access});
     }
     return nodes;
   }

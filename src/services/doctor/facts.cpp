@@ -88,7 +88,7 @@ std::string read_kubelet_version(const kernel::Host& host) {
 std::vector<std::string> find_missing_files(const kernel::Host& host, const cdi::Registry& registry) {
   std::set<std::string> missing;
   for (const cdi::Spec& spec : registry.specs) {
-    std::vector<const cdi::Edits*> all;
+    std::vector<const container::ContainerEdits*> all;
     for (const auto& [name, edits] : spec.devices) {
       if (registry.is_effective(spec, name)) {
         all.push_back(&edits);
@@ -97,10 +97,11 @@ std::vector<std::string> find_missing_files(const kernel::Host& host, const cdi:
     if (!all.empty() || spec.devices.empty()) {
       all.push_back(&spec.all);
     }
-    for (const cdi::Edits* edits : all) {
-      for (const std::string& path : edits->mounts) {
-        if (!path.empty() && !kernel::exists(host.root.get(), kernel::below_root(path))) {
-          missing.insert(path + " (" + spec.file + ")");
+    for (const container::ContainerEdits* edits : all) {
+      for (const container::MountEdit& mount : edits->mounts) {
+        const bool is_of_host = mount.source.starts_with('/');  // and not the name of a file system without a device
+        if (is_of_host && !kernel::exists(host.root.get(), kernel::below_root(mount.source))) {
+          missing.insert(mount.source + " (" + spec.file + ")");
         }
       }
     }

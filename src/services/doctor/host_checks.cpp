@@ -242,13 +242,13 @@ void check_cdi(const HostFacts& host, Findings& findings) {
   }
   for (const cdi::Spec& spec : host.sources.cdi.specs) {
     std::vector<std::string> lines;
-    const auto look = [&](const cdi::Edits& edits) {
-      for (const cdi::SpecNode& node : edits.nodes) {
+    const auto look = [&](const container::ContainerEdits& edits) {
+      for (const container::NodeEdit& node : edits.nodes) {
         const device::Node* on_host = host.inventory.find(node.on_host());
         const std::optional<device::Device> today = on_host == nullptr ? std::nullopt : on_host->numbers();
-        if (node.major && node.minor && today && (*node.major != today->major || *node.minor != today->minor)) {
-          lines.push_back(node.path + ": the spec has " + std::to_string(*node.major) + ":" +
-                          std::to_string(*node.minor) + ", today it is " + std::to_string(today->major) + ":" +
+        if (node.device && today && (node.device->major != today->major || node.device->minor != today->minor)) {
+          lines.push_back(node.path + ": the spec has " + std::to_string(node.device->major) + ":" +
+                          std::to_string(node.device->minor) + ", today it is " + std::to_string(today->major) + ":" +
                           std::to_string(today->minor));
         }
       }

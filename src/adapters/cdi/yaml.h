@@ -1,0 +1,13 @@
+// Yaml: a document in YAML as one in JSON whose values are all text, so that one reader does for both.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace hf::cdi {
+
+Result<std::string> yaml_to_json(std::string_view text);
+
+}  // namespace hf::cdi
