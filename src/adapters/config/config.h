@@ -37,7 +37,7 @@ struct RuntimeSettings {
   bool hears_mounts = true;                              // of /dev/null below /var/run/nvidia-container-devices
   Trust environment = Trust::allocated;                  // NVIDIA_VISIBLE_DEVICES
   bool makes_nodes = true;                               // loads modules and makes nodes of the host that are missing
-  std::string driver_root;                               // where NVIDIA's driver lies; "" for the host's own root
+  std::string driver_root = {};                          // where NVIDIA's driver lies; "" for the host's own root
 };
 
 struct Config {

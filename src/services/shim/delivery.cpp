@@ -7,6 +7,7 @@
 #include "adapters/cdi/cdi.h"
 #include "adapters/nvidia/files.h"
 #include "adapters/nvidia/request.h"
+#include "adapters/nvidia/requirement.h"
 #include "core/base/text.h"
 #include "core/container/cgroup_words.h"
 #include "kernel/device_node.h"
@@ -31,18 +32,6 @@ using device::Access;
 constexpr const char* kOurHook = "/holdfast-runtime/nvidia-container-runtime-hook";
 
 std::unexpected<Error> refuse(const std::string& words) { return fail(std::errc::no_such_device, words); }
-
-std::optional<ContainerEdits> edits_in(const cdi::Registry& registry, const std::string& name) {
-  const std::optional<cdi::Edits> found = registry.resolve(name);
-  if (!found) {
-    return std::nullopt;
-  }
-  ContainerEdits edits;
-  for (const cdi::SpecNode& node : found->nodes) {
-    edits.nodes.push_back({.path = node.path, .host_path = node.host_path, .device = std::nullopt});
-  }
-  return edits;
-}
 
 class Planner {
  public:
@@ -175,7 +164,7 @@ class Planner {
       if (is_in_pod() && !is_allocated(word)) {
         continue;
       }
-      const std::optional<ContainerEdits> edits = edits_in(sources_.cdi, "nvidia.com/gpu=" + word);
+      const std::optional<ContainerEdits> edits = sources_.cdi.edits_of("nvidia.com/gpu=" + word);
       if (!edits) {
         return refuse(request_.nvidia_words + ", but no GPU here is called " + quote(word) + "; there are " +
                       names_of_gpus() + " ('holdfast devices' lists them)");
@@ -198,7 +187,7 @@ class Planner {
 
   Result<void> hear_cdi_names(std::vector<Claim>& claims) {
     for (const std::string& name : request_.cdi_names) {
-      const std::optional<ContainerEdits> edits = edits_in(sources_.cdi, name);
+      const std::optional<ContainerEdits> edits = sources_.cdi.edits_of(name);
       if (!edits && !is_in_pod()) {
         return refuse("CDI device " + name +
                       " is in no spec below /etc/cdi or /var/run/cdi, or in two that contradict " +
@@ -292,6 +281,7 @@ class Planner {
       return {};
     }
     const nvidia::DriverFiles files = TRY(nvidia::read_driver_files(host_, config_.runtime.driver_root));
+    TRY(check_requirements(files.version));
     std::set<std::string> words;
     for (const std::string_view part : split(request_.nvidia.capabilities, ',')) {
       if (!trim(part).empty()) {
@@ -305,6 +295,19 @@ class Planner {
       }
     }
     return {};
+  }
+
+  [[nodiscard]] Result<void> check_requirements(const std::string& driver) const {
+    nvidia::NodeFacts facts = {{"driver", driver}};
+    const std::string cuda = nvidia::cuda_of_driver(driver);
+    if (!cuda.empty()) {
+      facts["cuda"] = cuda;
+    }
+    const std::optional<std::string> unmet = nvidia::find_unmet(order_.spec.environment, facts);
+    return unmet ? refuse("the image wants " + *unmet + ", and driver " + driver + " runs CUDA " +
+                          (cuda.empty() ? "of an unknown version" : cuda) +
+                          ": update the driver, or set NVIDIA_DISABLE_REQUIRE=1")
+                 : Result<void>();
   }
 
   void give_features() {

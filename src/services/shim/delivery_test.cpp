@@ -1,0 +1,214 @@
+#include "services/shim/delivery.h"
+
+#include <algorithm>
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "support/fake_host.h"
+
+namespace hf::shim {
+namespace {
+
+using container::NodeEdit;
+
+constexpr const char* kUuid = "GPU-11111111-2222-3333-4444-555555555555";
+constexpr const char* kVersion = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5\n";
+const std::string kPodCgroup =
+    "/kubepods/besteffort/pod0f1e2d3c-1111-2222-3333-444455556666/"
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+test::Files two_gpus() {
+  const std::string library = "usr/lib/x86_64-linux-gnu/";
+  return {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+          {"proc/devices", "Character devices:\n  1 mem\n195 nvidia\n511 nvidia-uvm\n\nBlock devices:\n"},
+          {"proc/driver/nvidia/version", kVersion},
+          {"proc/driver/nvidia/gpus/0000:65:00.0/information",
+           std::string("Model: \t A100\nGPU UUID: \t ") + kUuid + "\nDevice Minor: \t 0\n"},
+          {"proc/driver/nvidia/gpus/0000:66:00.0/information",
+           "Model: \t A100\nGPU UUID: \t GPU-22222222-2222-3333-4444-555555555555\nDevice Minor: \t 1\n"},
+          {library + "libcuda.so.550.54.15",
+           "\x7f"
+           "ELF\x02"},
+          {library + "libnvidia-ml.so.550.54.15",
+           "\x7f"
+           "ELF\x02"},
+          {"dev/", ""}};
+}
+
+class DeliveryTest : public testing::Test {
+ protected:
+  explicit DeliveryTest(const test::Files& files = two_gpus()) : fake_(files), host_(fake_.open()) {
+    config_.runtime.makes_nodes = false;
+  }
+
+  Result<Delivery> plan(const std::string& json) {
+    return plan_delivery(host_, config_, {"/bundle", *oci::parse_spec(json), "/usr/bin/holdfast-runtime"});
+  }
+
+  static std::vector<std::string> paths(const Delivery& delivery) {
+    std::vector<std::string> all;
+    std::ranges::transform(delivery.change.edits.nodes, std::back_inserter(all), &NodeEdit::path);
+    std::ranges::sort(all);
+    return all;
+  }
+
+  std::string why_not(const std::string& json) {
+    const Result<Delivery> delivery = plan(json);
+    return delivery ? "" : delivery.error().message;
+  }
+
+  static std::string asking(const std::string& words) { return R"({"process":{"env":[)" + words + "]}}"; }
+
+  test::FakeHost fake_;
+  kernel::Host host_;
+  config::Config config_ = *config::parse_config(std::string_view());
+};
+
+const std::vector<std::string> kWholeSet = {"/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia0",
+                                            "/dev/nvidiactl"};
+
+TEST_F(DeliveryTest, WhoAsksForNothingIsGivenNothing) {
+  for (const char* json :
+       {"{}", R"({"process":{"env":["A=b"]}})", R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=void"]}})",
+        R"({"linux":{"devices":[{"path":"/dev/null","type":"c","major":1,"minor":3}]}})"}) {
+    const Result<Delivery> delivery = plan(json);
+    ASSERT_TRUE(delivery) << delivery.error().message;
+    EXPECT_TRUE(delivery->change.edits.is_empty()) << json;
+    EXPECT_TRUE(delivery->given.empty());
+  }
+}
+
+TEST_F(DeliveryTest, AGpuComesAsAWholeSetWithTheNumbersOfToday) {
+  for (const char* words : {"0", "0,0", kUuid, "0,"}) {
+    const Result<Delivery> delivery = plan(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(words) + "\""));
+    ASSERT_TRUE(delivery) << delivery.error().message;
+    EXPECT_EQ(paths(*delivery), kWholeSet) << words;
+    const auto uvm = std::ranges::find(delivery->change.edits.nodes, "/dev/nvidia-uvm", &NodeEdit::path);
+    EXPECT_EQ(uvm->device->major, 511U);
+    EXPECT_EQ(delivery->given.size(), 4U);
+    EXPECT_EQ(delivery->change.edits.hooks.size(), 1U);
+    EXPECT_GE(delivery->change.edits.mounts.size(), 2U);
+  }
+  const Result<Delivery> all = plan(asking("\"NVIDIA_VISIBLE_DEVICES=all\""));
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->given.size(), 5U);
+}
+
+TEST_F(DeliveryTest, WithoutComputeThereIsNoUvm) {
+  const Result<Delivery> delivery = plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_DRIVER_CAPABILITIES=utility")"));
+  ASSERT_TRUE(delivery);
+  EXPECT_EQ(paths(*delivery), (std::vector<std::string>{"/dev/nvidia0", "/dev/nvidiactl"}));
+}
+
+TEST_F(DeliveryTest, AnUnknownGpuIsRefusedWithItsName) {
+  for (const char* word : {"99", "GPU-no", "0,99", "3:1"}) {
+    const std::string why = why_not(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(word) + "\""));
+    EXPECT_NE(why.find("no GPU here is called"), std::string::npos) << why;
+    EXPECT_NE(why.find(kUuid), std::string::npos) << why;
+    EXPECT_EQ(why.find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(DeliveryTest, AnImageThatWantsANewerDriverIsRefused) {
+  const std::string why =
+      why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=570")"));
+  EXPECT_NE(why.find("NVIDIA_REQUIRE_CUDA"), std::string::npos) << why;
+  EXPECT_NE(why.find("12.4"), std::string::npos) << why;
+}
+
+TEST_F(DeliveryTest, WhatAPluginLeftOutIsCompletedAndOldNumbersAreCorrected) {
+  const Result<Delivery> delivery = plan(R"({"linux":{"devices":[
+      {"path":"/dev/nvidia0","type":"c","major":195,"minor":0},{"path":"/dev/nvidiactl","type":"c","major":195,"minor":255},
+      {"path":"/dev/nvidia-uvm-tools","type":"c","major":510,"minor":1}],
+      "resources":{"devices":[{"allow":false,"access":"rwm"},{"allow":true,"type":"c","major":195,"access":"rwm"},
+      {"allow":true,"type":"c","major":510,"minor":1,"access":"rw"}]}}})");
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  EXPECT_EQ(paths(*delivery), kWholeSet);
+  const auto tools = std::ranges::find(delivery->change.edits.nodes, "/dev/nvidia-uvm-tools", &NodeEdit::path);
+  EXPECT_EQ(tools->device->major, 511U);
+  EXPECT_TRUE(delivery->change.edits.mounts.empty()) << "nobody asked for libraries";
+}
+
+TEST_F(DeliveryTest, InAPodAnImagesWishIsNoRequest) {
+  const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]},"linux":{"cgroupsPath":")" +
+                           kPodCgroup + R"("},"annotations":{"io.kubernetes.cri.container-name":"main"}})";
+  const Result<Delivery> delivery = plan(json);
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  EXPECT_TRUE(delivery->change.edits.is_empty());
+  EXPECT_FALSE(delivery->notes.empty()) << "and it is said";
+}
+
+TEST_F(DeliveryTest, HooksOfNvidiaAreTakenOutWhereWeDoTheirWork) {
+  const Result<Delivery> delivery = plan(R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=0"]},
+      "hooks":{"prestart":[{"path":"/usr/bin/nvidia-container-runtime-hook"}]}})");
+  ASSERT_TRUE(delivery);
+  EXPECT_EQ(delivery->change.dropped_hooks, std::vector<std::string>{"/usr/bin/nvidia-container-runtime-hook"});
+}
+
+TEST_F(DeliveryTest, ACdiNameThatIsNowhereIsRefused) {
+  const std::string why = why_not(R"({"annotations":{"cdi.k8s.io/x":"vendor.com/thing=1"}})");
+  EXPECT_NE(why.find("vendor.com/thing=1"), std::string::npos) << why;
+}
+
+class AllocatedTest : public DeliveryTest {
+ protected:
+  AllocatedTest() : DeliveryTest(files()) {}
+  static test::Files files() {
+    test::Files all = two_gpus();
+    all["var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"] =
+        R"({"Data":{"PodDeviceEntries":[{"PodUID":"0f1e2d3c-1111-2222-3333-444455556666","ContainerName":"main",)"
+        R"("ResourceName":"nvidia.com/gpu","DeviceIDs":{"0":[")" +
+        std::string(kUuid) + R"("]},"AllocResp":""}],"RegisteredDevices":{}},"Checksum":1})";
+    return all;
+  }
+};
+
+TEST_F(AllocatedTest, InAPodKubeletsWordCounts) {
+  for (const char* wish : {"all", kUuid}) {
+    const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=)" + std::string(wish) +
+                             R"("]},"linux":{"cgroupsPath":")" + kPodCgroup +
+                             R"("},"annotations":{"io.kubernetes.cri.container-name":"main"}})";
+    const Result<Delivery> delivery = plan(json);
+    ASSERT_TRUE(delivery) << delivery.error().message;
+    EXPECT_EQ(paths(*delivery), kWholeSet) << wish;
+    EXPECT_FALSE(delivery->change.edits.mounts.empty());
+  }
+}
+
+class NoDriverTest : public DeliveryTest {
+ protected:
+  NoDriverTest() : DeliveryTest(files()) {}
+  static test::Files files() {
+    return {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+            {"proc/devices", "Character devices:\n  1 mem\n\nBlock devices:\n"}};
+  }
+};
+
+TEST_F(NoDriverTest, AGpuThatCannotBeThereIsNeverLeftOutInSilence) {
+  for (const char* word : {"all", "0", kUuid}) {
+    const std::string why = why_not(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(word) + "\""));
+    EXPECT_NE(why.find("modprobe nvidia"), std::string::npos) << why;
+  }
+}
+
+class NoUvmTest : public DeliveryTest {
+ protected:
+  NoUvmTest() : DeliveryTest(files()) {}
+  static test::Files files() {
+    test::Files all = two_gpus();
+    all["proc/devices"] = "Character devices:\n195 nvidia\n\nBlock devices:\n";
+    return all;
+  }
+};
+
+TEST_F(NoUvmTest, AGpuWithoutUvmIsRefusedWithTheCure) {
+  EXPECT_NE(why_not(asking("\"NVIDIA_VISIBLE_DEVICES=0\"")).find("modprobe nvidia-uvm"), std::string::npos);
+  EXPECT_TRUE(plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_DRIVER_CAPABILITIES=utility")")));
+}
+
+}  // namespace
+}  // namespace hf::shim

@@ -1,0 +1,83 @@
+#include "services/shim/request.h"
+
+#include <gtest/gtest.h>
+
+namespace hf::shim {
+namespace {
+
+using config::Trust;
+
+DeviceRequest request(const std::string& json, const config::RuntimeSettings& settings = {}) {
+  return request_of(*oci::parse_spec(json), settings);
+}
+
+std::string with_environment(const std::string& words) { return R"({"process":{"env":[)" + words + "]}}"; }
+
+TEST(DeviceRequest, TheEnvironmentAsksForGpus) {
+  const DeviceRequest asked = request(with_environment(R"("NVIDIA_VISIBLE_DEVICES= 0 , 1,,0","NVIDIA_GDS=enabled")"));
+  EXPECT_TRUE(asked.asks_nvidia());
+  EXPECT_EQ(asked.nvidia.visible, "0,1,0");
+  EXPECT_EQ(asked.features, std::vector<std::string>{"gds"});
+  for (const char* nothing : {R"("NVIDIA_VISIBLE_DEVICES=void")", R"("NVIDIA_VISIBLE_DEVICES=")", R"("A=b","FOO")",
+                              R"("NVIDIA_VISIBLE_DEVICES=Void,")"}) {
+    EXPECT_FALSE(request(with_environment(nothing)).asks_nvidia()) << nothing;
+  }
+}
+
+TEST(DeviceRequest, NamesOfCdiInTheEnvironmentAreNames) {
+  const DeviceRequest asked = request(with_environment(R"("NVIDIA_VISIBLE_DEVICES=nvidia.com/gpu=0,1")"));
+  EXPECT_EQ(asked.cdi_names, std::vector<std::string>{"nvidia.com/gpu=0"});
+  EXPECT_EQ(asked.nvidia.visible, "1");
+}
+
+TEST(DeviceRequest, TheFirstWayOfAskingCounts) {
+  const std::string json = R"({"annotations":{"cdi.k8s.io/x":"nvidia.com/gpu=3"},
+    "mounts":[{"source":"/dev/null","destination":"/var/run/nvidia-container-devices/GPU-1"}],
+    "process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]}})";
+  const DeviceRequest by_annotation = request(json);
+  EXPECT_EQ(by_annotation.cdi_names, std::vector<std::string>{"nvidia.com/gpu=3"});
+  EXPECT_FALSE(by_annotation.asks_nvidia());
+  const DeviceRequest by_mount = request(json, {.hears_annotations = false});
+  EXPECT_EQ(by_mount.nvidia.visible, "GPU-1");
+  const DeviceRequest by_environment = request(json, {.hears_annotations = false, .hears_mounts = false});
+  EXPECT_EQ(by_environment.nvidia.visible, "all");
+  EXPECT_FALSE(
+      request(json, {.hears_annotations = false, .hears_mounts = false, .environment = Trust::never}).asks_nvidia());
+}
+
+TEST(DeviceRequest, MountsAreBelievedOnlyOfDevNull) {
+  const std::string json =
+      R"({"mounts":[{"source":"/var/lib/docker/volumes/x","destination":"/var/run/nvidia-container-devices/all"},
+          {"source":"/dev/null","destination":"/var/run/nvidia-container-devices/cdi/nvidia.com/gpu/2"},
+          {"source":"/dev/null","destination":"/var/run/nvidia-container-devices/imex/7"}]})";
+  const DeviceRequest asked = request(json);
+  EXPECT_FALSE(asked.asks_nvidia());
+  EXPECT_EQ(asked.cdi_names, std::vector<std::string>{"nvidia.com/gpu=2"});
+  EXPECT_EQ(asked.nvidia.imex, "7");
+}
+
+TEST(DeviceRequest, AnImageOfPodmanCannotBringAnnotationsAlong) {
+  EXPECT_TRUE(request(R"({"annotations":{"io.container.manager":"libpod","cdi.k8s.io/x":"nvidia.com/gpu=3"}})")
+                  .cdi_names.empty());
+}
+
+TEST(DeviceRequest, OnlyThePrivilegedAreBelievedWhereTheConfigSaysSo) {
+  const std::string plain = with_environment(R"("NVIDIA_VISIBLE_DEVICES=all")");
+  const std::string privileged =
+      R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"],"capabilities":{"bounding":["CAP_SYS_ADMIN"]}}})";
+  EXPECT_FALSE(request(plain, {.environment = Trust::privileged}).asks_nvidia());
+  EXPECT_TRUE(request(privileged, {.environment = Trust::privileged}).asks_nvidia());
+}
+
+TEST(MayAsk, SeesEveryWayOfAskingAndNoOther) {
+  for (const char* text : {"NVIDIA_VISIBLE_DEVICES=all", "\"path\":\"/dev/nvidia0\"", "cdi.k8s.io/x", "/dev/dri/card0",
+                           R"(\u004eVIDIA_VISIBLE_DEVICES)", R"("\/dev\/nvidia0")", R"(N\u0056IDIA)"}) {
+    EXPECT_TRUE(may_ask(text)) << text;
+  }
+  for (const char* text : {R"({"process":{"args":["sh","-c","a \u003e b \"c\" \n"]}})", "{}", ""}) {
+    EXPECT_FALSE(may_ask(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hf::shim
