@@ -1,6 +1,7 @@
 #include "adapters/oci/json_places.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -126,7 +127,7 @@ Result<const JsonPlaces::Place*> JsonPlaces::member(const Place& object, std::st
 
 std::string Splices::apply(std::string_view text) const {
   std::vector<Splice> sorted = all_;
-  std::ranges::stable_sort(sorted, {}, &Splice::begin);
+  std::ranges::sort(sorted, {}, [](const Splice& splice) { return std::pair(splice.begin, splice.order); });
   std::string made;
   std::size_t at = 0;
   for (const Splice& splice : sorted) {

@@ -55,7 +55,9 @@ class JsonPlaces {
 // Changes of a text, by their places in the text as it was.
 class Splices {
  public:
-  void replace(std::size_t begin, std::size_t end, std::string text) { all_.push_back({begin, end, std::move(text)}); }
+  void replace(std::size_t begin, std::size_t end, std::string text) {
+    all_.push_back({begin, end, all_.size(), std::move(text)});
+  }
   void insert(std::size_t at, std::string text) { replace(at, at, std::move(text)); }
 
   [[nodiscard]] bool is_empty() const { return all_.empty(); }
@@ -65,6 +67,7 @@ class Splices {
   struct Splice {
     std::size_t begin = 0;
     std::size_t end = 0;
+    std::size_t order = 0;  // of two at one place the first comes first
     std::string text;
   };
   std::vector<Splice> all_;

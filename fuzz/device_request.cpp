@@ -1,0 +1,21 @@
+// Requests for devices in a config.json: whatever asks is seen at the first look at the text.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "adapters/nvidia/requirement.h"
+#include "adapters/oci/spec.h"
+#include "check.h"
+#include "services/shim/request.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  (void)hf::nvidia::is_met(text, {{"cuda", "12.4"}, {"driver", "550.54.15"}});
+  const hf::Result<hf::oci::Spec> spec = hf::oci::parse_spec(text);
+  if (spec) {
+    const hf::shim::DeviceRequest request = hf::shim::request_of(*spec, {});
+    check(hf::shim::may_ask(text) || (!request.asks_nvidia() && request.cdi_names.empty()),
+          "a request is seen at the first look");
+  }
+  return 0;
+}
