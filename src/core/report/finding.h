@@ -22,6 +22,9 @@ struct Finding {
   std::vector<std::string> cure;  // commands for this host, or what to do where no command helps
 };
 
+// For people: each with its evidence and its cure.
+std::string render_text(const std::vector<Finding>& findings);
+
 // The page of a code in docs/FINDINGS.md, "" where there is none.
 std::string page_of(std::string_view code);
 std::vector<std::string> codes_with_pages();

@@ -70,21 +70,6 @@ std::string notes_of(const std::vector<std::string>& notes) {
   return text;
 }
 
-std::string findings_of(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) {
-    text += "\n" + marked(kBold, finding.code) + " " + coloured(finding.severity) + " " +
-            on_one_line(finding.subject + ": " + finding.verdict) + "\n";
-    for (const std::string& line : finding.evidence) {
-      text += "    " + on_one_line(with_short_ids(line)) + "\n";
-    }
-    for (const std::string& line : finding.cure) {
-      text += "  cure: " + on_one_line(line) + "\n";
-    }
-  }
-  return text;
-}
-
 std::string devices_of(const std::optional<device::Device>& device) { return device ? to_string(*device) : "-"; }
 
 std::string memory_of(const std::optional<std::uint64_t>& bytes) {
@@ -192,6 +177,21 @@ std::string render_age(std::int64_t seconds) {
                               : std::to_string(age) + "s";
 }
 
+std::string render_text(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    text += "\n" + marked(kBold, finding.code) + " " + coloured(finding.severity) + " " +
+            on_one_line(finding.subject + ": " + finding.verdict) + "\n";
+    for (const std::string& line : finding.evidence) {
+      text += "    " + on_one_line(with_short_ids(line)) + "\n";
+    }
+    for (const std::string& line : finding.cure) {
+      text += "  cure: " + on_one_line(line) + "\n";
+    }
+  }
+  return text;
+}
+
 std::string render_text(const ContainerList& list, Width width) {
   if (list.lines.empty()) {
     return "no containers on this node\n" + notes_of(list.notes);
@@ -245,7 +245,7 @@ std::string summary_line(const DoctorReport& report) {
 
 std::string render_text(const DoctorReport& report) {
   const std::string guard = report.guard.empty() ? "" : "guard: " + on_one_line(report.guard) + "\n";
-  return summary_line(report) + "\n" + findings_of(report.findings) + guard + notes_of(report.notes);
+  return summary_line(report) + "\n" + render_text(report.findings) + guard + notes_of(report.notes);
 }
 
 std::string render_text(const Explanation& explanation) {
@@ -279,7 +279,7 @@ std::string render_text(const Explanation& explanation) {
   const bool clean = std::ranges::none_of(explanation.findings,
                                           [](const Finding& finding) { return finding.severity != Severity::note; });
   text += clean ? "\nVerdict: " + to_string(explanation.line.state) + "; nothing to do\n" : "\nVerdict\n";
-  return text + findings_of(explanation.findings);
+  return text + render_text(explanation.findings);
 }
 
 std::string render_text(const MendReport& report) {

@@ -1,0 +1,247 @@
+#include "services/specs/check.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/text.h"
+#include "kernel/device_node.h"
+#include "kernel/file.h"
+
+namespace hf::specs {
+namespace {
+
+using container::ContainerEdits;
+using report::Finding;
+using report::Severity;
+
+constexpr std::size_t kMostShown = 8;
+
+std::string cure_for(const cdi::Spec& spec) {
+  const std::size_t slash = spec.kind.find('/');
+  const std::string vendor = spec.kind.substr(0, slash);
+  if (vendor.ends_with("nvidia.com")) {
+    return "holdfast cdi generate --output " + spec.file;
+  }
+  return vendor == "holdfast.dev"
+             ? "holdfast cdi generate --class " + spec.kind.substr(slash + 1) + " --output " + spec.file
+             : "write " + spec.file + " anew with the vendor's tool for " + spec.kind;
+}
+
+std::string numbers(const device::Device& device) {
+  return std::to_string(device.major) + ":" + std::to_string(device.minor);
+}
+
+class Checker {
+ public:
+  Checker(const kernel::Host& host, const device::Inventory& inventory) : host_(host), inventory_(inventory) {}
+
+  void check(const cdi::Registry& registry) {
+    for (const cdi::BrokenSpec& broken : registry.broken) {
+      add("HF-310", Severity::critical, "the CDI spec " + broken.file + " cannot be used", {broken.why})
+          .cure.push_back("mend or remove " + broken.file);
+    }
+    check_shadows(registry);
+    for (const cdi::Spec& spec : registry.specs) {
+      check_spec(registry, spec);
+    }
+    report_.specs += registry.specs.size() + registry.broken.size();
+  }
+
+  report::CdiCheck take() {
+    std::ranges::stable_sort(report_.findings, std::ranges::greater(), &Finding::severity);
+    return std::move(report_);
+  }
+
+ private:
+  Finding& add(const char* code, Severity severity, const std::string& verdict, std::vector<std::string> evidence) {
+    if (evidence.size() > kMostShown) {
+      const std::size_t more = evidence.size() - kMostShown;
+      evidence.resize(kMostShown);
+      evidence.push_back("and " + std::to_string(more) + " more");
+    }
+    report_.findings.push_back({code, severity, "host", {}, verdict, std::move(evidence), {}});
+    return report_.findings.back();
+  }
+
+  void check_shadows(const cdi::Registry& registry) {
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> hidden;
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> conflicts;
+    for (const cdi::Registry::Shadow& shadow : registry.shadows) {
+      (shadow.is_conflict ? conflicts : hidden)[{shadow.hidden, shadow.by}].push_back(shadow.device);
+    }
+    for (const auto& [files, devices] : conflicts) {
+      add("HF-309", Severity::critical,
+          "the CDI specs " + files.first + " and " + files.second + " have the same devices, so nobody gets them",
+          devices)
+          .cure.push_back("remove one of " + files.first + " and " + files.second);
+    }
+    for (const auto& [files, devices] : hidden) {
+      add("HF-309", Severity::note, "the CDI spec " + files.first + " is hidden by " + files.second, devices)
+          .cure.push_back("remove " + files.first + " unless it is meant to wait");
+    }
+  }
+
+  // What an engine would use of it.
+  static std::vector<const ContainerEdits*> used_of(const cdi::Registry& registry, const cdi::Spec& spec) {
+    std::vector<const ContainerEdits*> used;
+    for (const auto& [name, edits] : spec.devices) {
+      if (registry.is_effective(spec, name)) {
+        used.push_back(&edits);
+      }
+    }
+    if (!used.empty() || spec.devices.empty()) {
+      used.push_back(&spec.all);
+    }
+    return used;
+  }
+
+  void check_spec(const cdi::Registry& registry, const cdi::Spec& spec) {
+    report_.devices += spec.devices.size();
+    if (std::vector<std::string> faults = cdi::faults_of(spec); !faults.empty()) {
+      add("HF-310", Severity::critical, "engines refuse the CDI spec " + spec.file, std::move(faults))
+          .cure.push_back(cure_for(spec));
+    }
+    std::set<std::string> stale;
+    std::set<std::string> missing;
+    for (const ContainerEdits* edits : used_of(registry, spec)) {
+      for (const container::NodeEdit& node : edits->nodes) {
+        check_node(node, stale, missing);
+      }
+      check_files(*edits, missing);
+    }
+    if (!stale.empty()) {
+      add("HF-308", Severity::critical,
+          "the CDI spec " + spec.file + " is stale: new containers get nodes with wrong numbers",
+          {stale.begin(), stale.end()})
+          .cure.push_back(cure_for(spec));
+    }
+    if (!missing.empty()) {
+      add("HF-310", Severity::critical,
+          "the CDI spec " + spec.file + " wants what this host does not have: its containers will not start",
+          {missing.begin(), missing.end()})
+          .cure.push_back(cure_for(spec));
+    }
+  }
+
+  void check_node(const container::NodeEdit& node, std::set<std::string>& stale, std::set<std::string>& missing) const {
+    const device::Node* known = inventory_.find(node.on_host());
+    const std::optional<kernel::NodeOnHost> live =
+        known == nullptr ? kernel::read_node(host_, node.on_host()) : std::nullopt;
+    const std::optional<device::Device> today = known != nullptr ? known->numbers()
+                                                : live           ? std::optional(live->device)
+                                                                 : std::nullopt;
+    if (!node.device) {
+      if (!today && !kernel::exists(host_.root.get(), kernel::below_root(node.on_host()))) {
+        missing.insert(node.on_host() + ": no such node");
+      }
+      return;
+    }
+    if (today && (today->major != node.device->major || today->minor != node.device->minor)) {
+      stale.insert(node.path + ": the spec has " + numbers(*node.device) + ", today it is " + numbers(*today));
+    } else if (!today && device::driver_with(inventory_.drivers, node.device->kind, node.device->major).empty()) {
+      stale.insert(node.path + ": the spec has " + numbers(*node.device) + ", and no driver has this number today");
+    }
+  }
+
+  void check_files(const ContainerEdits& edits, std::set<std::string>& missing) const {
+    const auto look = [&](const std::string& path, const char* what) {
+      if (path.starts_with('/') && !kernel::exists(host_.root.get(), kernel::below_root(path))) {
+        missing.insert(path + what);
+      }
+    };
+    for (const container::MountEdit& mount : edits.mounts) {
+      look(mount.source, ": no such file");
+    }
+    for (const container::HookEdit& hook : edits.hooks) {
+      look(hook.path, ": no such program, and it is a hook");
+    }
+  }
+
+  const kernel::Host& host_;
+  const device::Inventory& inventory_;
+  report::CdiCheck report_;
+};
+
+// Why a name means nothing.
+std::string why_not(const cdi::Registry& registry, const std::string& name) {
+  const std::size_t equals = name.find('=');
+  if (equals == std::string::npos) {
+    return "want a name such as nvidia.com/gpu=0";
+  }
+  std::vector<std::string> files;
+  for (const cdi::Spec& spec : registry.specs) {
+    if (spec.kind == name.substr(0, equals) && spec.devices.contains(name.substr(equals + 1))) {
+      files.push_back(spec.file);
+    }
+  }
+  if (!files.empty()) {
+    return "more than one spec of a folder has it, so none counts: " + join(files, ", ");
+  }
+  const std::string broken = registry.broken.empty() ? "" : "; " + registry.broken.front().file + " cannot be read";
+  return "no spec of /etc/cdi or /var/run/cdi has it" + broken + " (holdfast cdi list)";
+}
+
+std::string state_of(const cdi::Registry& registry, const cdi::Spec& spec, const std::string& device) {
+  if (registry.is_effective(spec, device)) {
+    return "ok";
+  }
+  return registry.edits_of(spec.kind + "=" + device) ? "hidden" : "conflict";
+}
+
+}  // namespace
+
+report::CdiCheck check_registry(const kernel::Host& host, const device::Inventory& inventory) {
+  Checker checker(host, inventory);
+  checker.check(cdi::read_registry(host));
+  return checker.take();
+}
+
+Result<report::CdiCheck> check_files(const kernel::Host& host, const device::Inventory& inventory,
+                                     const std::vector<std::string>& files) {
+  Checker checker(host, inventory);
+  for (const std::string& file : files) {
+    const std::string text = TRY(kernel::read_regular_file(file));
+    cdi::Registry alone;
+    Result<cdi::Spec> spec = cdi::parse_spec(text, file);
+    if (spec) {
+      alone.specs.push_back(*std::move(spec));
+    } else {
+      alone.broken.push_back({file, spec.error().message});
+    }
+    checker.check(alone);
+  }
+  return checker.take();
+}
+
+report::CdiList list_devices(const kernel::Host& host) {
+  report::CdiList list;
+  const cdi::Registry registry = cdi::read_registry(host);
+  for (const cdi::Spec& spec : registry.specs) {
+    for (const auto& [device, own] : spec.devices) {
+      ContainerEdits edits = spec.all;
+      append(edits, own);
+      list.devices.push_back({spec.kind + "=" + device, spec.file, spec.version, state_of(registry, spec, device),
+                              edits.nodes.size(), edits.mounts.size(), edits.hooks.size()});
+    }
+  }
+  std::ranges::stable_sort(list.devices, {}, &report::CdiList::Device::name);
+  for (const cdi::BrokenSpec& broken : registry.broken) {
+    list.broken.push_back({broken.file, broken.why});
+  }
+  return list;
+}
+
+Result<ContainerEdits> resolve(const cdi::Registry& registry, const std::vector<std::string>& names) {
+  ContainerEdits edits;
+  for (const std::string& name : names) {
+    const std::optional<ContainerEdits> more = registry.edits_of(name);
+    if (!more) {
+      return fail(std::errc::no_such_device, "resolve " + quote(name) + ": " + why_not(registry, name));
+    }
+    append(edits, *more);
+  }
+  return edits;
+}
+
+}  // namespace hf::specs

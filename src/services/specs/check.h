@@ -1,0 +1,26 @@
+// Check: what is wrong with CDI specs on this node, and which of their devices can be had.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "adapters/cdi/cdi.h"
+#include "core/base/result.h"
+#include "core/device/inventory.h"
+#include "core/report/cdi_report.h"
+#include "kernel/host.h"
+
+namespace hf::specs {
+
+// The specs of /etc/cdi and /var/run/cdi.
+report::CdiCheck check_registry(const kernel::Host& host, const device::Inventory& inventory);
+// Files somebody names, each by itself; a file that cannot be read is an error.
+Result<report::CdiCheck> check_files(const kernel::Host& host, const device::Inventory& inventory,
+                                     const std::vector<std::string>& files);
+
+report::CdiList list_devices(const kernel::Host& host);
+
+// What a container with all these devices would get, or which name means nothing, and why.
+Result<container::ContainerEdits> resolve(const cdi::Registry& registry, const std::vector<std::string>& names);
+
+}  // namespace hf::specs

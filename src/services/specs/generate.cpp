@@ -1,0 +1,88 @@
+#include "services/specs/generate.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+
+#include "kernel/file.h"
+#include "services/specs/draft.h"
+
+namespace hf::specs {
+namespace {
+
+using container::ContainerEdits;
+
+// One hook for all links of a device: each call of a hook makes the start of a container longer.
+ContainerEdits with_links(const Draft& draft, const nvidia::HookSettings& settings) {
+  ContainerEdits edits = draft.edits;
+  if (draft.links.empty() || settings.path.empty()) {
+    return edits;
+  }
+  container::HookEdit hook;
+  hook.path = settings.path;
+  hook.arguments = {"holdfast-runtime", "hook", "create-container"};
+  for (const auto& [target, path] : draft.links) {
+    std::string link = target;
+    hook.arguments.insert(hook.arguments.end(), {"--link", link.append("::").append(path)});
+  }
+  edits.hooks.push_back(std::move(hook));
+  return edits;
+}
+
+void put_device(cdi::NewSpec& spec, const std::string& name, const ContainerEdits& edits) {
+  const bool is_known = std::ranges::any_of(spec.devices, [&](const auto& device) { return device.first == name; });
+  if (!name.empty() && !is_known) {
+    spec.devices.emplace_back(name, edits);
+  }
+}
+
+}  // namespace
+
+std::optional<container::NodeEdit> node_edit(const device::Inventory& inventory, const std::string& path) {
+  const device::Node* node = inventory.find(path);
+  if (node == nullptr || !node->numbers()) {
+    return std::nullopt;
+  }
+  const auto unless_root = [](std::uint32_t id) { return id == 0 ? std::nullopt : std::optional(id); };
+  container::NodeEdit edit;
+  edit.path = path;
+  edit.device = node->numbers();
+  if (node->live) {
+    edit.mode = node->mode;
+    edit.uid = unless_root(node->uid);
+    edit.gid = unless_root(node->gid);
+  }
+  return edit;
+}
+
+void put_devices(cdi::NewSpec& spec, const std::vector<Draft>& drafts, const Settings& settings) {
+  Draft all;
+  for (const Draft& draft : drafts) {
+    const ContainerEdits edits = with_links(draft, settings.hook);
+    put_device(spec, settings.names == Names::uuid ? "" : draft.index, edits);
+    put_device(spec, settings.names == Names::index ? "" : draft.uuid, edits);
+    append(all.edits, draft.edits);
+    all.links.insert(all.links.end(), draft.links.begin(), draft.links.end());
+  }
+  if (settings.has_all) {
+    put_device(spec, "all", with_links(all, settings.hook));
+  }
+}
+
+Result<Generated> generate(const kernel::Host& host, const device::Inventory& inventory, const Settings& settings) {
+  return settings.device_class == "nvidia" ? generate_nvidia(host, inventory, settings)
+                                           : generate_class(host, inventory, settings);
+}
+
+Result<void> write_spec(const std::string& file, const std::string& text) {
+  std::error_code problem;
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty() && !std::filesystem::create_directories(folder, problem) && problem) {
+    return fail_errno(problem.value(), "make " + folder.string());
+  }
+  return kernel::replace_file(AT_FDCWD, file, {text});
+}
+
+}  // namespace hf::specs
