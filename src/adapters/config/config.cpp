@@ -63,7 +63,7 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
   if (!document || document.IsNull()) {
     return {};
   }
-  TRY(check_keys(document, "the file", {"classes", "state_roots", "guard", "web", "journal", "runtime"}));
+  TRY(check_keys(document, "the file", {"classes", "state_roots", "guard", "web", "journal", "runtime", "cdi"}));
   const YAML::Node classes = document["classes"];
   if (classes && !classes.IsSequence()) {
     return malformed("classes wants a list");
@@ -85,7 +85,8 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
   TRY(parse_guard(document["guard"], config.policy));
   TRY(parse_web(document["web"], config.web));
   TRY(parse_journal(document["journal"], config.journal));
-  return parse_runtime(document["runtime"], config.runtime);
+  TRY(parse_runtime(document["runtime"], config.runtime));
+  return parse_cdi(document["cdi"], config.cdi);
 }
 
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {

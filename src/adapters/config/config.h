@@ -40,6 +40,12 @@ struct RuntimeSettings {
   std::string driver_root = {};                          // where NVIDIA's driver lies; "" for the host's own root
 };
 
+// A CDI spec that the daemon keeps as the node is; "" for none.
+struct CdiSettings {
+  std::string file;
+  std::string device_class = "nvidia";
+};
+
 struct Config {
   device::DeviceClasses classes;         // the file's own first, then the built-in ones it does not replace
   std::vector<std::string> state_roots;  // where runc or crun was told to keep its state (--root)
@@ -47,6 +53,7 @@ struct Config {
   WebSettings web;
   JournalSettings journal;
   RuntimeSettings runtime;
+  CdiSettings cdi;
   std::vector<std::string> files;  // that were read
 };
 

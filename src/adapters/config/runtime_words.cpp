@@ -76,4 +76,22 @@ Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime) {
   return parse_switch(node, "make_nodes", runtime.makes_nodes);
 }
 
+Result<void> parse_cdi(const YAML::Node& node, CdiSettings& cdi) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "cdi", {"file", "class"}));
+  if (node["class"]) {
+    cdi.device_class = TRY(word_of(node["class"], "cdi.class"));
+  }
+  if (node["file"]) {
+    cdi.file = TRY(word_of(node["file"], "cdi.file"));
+    const bool is_spec = cdi.file.ends_with(".yaml") || cdi.file.ends_with(".json");
+    if (!cdi.file.starts_with('/') || !is_spec) {
+      return malformed("cdi.file: " + quote(cdi.file) + " is no absolute path of a .yaml or .json file");
+    }
+  }
+  return {};
+}
+
 }  // namespace hf::config

@@ -1,4 +1,4 @@
-// RuntimeWords: the part of the config file that holdfast-runtime reads.
+// RuntimeWords: the parts of the config file about what containers are given: runtime, cdi.
 #pragma once
 
 #include "adapters/config/config.h"
@@ -6,7 +6,8 @@
 
 namespace hf::config {
 
-// Lays what is given over what was there; absent keys change nothing.
+// Each lays what is given over what was there; absent keys change nothing.
 Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime);
+Result<void> parse_cdi(const YAML::Node& node, CdiSettings& cdi);
 
 }  // namespace hf::config

@@ -18,6 +18,7 @@
 #include "programs/holdfastd/notify.h"
 #include "services/doctor/doctor.h"
 #include "services/guard/daemon.h"
+#include "services/specs/fresh.h"
 #include "services/web/server.h"
 
 namespace hf::programs {
@@ -123,6 +124,8 @@ int serve(const Words& words) {
   settings.version = HOLDFAST_VERSION;
   settings.reload = [&host, &words] { return read_config(*host, words); };
   settings.diagnose = [&host] { return diagnose(*host); };
+  specs::FreshSpec spec(*host);
+  settings.refresh = [&spec](const config::Config& now) { return spec.refresh(now); };
   settings.notify = notify;
   settings.watchdog = watchdog_interval();
   settings.outlets.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };

@@ -228,6 +228,7 @@ class Loop {
       });
     };
     reports.diagnose = settings_.diagnose;
+    reports.refresh = [this](const config::Config& config) { refresh(config); };
     return reports;
   }
 
@@ -235,6 +236,16 @@ class Loop {
   void watch_folders() {
     for (const char* folder : {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
       watch_.add_folder(host_, folder);
+    }
+  }
+
+  void refresh(const config::Config& config) const {
+    const Result<bool> written = settings_.refresh ? settings_.refresh(config) : Result<bool>(false);
+    if (!written) {
+      settings_.outlets.log("no-spec file=" + quote(config.cdi.file) + " error=" + quote(written.error().message),
+                            true);
+    } else if (*written) {
+      settings_.outlets.log("spec-written file=" + quote(config.cdi.file), false);
     }
   }
 

@@ -20,6 +20,7 @@ struct DaemonSettings {
   std::string version;
   std::function<Result<config::Config>()> reload;                  // on SIGHUP
   std::function<Result<std::vector<report::Finding>>()> diagnose;  // from the scout's thread
+  std::function<Result<bool>(const config::Config&)> refresh;      // what follows the node: likewise; true: written
   std::function<void(const std::string& state)> notify;            // the service manager: "READY=1", "WATCHDOG=1", …
   std::chrono::milliseconds watchdog{0};                           // how often it wants to hear; 0: not at all
   Outlets outlets;

@@ -118,6 +118,9 @@ void Scout::survey_if_due(std::uint64_t now) {
     look_after(*shared, care);
   }
   is_acting_ = false;
+  if (care == Care::everything && reports_.refresh) {
+    reports_.refresh(config_);
+  }
   wants_diagnosis_ = true;
   ::malloc_trim(0);
 }

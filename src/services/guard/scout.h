@@ -29,6 +29,7 @@ class Scout {
     std::function<void(std::vector<report::Finding>)> findings;
     std::function<void()> reloaded;                                  // systemd has read its units again
     std::function<Result<std::vector<report::Finding>>()> diagnose;  // the doctor's
+    std::function<void(const config::Config&)> refresh;              // after a survey of everything
   };
 
   Scout(const kernel::Host& host, const config::Config& config, Reports reports);
