@@ -1,0 +1,102 @@
+#include "adapters/engine/containerd_config.h"
+
+#include "adapters/engine/toml_registration.h"
+
+namespace hf::engine {
+namespace {
+
+const TomlPath kVersion = {"version"};
+constexpr const char* kType = "runtime_type";
+constexpr const char* kShim = "io.containerd.runc.v2";
+
+// Where the plugin for Kubernetes has its runtimes, in each version of the file.
+Result<TomlPath> plugin_of(const TomlValues& values) {
+  const auto version = values.find(kVersion);
+  const std::string number = version == values.end() ? "1" : version->second;
+  if (number == "1") {
+    return TomlPath{"plugins", "cri", "containerd"};
+  }
+  if (number == "2") {
+    return TomlPath{"plugins", "io.containerd.grpc.v1.cri", "containerd"};
+  }
+  if (number == "3") {
+    return TomlPath{"plugins", "io.containerd.cri.v1.runtime", "containerd"};
+  }
+  return fail(std::errc::invalid_argument, "version " + number + " of the file is none that holdfast knows (1, 2, 3)");
+}
+
+TomlPath runtime_in(const TomlPath& plugin, const std::string& name) {
+  return path_below(path_below(plugin, "runtimes"), name);
+}
+
+TomlPath program_in(const TomlPath& runtime) { return path_below(path_below(runtime, "options"), "BinaryName"); }
+
+TomlPieces pieces_in(const TomlPath& plugin) {
+  const TomlPath entry = runtime_in(plugin, kRuntimeName);
+  return {entry, program_in(entry), path_below(plugin, "default_runtime_name")};
+}
+
+// What is ours already, or else what runc has, or else what the default has.
+TomlValues template_for(const TomlValues& values, const TomlPath& plugin) {
+  const TomlPath ours = runtime_in(plugin, kRuntimeName);
+  const std::string by_default = read_toml_string(values, path_below(plugin, "default_runtime_name")).value_or("");
+  for (const std::string& name : {std::string(kRuntimeName), std::string("runc"), by_default}) {
+    TomlValues found = moved(values, runtime_in(plugin, name), ours);
+    const std::string type = read_toml_string(found, path_below(ours, kType)).value_or(kShim);
+    // The options of other shims, as of Kata's, mean other things.
+    if (!found.empty() && type.starts_with("io.containerd.runc.")) {
+      return found;
+    }
+  }
+  return {};
+}
+
+TomlValues entry_for(const TomlValues& values, const TomlPath& plugin, const std::string& program) {
+  const TomlPath ours = runtime_in(plugin, kRuntimeName);
+  TomlValues entry = template_for(values, plugin);
+  entry.erase(path_below(ours, "runtime_engine"));  // the program of old shims
+  entry.emplace(path_below(ours, kType), toml_string(kShim));
+  entry[program_in(ours)] = toml_string(program);
+  return entry;
+}
+
+std::vector<std::string> notes_on(const TomlValues& values) {
+  const auto disabled = values.find({"disabled_plugins"});
+  const bool is_disabled = disabled != values.end() && disabled->second.find("cri") != std::string::npos;
+  return is_disabled ? std::vector<std::string>{"the file disables the plugin for Kubernetes (disabled_plugins): "
+                                                "kubelet cannot use any runtime of it"}
+                     : std::vector<std::string>{};
+}
+
+}  // namespace
+
+Result<Edited> add_to_containerd(std::string_view text, const Registration& registration) {
+  TRY(check_program_path(registration.program));
+  std::string old(text);
+  TomlValues values = TRY(read_toml(old));
+  if (values.empty() && scan_toml(old).empty()) {
+    old += (old.empty() || old.ends_with('\n') ? "" : "\n") + std::string("version = 2\n");
+    values = TRY(read_toml(old));
+  }
+  const TomlPath plugin = TRY(plugin_of(values));
+  const TomlValues entry = entry_for(values, plugin, registration.program);
+  return Edited{TRY(add_pieces(old, pieces_in(plugin), entry, registration.standing)), notes_on(values)};
+}
+
+Result<std::string> remove_from_containerd(std::string_view text, Before before) {
+  const TomlPath plugin = TRY(plugin_of(TRY(read_toml(text))));
+  return remove_pieces(text, pieces_in(plugin), before);
+}
+
+Result<std::optional<Registered>> find_in_containerd(std::string_view text) {
+  const TomlPath plugin = TRY(plugin_of(TRY(read_toml(text))));
+  return find_pieces(text, pieces_in(plugin));
+}
+
+bool is_bare_containerd(std::string_view text) {
+  const Result<TomlValues> values = read_toml(text);
+  return values && (values->empty() || (values->size() == 1 && values->contains(kVersion))) &&
+         text.find('#') == std::string_view::npos;
+}
+
+}  // namespace hf::engine

@@ -1,0 +1,259 @@
+#include "adapters/engine/toml_text.h"
+
+#include <algorithm>
+#include <ranges>
+#include <sstream>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include "core/base/text.h"
+
+namespace hf::engine {
+namespace {
+
+using Kind = TomlStatement::Kind;
+using Statements = std::vector<TomlStatement>;
+
+void flatten(const toml::table& table, TomlPath& path, TomlValues& values) {
+  for (const auto& [key, node] : table) {
+    path.emplace_back(key.str());
+    if (const toml::table* inner = node.as_table()) {
+      flatten(*inner, path, values);
+    } else {
+      std::ostringstream text;
+      node.visit([&text](const auto& value) { text << toml::toml_formatter{value, toml::format_flags::none}; });
+      values.emplace(path, text.str());
+    }
+    path.pop_back();
+  }
+}
+
+TomlPath parent_of(const TomlPath& path) { return {path.begin(), path.end() - 1}; }
+
+std::string newline_of(std::string_view text) { return text.find("\r\n") == std::string_view::npos ? "\n" : "\r\n"; }
+
+bool is_bare(std::string_view key) {
+  return !key.empty() && std::ranges::all_of(key, [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '_' || byte == '-';
+  });
+}
+
+// Containerd 2 writes its names in single quotes, the others in double ones.
+char quote_in(std::string_view text) {
+  const bool is_single = text.find(".'") != std::string_view::npos && text.find(".\"") == std::string_view::npos;
+  return is_single ? '\'' : '"';
+}
+
+std::string key_in(std::string_view text, const std::string& key) {
+  const char mark = quote_in(text);
+  return is_bare(key) ? key : mark + key + mark;
+}
+
+std::string head_in(std::string_view text, const TomlPath& table) {
+  std::vector<std::string> keys;
+  for (const std::string& key : table) {
+    keys.push_back(key_in(text, key));
+  }
+  return "[" + join(keys, ".") + "]";
+}
+
+std::string indent_of(std::string_view text, const TomlStatement& statement) {
+  return std::string(text.substr(statement.begin, statement.word - statement.begin));
+}
+
+struct Indent {
+  std::string head;
+  std::string value;
+};
+
+// As the tables beside it have theirs.
+Indent indent_below(std::string_view text, const Statements& statements, const TomlPath& parent) {
+  for (auto statement = statements.begin(); statement != statements.end(); ++statement) {
+    const bool is_beside = statement->kind == Kind::table && statement->path.size() == parent.size() + 1 &&
+                           is_below(statement->path, parent);
+    if (!is_beside) {
+      continue;
+    }
+    const auto next = statement + 1;
+    const bool has_value = next != statements.end() && next->kind == Kind::value;
+    const std::string head = indent_of(text, *statement);
+    return {head, has_value ? indent_of(text, *next) : head + "  "};
+  }
+  return {"", "  "};
+}
+
+// What stands directly in each table, the table itself first.
+std::map<TomlPath, TomlValues> by_table(const TomlValues& values) {
+  std::map<TomlPath, TomlValues> tables;
+  for (const auto& [path, value] : values) {
+    tables[parent_of(path)].emplace(path, value);
+  }
+  return tables;
+}
+
+std::string block_of(std::string_view text, const TomlPath& table, const TomlValues& values, const Indent& indent) {
+  const std::string newline = newline_of(text);
+  std::string block;
+  for (const auto& [path, entries] : by_table(values)) {
+    const std::string more(2 * (path.size() - table.size()), ' ');
+    const std::string deeper = indent.head.empty() ? "" : more;
+    block += (block.empty() ? "" : newline) + indent.head + deeper + head_in(text, path) + newline;
+    for (const auto& [key, value] : entries) {
+      block += indent.value + deeper + key_in(text, key.back()) + " = " + value + newline;
+    }
+  }
+  return block;
+}
+
+// A block of its own, with an empty line before it, and as much of a newline behind it as the text had there.
+std::string with_block(std::string_view text, std::size_t at, std::string block) {
+  const std::string newline = newline_of(text);
+  const bool is_open = at > 0 && text[at - 1] != '\n';
+  if (is_open) {
+    block.resize(block.size() - newline.size());
+    block.insert(0, newline);
+  }
+  const std::string gap = at == 0 ? "" : newline;
+  return std::string(text.substr(0, at)) + gap + block + std::string(text.substr(at));
+}
+
+std::size_t end_of_tables_in(std::string_view text, const Statements& statements, const TomlPath& parent) {
+  std::size_t end = text.size();
+  bool is_inside = false;
+  for (const TomlStatement& statement : statements) {
+    // A head that stood before other values of the same table would take them over.
+    is_inside = is_below(statement.path, parent) || (is_inside && statement.kind == Kind::value);
+    end = is_inside ? statement.end : end;
+  }
+  return end;
+}
+
+// The empty line before a table goes with it.
+std::size_t begin_with_gap(std::string_view text, std::size_t begin) {
+  const std::string newline = newline_of(text);
+  return text.substr(0, begin).ends_with(newline + newline) ? begin - newline.size() : begin;
+}
+
+// A text that ended without a newline does so again.
+std::string closed_like(std::string rest, std::string_view text) {
+  const std::string newline = newline_of(text);
+  if (!text.ends_with('\n') && rest.ends_with(newline)) {
+    rest.resize(rest.size() - newline.size());
+  }
+  return rest;
+}
+
+}  // namespace
+
+bool is_below(const TomlPath& path, const TomlPath& table) {
+  return path.size() >= table.size() && std::equal(table.begin(), table.end(), path.begin());
+}
+
+TomlPath path_below(const TomlPath& table, const std::string& key) {
+  TomlPath path = table;
+  path.push_back(key);
+  return path;
+}
+
+std::optional<std::string> read_toml_string(const TomlValues& values, const TomlPath& path) {
+  const auto value = values.find(path);
+  if (value == values.end() || value->second.size() < 2 || value->second.front() != '"') {
+    return std::nullopt;
+  }
+  return value->second.substr(1, value->second.size() - 2);
+}
+
+std::string toml_string(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+Result<TomlValues> read_toml(std::string_view text) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    const toml::source_position& place = parsed.error().source().begin;
+    return fail(std::errc::invalid_argument, "line " + std::to_string(place.line) + ", column " +
+                                                 std::to_string(place.column) + ": this is no TOML");
+  }
+  TomlValues values;
+  TomlPath path;
+  flatten(parsed.table(), path, values);
+  return values;
+}
+
+std::string with_table(std::string_view text, const TomlPath& table, const TomlValues& values) {
+  const Statements statements = scan_toml(text);
+  const TomlPath parent = parent_of(table);
+  const Indent indent = indent_below(text, statements, parent);
+  return with_block(text, end_of_tables_in(text, statements, parent), block_of(text, table, values, indent));
+}
+
+std::string with_value(std::string_view text, const TomlPath& path, std::string_view value) {
+  const Statements statements = scan_toml(text);
+  for (const TomlStatement& statement : statements) {
+    if (statement.kind == Kind::value && statement.path == path) {
+      return std::string(text.substr(0, statement.value)) + std::string(value) +
+             std::string(text.substr(statement.value_end));
+    }
+  }
+  const TomlPath table = parent_of(path);
+  for (auto head = statements.begin(); head != statements.end(); ++head) {
+    if (head->kind != Kind::table || head->path != table) {
+      continue;
+    }
+    const auto next = head + 1;
+    const bool has_value = next != statements.end() && next->kind == Kind::value;
+    const std::string own = indent_of(text, *head);
+    const std::string indent = has_value ? indent_of(text, *next) : own.empty() ? "" : own + "  ";
+    const std::string newline = newline_of(text);
+    const std::string gap = text.substr(0, head->end).ends_with('\n') ? "" : newline;
+    return std::string(text.substr(0, head->end)) + gap + indent + key_in(text, path.back()) + " = " +
+           std::string(value) + newline + std::string(text.substr(head->end));
+  }
+  return with_table(text, table, {{path, std::string(value)}});
+}
+
+std::string without(std::string_view text, const TomlPath& path) {
+  const Statements statements = scan_toml(text);
+  std::string rest;
+  std::size_t kept = 0;
+  for (const TomlStatement& statement : statements) {
+    if (!is_below(statement.path, path)) {
+      continue;
+    }
+    const bool is_table = statement.kind == Kind::table;
+    const std::size_t begin = is_table ? begin_with_gap(text, statement.begin) : statement.begin;
+    rest += text.substr(kept, std::max(begin, kept) - kept);
+    kept = std::max(statement.end, kept);
+  }
+  return closed_like(rest + std::string(text.substr(kept)), text);
+}
+
+std::string without_empty_table(std::string_view text, const TomlPath& table) {
+  const Statements statements = scan_toml(text);
+  for (auto head = statements.begin(); head != statements.end(); ++head) {
+    const auto next = head + 1;
+    const bool is_empty = next == statements.end() || next->kind == Kind::table;
+    if (head->kind == Kind::table && head->path == table && is_empty) {
+      const std::string rest(text.substr(0, begin_with_gap(text, head->begin)));
+      return closed_like(rest + std::string(text.substr(head->end)), text);
+    }
+  }
+  return std::string(text);
+}
+
+bool has_head(std::string_view text, const TomlPath& table) {
+  return std::ranges::any_of(scan_toml(text), [&table](const TomlStatement& statement) {
+    return statement.kind == Kind::table && statement.path == table;
+  });
+}
+
+std::optional<std::string> value_in(std::string_view text, const TomlPath& path) {
+  for (const TomlStatement& statement : scan_toml(text)) {
+    if (statement.kind == Kind::value && statement.path == path) {
+      return std::string(text.substr(statement.value, statement.value_end - statement.value));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace hf::engine

@@ -1,0 +1,16 @@
+// SetupFiles: config files of container engines as they are found on real machines (tests/data/setup).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hf::test {
+
+struct SetupFile {
+  std::string name;
+  std::string text;
+};
+std::vector<SetupFile> read_setup_files(const std::string& beginning);  // of their names; throws where there is none
+std::string read_setup_file(const std::string& name);
+
+}  // namespace hf::test
