@@ -162,4 +162,29 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
+Result<void> check_trusted_program(const std::string& path) {
+  struct stat status{};
+  if (!path.starts_with('/')) {
+    return fail(std::errc::invalid_argument, "program " + quote(path) + ": want an absolute path");
+  }
+  if (::stat(path.c_str(), &status) < 0) {
+    return fail_errno(errno, "program " + path);
+  }
+  constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
+  if (!S_ISREG(status.st_mode) || (status.st_mode & S_IXUSR) == 0) {
+    return fail(std::errc::permission_denied, "program " + path + ": it is no program that can be run");
+  }
+  if (status.st_uid != 0 || (status.st_mode & kOthersMayWrite) != 0) {
+    return fail(std::errc::permission_denied, "program " + path + ": others than root may change it");
+  }
+  return {};
+}
+
+std::string own_path() {
+  std::string path(4096, '\0');
+  const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size());
+  path.resize(length > 0 ? std::size_t(length) : 0);
+  return path;
+}
+
 }  // namespace hf::kernel

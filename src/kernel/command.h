@@ -55,4 +55,8 @@ Result<std::string> run(const Command& command, std::chrono::milliseconds limit)
 // The path of a program in the folders of $PATH; "" where there is none.
 std::string find_program(const std::string& name);
 
+// A program that others will run as root: an absolute path, executable, of root's, and nobody else may write it.
+Result<void> check_trusted_program(const std::string& path);
+std::string own_path();  // of the program that runs now
+
 }  // namespace hf::kernel

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,15 @@ struct NewNode {
   container::Permissions permissions;
 };
 Result<void> make_node_in(const Host& host, container::Pid pid, const NewNode& node);
+
+// The same under the host's own /dev, in one step: whoever opens it finds the old node or the new one.
+Result<void> make_node_on(const Host& host, const NewNode& node);
+
+// The links of a folder of the host, each with what it says; "" for what is no link.
+std::map<std::string, std::string> read_links(const Host& host, const std::string& folder);
+// In the place of a link that says something else; what is no link is left alone.
+Result<void> make_link_on(const Host& host, const std::string& path, const std::string& target);
+Result<void> remove_link_on(const Host& host, const std::string& path);
 
 // Every device that sysfs knows by a name under /dev, with its numbers as they are now.
 struct KnownDevice {

@@ -143,13 +143,55 @@ Result<void> replace_file(int directory, const std::string& path, const NewFile&
   while (!rest.empty() && (written = ::write(made.get(), rest.data(), rest.size())) > 0) {
     rest.remove_prefix(std::size_t(written));
   }
-  const bool is_whole = rest.empty() && ::fchmod(made.get(), file.mode) == 0;
+  const bool has_owner = !file.owner || ::fchown(made.get(), file.owner->uid, file.owner->gid) == 0;
+  const bool is_whole = rest.empty() && has_owner && ::fchmod(made.get(), file.mode) == 0 &&
+                        (!file.is_synced || ::fsync(made.get()) == 0);
   if (is_whole && ::renameat(directory, beside.c_str(), directory, path.c_str()) == 0) {
     return {};
   }
   const int why = errno;
   (void)::unlinkat(directory, beside.c_str(), 0);
   return fail_errno(why, "write " + path);
+}
+
+Result<std::optional<PlainFile>> read_plain_file(int directory, const std::string& path) {
+  constexpr off_t kLargest = off_t(16) * 1024 * 1024;
+  constexpr mode_t kBits = 07777;
+  const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (!file && errno == ENOENT) {
+    return std::nullopt;
+  }
+  if (!file && errno == ELOOP) {
+    return fail(std::errc::too_many_symbolic_link_levels, "read " + path + ": it is a link; name the file it leads to");
+  }
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) < 0) {
+    return fail_errno(errno, "read " + path);
+  }
+  if (!S_ISREG(status.st_mode) || status.st_size > kLargest) {
+    return fail(std::errc::invalid_argument, "read " + path + ": want an ordinary file of at most 16 MiB");
+  }
+  return PlainFile{TRY(read_all(file, path)), status.st_mode & kBits, FileOwner{status.st_uid, status.st_gid}};
+}
+
+Result<void> make_folders(int directory, const std::string& path) {
+  constexpr mode_t kMode = 0755;
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string folder = path.substr(0, slash);
+    if (!folder.empty() && ::mkdirat(directory, folder.c_str(), kMode) < 0 && errno != EEXIST) {
+      return fail_errno(errno, "make " + folder);
+    }
+    if (slash == std::string::npos) {
+      return {};
+    }
+  }
+}
+
+Result<void> remove_file(int directory, const std::string& path) {
+  if (::unlinkat(directory, path.c_str(), 0) < 0 && errno != ENOENT) {
+    return fail_errno(errno, "remove " + path);
+  }
+  return {};
 }
 
 Result<void> write_text(int directory, const std::string& path, std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +30,29 @@ bool exists(int directory, const std::string& path);
 
 // In the place of whatever file is there, if any: whoever reads it finds the old text or the new one. A link in its
 // place is replaced, not followed.
+struct FileOwner {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
 struct NewFile {
   std::string_view text;
   std::uint32_t mode = 0644;
+  std::optional<FileOwner> owner = std::nullopt;  // absent: whoever makes it
+  bool is_synced = false;                         // on the disk before it is in its place
 };
 Result<void> replace_file(int directory, const std::string& path, const NewFile& file);
+
+// A file that somebody keeps for himself, with all that a new one in its place must have. Absent where there is none; a
+// link in its place is refused, and so is a file above 16 MiB.
+struct PlainFile {
+  std::string text;
+  std::uint32_t mode = 0644;
+  std::optional<FileOwner> owner = std::nullopt;
+};
+Result<std::optional<PlainFile>> read_plain_file(int directory, const std::string& path);
+
+Result<void> make_folders(int directory, const std::string& path);  // that and those above it, where they are missing
+Result<void> remove_file(int directory, const std::string& path);   // none there is fine
 
 Result<void> write_text(int directory, const std::string& path, std::string_view text);  // one write(2), no creation
 

@@ -53,12 +53,13 @@ int main(int argc, char** argv) {
   hf::programs::add_rules(app, status);
   hf::programs::add_grant_and_revoke(app, status);
   hf::programs::add_cdi(app, status);
+  hf::programs::add_setup(app, status);
   hf::programs::add_demo(app, status);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
       throw CLI::RequiredError(
-          "a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, cdi or demo");
+          "a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, cdi, setup or demo");
     }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version

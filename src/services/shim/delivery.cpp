@@ -12,7 +12,7 @@
 #include "core/container/cgroup_words.h"
 #include "kernel/device_node.h"
 #include "kernel/file.h"
-#include "kernel/host_node.h"
+#include "kernel/module.h"
 #include "node/evidence.h"
 #include "node/inventory.h"
 #include "services/shim/request.h"
@@ -258,7 +258,7 @@ class Planner {
     if (is_fine || !config_.runtime.makes_nodes || node.device_class.empty()) {
       return {};
     }
-    return kernel::make_host_node(host_, {node.path, *node.device, node.permissions});
+    return kernel::make_node_on(host_, {node.path, *node.device, node.permissions});
   }
 
   [[nodiscard]] NodeEdit edit_of(const OwedNode& node) const {

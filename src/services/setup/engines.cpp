@@ -1,0 +1,67 @@
+#include "services/setup/engines.h"
+
+#include "adapters/engine/containerd_config.h"
+#include "adapters/engine/crio_config.h"
+#include "adapters/engine/docker_config.h"
+#include "adapters/engine/podman_config.h"
+#include "core/base/text.h"
+
+namespace hf::setup {
+namespace {
+
+using Others = std::vector<std::string>;
+
+// For engines of which one file says it all.
+auto alone(Result<engine::Edited> (*add)(std::string_view, const engine::Registration&)) {
+  return [add](std::string_view text, const engine::Registration& registration, const Others& /*others*/) {
+    return add(text, registration);
+  };
+}
+
+}  // namespace
+
+Result<Engine> find_engine(std::string_view name) {
+  if (name == "docker") {
+    return Engine{"docker",
+                  "/etc/docker/daemon.json",
+                  {},
+                  "systemctl reload docker",
+                  alone(engine::add_to_docker),
+                  engine::remove_from_docker,
+                  engine::find_in_docker,
+                  engine::is_bare_docker};
+  }
+  if (name == "containerd") {
+    return Engine{"containerd",
+                  "/etc/containerd/config.toml",
+                  {},
+                  "systemctl restart containerd",
+                  alone(engine::add_to_containerd),
+                  engine::remove_from_containerd,
+                  engine::find_in_containerd,
+                  engine::is_bare_containerd};
+  }
+  if (name == "crio") {
+    return Engine{"crio",
+                  "/etc/crio/crio.conf.d/99-holdfast.conf",
+                  {"/etc/crio/crio.conf", "/etc/crio/crio.conf.d"},
+                  "systemctl restart crio",
+                  engine::add_to_crio,
+                  engine::remove_from_crio,
+                  engine::find_in_crio,
+                  engine::is_bare_toml};
+  }
+  if (name == "podman") {
+    return Engine{"podman",
+                  "/etc/containers/containers.conf.d/99-holdfast.conf",
+                  {},
+                  "",
+                  alone(engine::add_to_podman),
+                  engine::remove_from_podman,
+                  engine::find_in_podman,
+                  engine::is_bare_toml};
+  }
+  return fail(std::errc::invalid_argument, "engine " + quote(name) + ": want docker, containerd, crio or podman");
+}
+
+}  // namespace hf::setup
