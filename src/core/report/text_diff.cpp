@@ -77,6 +77,26 @@ void add_middle(std::vector<Entry>& entries, const Lines& before, const Lines& a
   }
 }
 
+// Of the places where a run of changes could stand, the last: what was added then begins with its own first line.
+void slide_down(std::vector<Entry>& entries) {
+  for (std::size_t begin = entries.size(); begin-- > 0;) {
+    const char mark = entries[begin].mark;
+    const bool is_start = mark != ' ' && (begin == 0 || entries[begin - 1].mark == ' ');
+    if (!is_start) {
+      continue;
+    }
+    std::size_t end = begin;
+    while (end < entries.size() && entries[end].mark == mark) {
+      ++end;
+    }
+    for (std::size_t first = begin;
+         end < entries.size() && entries[end].mark == ' ' && entries[end].text == entries[first].text; ++first, ++end) {
+      entries[first].mark = ' ';
+      entries[end].mark = mark;
+    }
+  }
+}
+
 std::vector<Entry> compare(const Lines& before, const Lines& after) {
   std::vector<Entry> entries;
   std::size_t head = 0;
@@ -91,6 +111,7 @@ std::vector<Entry> compare(const Lines& before, const Lines& after) {
   add_middle(entries, {before.begin() + std::ptrdiff_t(head), before.end() - std::ptrdiff_t(tail)},
              {after.begin() + std::ptrdiff_t(head), after.end() - std::ptrdiff_t(tail)});
   add_all(entries, ' ', {before.end() - std::ptrdiff_t(tail), before.end()});
+  slide_down(entries);
   return entries;
 }
 

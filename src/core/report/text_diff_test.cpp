@@ -28,6 +28,11 @@ TEST(TextDiff, KnowsFilesThatComeAndGo) {
   EXPECT_EQ(render_diff({"f", "a\n", ""}), "--- f\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n");
 }
 
+TEST(TextDiff, ShowsWhatWasAddedFromItsOwnFirstLine) {
+  EXPECT_EQ(render_diff({"f", "1\n[a]\nx\n\n[b]\n", "one\n[a]\nx\n\n[n]\nx\n\n[b]\n"}),
+            "--- f\n+++ f\n@@ -1,5 +1,8 @@\n-1\n+one\n [a]\n x\n \n+[n]\n+x\n+\n [b]\n");
+}
+
 TEST(TextDiff, SaysWhereALastLineHasNoNewline) {
   EXPECT_EQ(render_diff({"f", "a", "a\n"}), "--- f\n+++ f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n");
 }
@@ -54,7 +59,7 @@ TEST(SetupReport, ShowsTheVerdictFirstAndTheCommandLast) {
   EXPECT_TRUE(text.starts_with("docker: ")) << text;
   EXPECT_TRUE(text.ends_with("run this to make it count: systemctl reload docker\n")) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << "a file's own words do not reach the terminal as they are";
-  EXPECT_NE(text.find("+\tb\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("+\tb"), std::string::npos) << text;
   EXPECT_NE(render_json(report).find("\"command\": \"systemctl reload docker\""), std::string::npos);
 }
 

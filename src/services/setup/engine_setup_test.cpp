@@ -1,0 +1,179 @@
+#include "services/setup/engine_setup.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "kernel/file.h"
+#include "support/fake_host.h"
+#include "support/setup_files.h"
+
+namespace hf::setup {
+namespace {
+
+using engine::Standing;
+
+class SetupTest : public testing::Test {
+ protected:
+  SetupTest() : fake_({{"etc/", ""}, {"usr/bin/", ""}}) {
+    host_.root = *kernel::open_directory(AT_FDCWD, fake_.root());
+  }
+
+  [[nodiscard]] std::string path(const std::string& file) const { return fake_.root() + file; }
+
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(path(file)).parent_path());
+    std::ofstream(path(file), std::ios::binary) << text;
+  }
+
+  [[nodiscard]] std::string read(const std::string& file) const {
+    std::ostringstream text;
+    text << std::ifstream(path(file), std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  [[nodiscard]] bool is_there(const std::string& file) const { return std::filesystem::exists(path(file)); }
+
+  Result<report::SetupReport> add(const std::string& engine, Standing standing, Doing doing = Doing::carry_out) {
+    return register_runtime(host_, {engine, "", {"/usr/bin/holdfast-runtime", standing}, doing});
+  }
+  Result<report::SetupReport> undo(const std::string& engine, Doing doing = Doing::carry_out) {
+    return undo_registration(host_, {engine, "", {}, doing});
+  }
+
+  test::FakeHost fake_;
+  kernel::Host host_;
+};
+
+constexpr const char* kDocker = "/etc/docker/daemon.json";
+constexpr const char* kContainerd = "/etc/containerd/config.toml";
+
+TEST_F(SetupTest, UndoesExactlyWhatItDid) {
+  for (const Standing standing : {Standing::offered, Standing::by_default}) {
+    for (const auto& [engine, file] : {std::pair("docker", kDocker), std::pair("containerd", kContainerd)}) {
+      for (const test::SetupFile& old : test::read_setup_files(std::string(engine) + "-")) {
+        write(file, old.text);
+        ASSERT_TRUE(add(engine, standing)) << old.name;
+        EXPECT_EQ(read(std::string(file) + kBackup), old.text);
+        EXPECT_NE(read(file), old.text);
+        EXPECT_TRUE(add(engine, standing)->changes_nothing()) << old.name;
+        ASSERT_TRUE(undo(engine)) << old.name;
+        EXPECT_EQ(read(file), old.text);
+        EXPECT_FALSE(is_there(std::string(file) + kBackup));
+        EXPECT_TRUE(undo(engine)->changes_nothing());
+      }
+    }
+  }
+}
+
+TEST_F(SetupTest, KeepsModeAndOwner) {
+  write(kDocker, "{}\n");
+  ::chmod(path(kDocker).c_str(), 0600);
+  ASSERT_TRUE(add("docker", Standing::offered));
+  struct stat status{};
+  ASSERT_EQ(::stat(path(kDocker).c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0600U);
+  ASSERT_EQ(::stat((path(kDocker) + kBackup).c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0600U);
+}
+
+TEST_F(SetupTest, MakesAFileAnewAndRemovesItAgain) {
+  for (const char* engine : {"docker", "containerd", "crio", "podman"}) {
+    const Result<report::SetupReport> done = add(engine, Standing::by_default);
+    ASSERT_TRUE(done) << done.error().message;
+    ASSERT_EQ(done->files.size(), 1U);
+    const std::string file = done->files.front().path;
+    EXPECT_TRUE(is_there(file));
+    EXPECT_FALSE(is_there(file + kBackup));
+    EXPECT_TRUE(add(engine, Standing::by_default)->changes_nothing());
+    ASSERT_TRUE(undo(engine));
+    EXPECT_FALSE(is_there(file)) << read(file);
+  }
+}
+
+TEST_F(SetupTest, PutsAnEmptyFileBack) {
+  write(kDocker, "");
+  ASSERT_TRUE(add("docker", Standing::offered));
+  ASSERT_TRUE(undo("docker"));
+  EXPECT_TRUE(is_there(kDocker));
+  EXPECT_EQ(read(kDocker), "");
+}
+
+TEST_F(SetupTest, KeepsWhatSomebodyWroteSince) {
+  write(kDocker, "{\n  \"default-runtime\": \"crun\"\n}\n");
+  ASSERT_TRUE(add("docker", Standing::by_default));
+  std::string text = read(kDocker);
+  write(kDocker, text.insert(2, "  \"debug\": true,\n"));
+  ASSERT_TRUE(undo("docker"));
+  EXPECT_EQ(read(kDocker), "{\n  \"debug\": true,\n  \"default-runtime\": \"crun\"\n}\n");
+}
+
+TEST_F(SetupTest, KeepsTheBackupOfTheTimeBeforeIt) {
+  const std::string old = test::read_setup_file("containerd-1.6");
+  write(kContainerd, old);
+  ASSERT_TRUE(add("containerd", Standing::offered));
+  ASSERT_TRUE(add("containerd", Standing::by_default));
+  EXPECT_EQ(read(std::string(kContainerd) + kBackup), old);
+  ASSERT_TRUE(undo("containerd"));
+  EXPECT_EQ(read(kContainerd), old);
+}
+
+TEST_F(SetupTest, MakesANewBackupOfAFileThatHasNothingOfOursAnyMore) {
+  write(kDocker, "{\"a\": 1}");
+  ASSERT_TRUE(add("docker", Standing::offered));
+  write(kDocker, "{\"b\": 2}");  // by hand
+  ASSERT_TRUE(add("docker", Standing::offered));
+  ASSERT_TRUE(undo("docker"));
+  EXPECT_EQ(read(kDocker), "{\"b\": 2}");
+}
+
+TEST_F(SetupTest, WritesNothingOnADryRun) {
+  write(kDocker, "{}\n");
+  const Result<report::SetupReport> planned = add("docker", Standing::by_default, Doing::dry_run);
+  EXPECT_EQ(planned->steps.size(), 2U);
+  EXPECT_FALSE(planned->is_done);
+  EXPECT_EQ(read(kDocker), "{}\n");
+  EXPECT_FALSE(is_there(std::string(kDocker) + kBackup));
+  add("containerd", Standing::offered, Doing::dry_run);
+  EXPECT_FALSE(is_there("/etc/containerd"));
+  ASSERT_TRUE(add("docker", Standing::by_default));
+  const std::string text = read(kDocker);
+  EXPECT_FALSE(undo("docker", Doing::dry_run)->changes_nothing());
+  EXPECT_EQ(read(kDocker), text);
+}
+
+TEST_F(SetupTest, NamesTheFileAndThePlaceOfWhatItCannotRead) {
+  write(kDocker, "{\n  nonsense\n}\n");
+  const Result<report::SetupReport> refused = add("docker", Standing::offered);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with("read /etc/docker/daemon.json: line 2, column "))
+      << refused.error().message;
+  EXPECT_FALSE(undo("docker"));
+  EXPECT_EQ(read(kDocker), "{\n  nonsense\n}\n");
+  EXPECT_FALSE(is_there(std::string(kDocker) + kBackup));
+}
+
+TEST_F(SetupTest, RefusesALink) {
+  write("/etc/real.json", "{}");
+  std::filesystem::create_directories(path("/etc/docker"));
+  std::filesystem::create_symlink("../real.json", path(kDocker));
+  const Result<report::SetupReport> refused = add("docker", Standing::offered);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("/etc/docker/daemon.json: it is a link"), std::string::npos)
+      << refused.error().message;
+  EXPECT_EQ(read("/etc/real.json"), "{}");
+}
+
+TEST_F(SetupTest, TakesTheMonitorOfCrioFromItsOtherFiles) {
+  write("/etc/crio/crio.conf", test::read_setup_file("crio.conf"));
+  write("/etc/crio/crio.conf.d/10-mine.conf", "[crio.runtime.runtimes.crun]\nmonitor_path = \"/opt/conmon\"\n");
+  ASSERT_TRUE(add("crio", Standing::offered));
+  EXPECT_NE(read("/etc/crio/crio.conf.d/99-holdfast.conf").find("monitor_path = \"/opt/conmon\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hf::setup
