@@ -150,6 +150,18 @@ void remove_entry(const kernel::Host& host, const container::ContainerId& id) {
   }
 }
 
+void remove_orphans(const kernel::Host& host) {
+  constexpr std::string_view kEnding = ".json";
+  for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(kFolder))) {
+    const container::ContainerId id{name.ends_with(kEnding) ? name.substr(0, name.size() - kEnding.size()) : ""};
+    const Result<std::optional<Entry>> entry = read_entry(host, id);
+    const bool has_bundle = entry && *entry && !(*entry)->bundle.empty();
+    if (has_bundle && !kernel::exists(host.root.get(), kernel::below_root((*entry)->bundle))) {
+      remove_entry(host, id);
+    }
+  }
+}
+
 void remove_empty_folder(const kernel::Host& host) {
   for (const char* path : {"run/holdfast/ledger", "run/holdfast"}) {
     (void)::unlinkat(host.root.get(), path, AT_REMOVEDIR);

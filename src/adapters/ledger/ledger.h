@@ -37,5 +37,7 @@ void remove_empty_folder(const kernel::Host& host);
 // By rename: whoever reads it finds the old entry, the new one, or none.
 Result<void> save_entry(const kernel::Host& host, const Entry& entry);
 void remove_entry(const kernel::Host& host, const container::ContainerId& id);
+// Entries of bundles that are gone: `run` removes its container without telling us.
+void remove_orphans(const kernel::Host& host);
 
 }  // namespace hf::ledger

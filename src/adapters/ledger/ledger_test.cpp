@@ -146,6 +146,25 @@ TEST(Ledger, KeepsAnEntryForRootAloneUntilItIsRemoved) {
   EXPECT_FALSE(save_entry(host, entry_of("../other")));
 }
 
+TEST(Ledger, ForgetsEntriesOfBundlesThatAreGone) {
+  const FakeHost fake = host_with("run/bundles/there/config.json", "{}");
+  const kernel::Host host = fake.open();
+  Entry there = entry_of("there");
+  there.bundle = "/run/bundles/there";
+  Entry gone = entry_of("gone");
+  gone.bundle = "/run/bundles/gone";
+  Entry by_cgroup = entry_of("cgroup");
+  by_cgroup.bundle = "";
+  by_cgroup.cgroup = "/x";
+  for (const Entry& entry : {there, gone, by_cgroup}) {
+    ASSERT_TRUE(save_entry(host, entry));
+  }
+  remove_orphans(host);
+  EXPECT_TRUE(*read_entry(host, {"there"}));
+  EXPECT_FALSE(*read_entry(host, {"gone"}));
+  EXPECT_TRUE(*read_entry(host, {"cgroup"}));
+}
+
 // Written as 0:0 they would be read as the numbers of a device there is not.
 TEST(LedgerEntry, DoesNotMakeUpNumbers) {
   Entry entry;

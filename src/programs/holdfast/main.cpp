@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
       throw CLI::RequiredError(
-          "a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, cdi, setup or demo");
+          "a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, cdi, setup or "
+          "demo");
     }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adapters/ledger/ledger.h"
 #include "adapters/systemd/unit.h"
 #include "core/base/text.h"
 #include "kernel/clock.h"
@@ -141,6 +142,9 @@ Result<Survey> Surveyor::take(const config::Config& config, Care care) {
   const std::uint64_t started = kernel::monotonic_now();
   Survey survey;
   survey.at = kernel::wall_now();
+  if (care == Care::everything) {
+    ledger::remove_orphans(host_);
+  }
   census_ = TRY(node::take_census(host_, config, care == Care::changes ? &census_ : nullptr));
   for (node::Resident& resident : census_.residents) {  // a node may have thousands, each in a dozen hierarchies
     std::erase_if(resident.container.v1, [](const auto& entry) { return entry.first != "devices"; });

@@ -83,12 +83,16 @@ class Planner {
 
   [[nodiscard]] bool is_in_pod() const { return resident_.container.pod.has_value(); }
 
+  // A GPU of that id, or any where it is "". Replicas of one GPU are told apart by "::" and a number.
   [[nodiscard]] bool is_allocated(const std::string& id) const {
     const container::Pod& pod = *resident_.container.pod;
+    const auto is_it = [&id](const std::string& given) {
+      return id.empty() || given.substr(0, given.find("::")) == id;
+    };
     return sources_.checkpoint &&
            std::ranges::any_of(sources_.checkpoint->allocations, [&](const kube::Allocation& allocation) {
              return allocation.pod_uid == pod.uid && allocation.container == pod.container &&
-                    (id.empty() || std::ranges::find(allocation.ids, id) != allocation.ids.end());
+                    allocation.resource.starts_with("nvidia.com/") && std::ranges::any_of(allocation.ids, is_it);
            });
   }
 
@@ -236,7 +240,12 @@ class Planner {
         if (node.part == device::Part::helper || node.part == device::Part::extra) {
           continue;
         }
-        return refuse(node.path + " is needed and its driver is not there" + cure_for(node));
+        const std::string why = node.path + " is needed and its driver is not there" + cure_for(node);
+        if (!node.is_completion || is_nvidia_believed()) {
+          return refuse(why);
+        }
+        delivery_.notes.push_back(why);  // whoever named the other nodes may know why he left it out
+        continue;
       }
       TRY(make_on_host(node));
       delivery_.change.edits.nodes.push_back(edit_of(node));

@@ -110,7 +110,17 @@ DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& s
   return request;
 }
 
-bool may_ask(std::string_view text) {
+std::vector<std::string> signs_of(const device::DeviceClasses& classes) {
+  std::vector<std::string> signs;
+  for (const device::DeviceClass& entry : classes) {
+    for (const device::NodePattern& pattern : entry.nodes) {
+      signs.push_back(pattern.glob.substr(0, pattern.glob.find_first_of("*?[\\")));
+    }
+  }
+  return signs;
+}
+
+bool may_ask(std::string_view text, std::span<const std::string> more) {
   constexpr std::array<std::string_view, 9> kSigns = {"NVIDIA_VISIBLE_DEVICES",
                                                       "CUDA_VERSION",
                                                       "nvidia-container-devices",
@@ -124,7 +134,7 @@ bool may_ask(std::string_view text) {
   constexpr std::array<std::string_view, 8> kHidden = {"\\/",    "\\u002F", "\\u002f", "\\u004",
                                                        "\\u005", "\\u006",  "\\u007",  "\\u002e"};
   const auto is_in = [text](std::string_view word) { return text.find(word) != std::string_view::npos; };
-  if (std::ranges::any_of(kSigns, is_in)) {
+  if (std::ranges::any_of(kSigns, is_in) || std::ranges::any_of(more, is_in)) {
     return true;
   }
   return text.find('\\') != std::string_view::npos && std::ranges::any_of(kHidden, is_in);

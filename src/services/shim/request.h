@@ -1,12 +1,15 @@
 // Request: the devices a bundle asks for, by every way of asking there is.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "adapters/config/config.h"
 #include "adapters/nvidia/request.h"
 #include "adapters/oci/spec.h"
+#include "core/device/device_class.h"
 
 namespace hf::shim {
 
@@ -22,7 +25,11 @@ struct DeviceRequest {
 // The first way of asking that is used counts: annotations, mounts, environment.
 DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings);
 
-// Could it ask for a device at all? A look at the text, in no time: most containers do not.
-bool may_ask(std::string_view text);
+// Could it ask for a device at all? A look at the text, in no time: most containers do not. `more` are beginnings of
+// paths that belong to classes of the config file.
+bool may_ask(std::string_view text, std::span<const std::string> more = {});
+
+// The part of every pattern of these classes that is no pattern: "/dev/mychip".
+std::vector<std::string> signs_of(const device::DeviceClasses& classes);
 
 }  // namespace hf::shim

@@ -69,6 +69,14 @@ TEST(DeviceRequest, OnlyThePrivilegedAreBelievedWhereTheConfigSaysSo) {
   EXPECT_TRUE(request(privileged, {.environment = Trust::privileged}).asks_nvidia());
 }
 
+TEST(MayAsk, SeesDevicesOfTheConfigsOwnClasses) {
+  const std::vector<std::string> signs =
+      signs_of({{"mychip", "My chip", {{"/dev/mychip[0-9]*", device::Part::unit, {}}}, {}}});
+  EXPECT_EQ(signs, std::vector<std::string>{"/dev/mychip"});
+  EXPECT_TRUE(may_ask(R"({"path":"/dev/mychip0"})", signs));
+  EXPECT_FALSE(may_ask(R"({"path":"/dev/mychip0"})"));
+}
+
 TEST(MayAsk, SeesEveryWayOfAskingAndNoOther) {
   for (const char* text : {"NVIDIA_VISIBLE_DEVICES=all", "\"path\":\"/dev/nvidia0\"", "cdi.k8s.io/x", "/dev/dri/card0",
                            R"(\u004eVIDIA_VISIBLE_DEVICES)", R"("\/dev\/nvidia0")", R"(N\u0056IDIA)"}) {

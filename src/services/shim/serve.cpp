@@ -85,7 +85,8 @@ class Server {
   // Reading YAML takes longer than all the rest: only where it says something about us.
   static bool has_settings(const kernel::Host& host) {
     const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(config::kFile));
-    const bool in_main = text && text->find("runtime") != std::string::npos;
+    const bool in_main =
+        text && (text->find("runtime") != std::string::npos || text->find("classes") != std::string::npos);
     return in_main || kernel::exists(host.root.get(), kernel::below_root(config::kDropIns));
   }
 
@@ -117,7 +118,8 @@ class Server {
     const std::string bundle = absolute(line_.bundle);
     const std::string file = line_.config.starts_with('/') ? line_.config : bundle + "/" + line_.config;
     const Result<std::string> text = kernel::read_text(AT_FDCWD, file);
-    if (!text || !may_ask(*text)) {
+    const std::vector<std::string> more = config_ ? signs_of(config_->classes) : std::vector<std::string>();
+    if (!text || !may_ask(*text, more)) {
       return {};  // of a file that is not there the runtime speaks itself
     }
     const Result<oci::Spec> spec = oci::parse_spec(*text);
@@ -129,6 +131,9 @@ class Server {
     const Result<Delivery> delivery = plan_delivery(*host_, config, {bundle, *spec, own_program()});
     if (!delivery) {
       return std::unexpected(delivery.error());
+    }
+    for (const std::string& note : delivery->notes) {
+      complain(line_, Grade::warning, note);
     }
     const bool does_something = !delivery->change.edits.is_empty() || !delivery->change.dropped_hooks.empty();
     if (!config_problem_.empty() && does_something) {
