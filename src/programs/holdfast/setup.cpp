@@ -116,7 +116,12 @@ void add_node(CLI::App& setup, int& status) {
 void add_setup(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("setup", "make holdfast a runtime of this machine's engines; prepare the node");
-  command->require_subcommand(1);
+  command->require_subcommand(0, 1);
+  command->callback([command] {
+    if (command->get_subcommands().empty()) {
+      throw CLI::RequiredError("setup: docker, containerd, crio, podman or node");
+    }
+  });
   add_engine(*command, "docker", "/etc/docker/daemon.json", status);
   add_engine(*command, "containerd", "/etc/containerd/config.toml", status);
   add_engine(*command, "crio", "/etc/crio/crio.conf.d/99-holdfast.conf", status);

@@ -133,7 +133,7 @@ Result<SetupReport> undo_registration(const kernel::Host& host, const EngineOrde
   }
   const Restored restored = TRY(plan_undo(host, place, old->text, backup));
   report.verdict = "holdfast " + words_for(report, "is no runtime any more", "would be no runtime any more");
-  report.command = place.engine.command;
+  report.command = place.engine.undo_command;
   add_diff(report, place.file, old->text, restored.text.value_or(""));
   if (report.is_done) {
     TRY(restored.text ? place.file.write(old, *restored.text) : place.file.remove(old));

@@ -17,6 +17,7 @@ struct Engine {
   std::string file;                 // where it has its config, or where we put ours beside it
   std::vector<std::string> others;  // files and folders that it reads before that one
   std::string command;              // makes it read its config again; "" where it does so by itself
+  std::string undo_command;         // the same when something was taken out of it
   std::function<Result<engine::Edited>(std::string_view, const engine::Registration&, const std::vector<std::string>&)>
       add;
   std::function<Result<std::string>(std::string_view, engine::Before)> remove;

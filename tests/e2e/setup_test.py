@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""`holdfast setup` on copies of real config files, read by the real engines afterwards."""
+
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+import engines
+from support import HOLDFAST, holdfast, which
+
+DATA = pathlib.Path(__file__).parents[1] / "data/setup"
+
+
+class SetupCase(unittest.TestCase):
+    def setUp(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        folder = tempfile.TemporaryDirectory(prefix="hf-e2e-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.runtime = self.folder / "holdfast-runtime"
+        self.runtime.write_text('#!/bin/sh\nexec runc "$@"\n')
+        self.runtime.chmod(0o755)
+
+    def copy(self, name: str) -> pathlib.Path:
+        path = self.folder / name
+        path.write_bytes((DATA / name).read_bytes())
+        return path
+
+    def setup_engine(self, engine: str, path: pathlib.Path, *words: str, status: int = 0) -> str:
+        more = () if "--undo" in words else ("--runtime-path", str(self.runtime))
+        done = holdfast("setup", engine, "--config", str(path), *more, *words)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def refused(self, contains: str, *words: str) -> None:
+        done = holdfast("setup", *words)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn(contains, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+
+class Engines(SetupCase):
+    def test_every_file_comes_back_byte_for_byte(self):
+        for source in sorted(DATA.iterdir()):
+            engine = {"crio.conf": "crio", "containers.conf": "podman"}.get(source.name, source.name.split("-")[0])
+            for words in ((), ("--default",)):
+                with self.subTest(file=source.name, words=words):
+                    path = self.copy(source.name)
+                    path.chmod(0o640)
+                    os.chown(path, 0, 4)
+                    self.setup_engine(engine, path, *words)
+                    edited = path.read_bytes()
+                    self.assertIn(str(self.runtime).encode(), edited)
+                    before = path.stat()
+                    self.assertIn("nothing to do", self.setup_engine(engine, path, *words))
+                    after = path.stat()
+                    self.assertEqual((before.st_mtime_ns, before.st_ino), (after.st_mtime_ns, after.st_ino))
+                    self.assertEqual((stat.S_IMODE(after.st_mode), after.st_gid), (0o640, 4))
+                    self.setup_engine(engine, path, "--undo")
+                    self.assertEqual(path.read_bytes(), source.read_bytes())
+                    self.assertEqual(sorted(entry.name for entry in self.folder.iterdir()), sorted(["holdfast-runtime", path.name]))
+                    self.assertIn("nothing to undo", self.setup_engine(engine, path, "--undo"))
+                    path.unlink()
+
+    def test_the_diff_is_one_that_patch_takes(self):
+        if not which("patch"):
+            self.skipTest("needs patch")
+        for name in ("docker-features.json", "docker-no-newline.json", "docker-crlf.json", "containerd-1.7-node.toml"):
+            with self.subTest(name):
+                path = self.copy(name)
+                shown = json.loads(self.setup_engine(name.split("-")[0], path, "--default", "--dry-run", "-o", "json", status=1))
+                self.assertEqual(path.read_bytes(), (DATA / name).read_bytes(), "a dry run writes nothing")
+                self.assertFalse(shown["done"])
+                patched = subprocess.run(
+                    ["patch", "--binary", str(path)], input=shown["files"][0]["diff"].encode(), check=False, capture_output=True
+                )
+                self.assertEqual(patched.returncode, 0, patched.stdout)
+                by_patch = path.read_bytes()
+                path = self.copy(name)
+                self.setup_engine(name.split("-")[0], path, "--default")
+                self.assertEqual(path.read_bytes(), by_patch)
+
+    def test_the_answer_has_the_verdict_the_diff_and_the_command(self):
+        for engine, command in (("docker", "systemctl reload docker"), ("containerd", "systemctl restart containerd")):
+            path = self.folder / "new" / engine
+            lines = self.setup_engine(engine, path).splitlines()
+            self.assertIn("holdfast is a runtime now", lines[0])
+            self.assertEqual(lines[1:3], ["--- /dev/null", f"+++ {path}"])
+            self.assertTrue(lines[-1].endswith(command), lines[-1])
+            self.setup_engine(engine, path, "--undo")
+            self.assertFalse(path.exists(), "a file that was made anew goes")
+
+    def test_features_of_docker_stay(self):
+        path = self.copy("docker-features.json")
+        old = json.loads(path.read_text())
+        self.setup_engine("docker", path, "--default")
+        new = json.loads(path.read_text())
+        self.assertEqual(new.pop("default-runtime"), "holdfast")
+        self.assertEqual(new.pop("runtimes"), {"holdfast": {"path": str(self.runtime)}})
+        self.assertEqual(new, old)
+        self.assertEqual(list(new), list(old))
+
+    def test_what_somebody_changed_since_stays(self):
+        path = self.copy("docker-nvidia.json")
+        self.setup_engine("docker", path, "--default")
+        path.write_text(path.read_text().replace("overlay2", "btrfs"))
+        self.setup_engine("docker", path, "--undo")
+        self.assertEqual(path.read_text(), (DATA / "docker-nvidia.json").read_text().replace("overlay2", "btrfs"))
+
+    def test_bad_files_and_words_get_one_clear_line_and_nothing_is_written(self):
+        broken = self.folder / "broken"
+        link = self.folder / "link"
+        link.symlink_to(broken)
+        theirs = self.folder / "theirs"
+        theirs.write_text("#!/bin/sh\n")
+        theirs.chmod(0o777)
+        common = ("--runtime-path", str(self.runtime))
+        for text, engine, names in (
+            ('{\n "a": 1,,\n}\n', "docker", "broken: line 2, column "),
+            ("[]", "docker", "braces"),
+            ("version = 2\n[a\n", "containerd", "broken: line 2, column "),
+            ("version = 9\n", "containerd", "version 9"),
+            ("= 1", "podman", "line 1, column "),
+        ):
+            with self.subTest(text):
+                broken.write_text(text)
+                self.refused(names, engine, "--config", str(broken), *common)
+                self.assertEqual(broken.read_text(), text)
+        self.refused("link", "docker", "--config", str(link), *common)
+        self.refused("No such file", "docker", "--config", str(broken), "--runtime-path", "/no/such/program")
+        self.refused("others than root", "docker", "--config", str(broken), "--runtime-path", str(theirs))
+        self.refused("absolute", "docker", "--config", str(broken), "--runtime-path", "holdfast-runtime")
+        self.refused("holdfast-runtime", "docker", "--config", str(broken))
+        self.refused("docker, containerd, crio, podman or node", *())
+        self.refused("nonsense", "nonsense")
+        self.refused("--undo", "docker", "--undo", "--default")
+        self.refused("ordinary file", "docker", "--config", "/dev/null", *common)
+
+    def test_a_full_disk_leaves_the_file_as_it_was(self):
+        """On a file system of its own that has no room for the new text."""
+        script = (
+            f"mount -t tmpfs -o size=16k none {self.folder}/full; cd {self.folder}/full; cp {DATA}/docker-features.json d.json; "
+            f"head -c 1M /dev/zero > filler 2>/dev/null || true; {HOLDFAST} setup docker --config d.json "
+            f"--runtime-path {self.runtime} 2>&1; echo rc=$?; cmp d.json {DATA}/docker-features.json && ls -A"
+        )
+        (self.folder / "full").mkdir()
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+        self.assertIn("No space left on device", done.stdout, done.stderr)
+        self.assertIn("rc=2\nd.json\nfiller\n", done.stdout)
+
+
+class RealEngines(SetupCase):
+    def test_containerd_reads_it(self):
+        containerd = which("containerd")
+        if not containerd:
+            self.skipTest("needs containerd")
+        for name, plugin in (
+            ("containerd-1.4-version-1.toml", "cri"),
+            ("containerd-1.6-default.toml", "io.containerd.grpc.v1.cri"),
+            ("containerd-1.7-node.toml", "io.containerd.grpc.v1.cri"),
+            (None, "io.containerd.grpc.v1.cri"),
+        ):
+            with self.subTest(name):
+                path = self.copy(name) if name else self.folder / "new.toml"
+                self.setup_engine("containerd", path, "--default")
+                done = subprocess.run([containerd, "--config", path, "config", "dump"], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                head = "runtimes.holdfast.options]"
+                self.assertIn(head, done.stdout)
+                options = done.stdout.split(head)[1].split("[")[0]
+                self.assertIn(f'BinaryName = "{self.runtime}"', options)
+                if name in ("containerd-1.4-version-1.toml", "containerd-1.7-node.toml"):
+                    self.assertIn("SystemdCgroup = true", options)
+                self.assertIn('default_runtime_name = "holdfast"', done.stdout)
+                self.assertIn(plugin, done.stdout)
+
+    def test_docker_reads_it(self):
+        dockerd = which("dockerd")
+        if not dockerd:
+            self.skipTest("needs dockerd")
+        if "--validate" not in subprocess.run([dockerd, "--help"], capture_output=True, text=True, check=False).stdout:
+            self.skipTest("this dockerd has no --validate")
+        path = self.folder / "daemon.json"
+        for text in ("", '{"features": {"buildkit": true}}', '{\n\t"runtimes": {"x": {"path": "/bin/x"}}\n}'):
+            path.write_text(text)
+            self.setup_engine("docker", path, "--default")
+            done = subprocess.run([dockerd, "--validate", "--config-file", path], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            path.unlink()
+
+    def test_a_running_docker_takes_it_with_a_reload(self):
+        try:
+            self.check_reload()
+        except engines.Unavailable as why:
+            self.skipTest(str(why))
+
+    def check_reload(self) -> None:
+        server, client = engines.program("dockerd"), engines.program("docker")
+        engines.need("containerd")
+        with engines.scratch_folder() as folder, engines.view("v1") as seat:
+            config = folder / "daemon.json"
+            config.write_text(f'{{"deprecated-key-path": "{folder}/key.json", "features": {{"buildkit": true}}}}')
+            old = config.read_bytes()
+            where = ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
+            quiet = ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--bridge=none", "--storage-driver=vfs"]
+
+            def call(*words: str) -> str:
+                return seat.call(client, "--config", f"{folder}", "-H", f"unix://{folder}/d.sock", *words)
+
+            def runtimes_after_reload() -> tuple[dict, str]:
+                os.kill(int((folder / "pid").read_text()), signal.SIGHUP)
+                time.sleep(1)
+                known, default = call("info", "--format", "{{json .Runtimes}} {{.DefaultRuntime}}").rsplit(maxsplit=1)
+                return json.loads(known), default
+
+            words = [server, "-H", f"unix://{folder}/d.sock", "--config-file", str(config), *where, *quiet]
+            with engines.daemon(seat, *words, ready=lambda: call("version"), log=folder / "log"):
+                self.setup_engine("docker", config, "--default")
+                known, default = runtimes_after_reload()
+                self.assertEqual((known["holdfast"]["path"], default), (str(self.runtime), "holdfast"))
+                self.assertIn("systemctl restart docker", self.setup_engine("docker", config, "--undo"))
+                self.assertEqual(config.read_bytes(), old)
+                known, default = runtimes_after_reload()
+                self.assertIn("holdfast", known, "a reload forgets no runtime: the command is another one then")
+
+    def test_podman_reads_it(self):
+        podman = which("podman")
+        if not podman or not which("runc"):
+            self.skipTest("needs podman and runc")
+        path = self.copy("containers.conf")
+        self.setup_engine("podman", path, "--default")
+        environment = {**os.environ, "CONTAINERS_CONF": str(path)}
+        where = ["--root", str(self.folder / "root"), "--runroot", str(self.folder / "run"), "--storage-driver=vfs"]
+        asked = "{{.Host.OCIRuntime.Name}} {{.Host.OCIRuntime.Path}}"
+        words = [podman, "--cgroup-manager=cgroupfs", *where, "info", "--format", asked]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.stdout.split(), ["holdfast", str(self.runtime)], done.stderr)
+
+
+class Node(SetupCase):
+    def test_nodes_and_links_of_a_machine_and_back(self):
+        """In a mount namespace with an empty /dev and a made-up /etc/udev: the machine's own stay as they are."""
+        script = (
+            "set -e; mount -t tmpfs none /dev; mknod /dev/null c 1 3; mknod /dev/fuse c 10 229; mkdir -p /dev/char; "
+            f"ln -s ../nonsense /dev/char/10:229; mkdir -p {self.folder}/udev; mount -t tmpfs none /etc; mkdir /etc/udev; "
+            f"{HOLDFAST} setup node --dry-run && exit 9; ls /etc/udev; {HOLDFAST} setup node; readlink /dev/char/10:229; "
+            f"{HOLDFAST} setup node; {HOLDFAST} setup node --quiet; cat /etc/udev/rules.d/71-holdfast.rules; "
+            f"{HOLDFAST} setup node --undo; ls /etc/udev/rules.d"
+        )
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("would: link /dev/char/10:229 to ../fuse: it leads to ../nonsense", done.stdout)
+        self.assertIn("did: link /dev/char/10:229 to ../fuse", done.stdout)
+        self.assertIn("\n../fuse\n", done.stdout)
+        self.assertIn("nothing to do", done.stdout)
+        self.assertIn(f'RUN+="{HOLDFAST} setup node --quiet"', done.stdout)
+        self.assertIn("did: remove /etc/udev/rules.d/71-holdfast.rules", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
