@@ -617,7 +617,7 @@ def ulimit(name: str) -> str:
 
 
 @contextlib.contextmanager
-def podman(version: str, *, runtime: str = "crun", gpu: bool = True) -> Iterator[Container]:
+def podman(version: str, *, runtime: str = "crun", gpu: bool = True, options: tuple[str, ...] = ()) -> Iterator[Container]:
     """Rootful podman with storage of its own; the runtime's state lies where it always does, in /run/runc or so."""
     need("conmon", "busybox")
     client, runtime_path = program("podman"), program(runtime)
@@ -645,7 +645,7 @@ def podman(version: str, *, runtime: str = "crun", gpu: bool = True) -> Iterator
             lambda: [shutil.rmtree(state, ignore_errors=True) for state in states],
         ):
             call("load", "-i", f"{write_image(folder)}")
-            what = ["--network", "none", "--name", name, *limits, *device_options(gpu)]
+            what = ["--network", "none", "--name", name, *limits, *device_options(gpu), *options]
             whole = call("create", *what, IMAGE).strip()
             seat.cgroups.add(f"/libpod_parent/libpod-{whole}")
             seat.shared_cgroups.add("/libpod_parent/conmon")
