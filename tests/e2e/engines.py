@@ -43,7 +43,9 @@ class Unavailable(RuntimeError):
 
 
 def program(name: str) -> str:
-    """Debian's own copy first: the machine may have something else of that name in /usr/local."""
+    """Debian's own copy first: the machine may have something else of that name in /usr/local. Paths are taken at their word."""
+    if name.startswith("/"):
+        return name
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") or shutil.which(name)
     if not found:
         raise Unavailable(f"needs {name}")
@@ -78,23 +80,24 @@ def pretend_memlock() -> None:
 # ---- A mount namespace that shows one cgroup version and a GPU -------------------------------------------------------
 
 
-def view_script(version: str) -> str:
+def view_script(version: str, more: list[str]) -> str:
     lines = [VIEWS[version], "mount -t tmpfs -o mode=755 dev /dev", "mkdir /dev/pts /dev/shm /dev/mqueue"]
     lines += [f"mknod -m 666 /dev/{name} c 1 {minor}" for name, minor in PLAIN_NODES.items()]
     lines += [f"mknod -m 666 {path} c {major} {minor}" for path, (major, minor) in GPU_NODES.items()]
     lines += ["mknod -m 666 /dev/tty c 5 0", "mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts"]
     lines += ["ln -s pts/ptmx /dev/ptmx", "ln -s /proc/self/fd /dev/fd", "ln -s fd/0 /dev/stdin"]
-    lines += ["ln -s fd/1 /dev/stdout", "ln -s fd/2 /dev/stderr", "echo ready", "exec sleep infinity"]
+    lines += ["ln -s fd/1 /dev/stdout", "ln -s fd/2 /dev/stderr", *more, "echo ready", "exec sleep infinity"]
     return "\n".join(lines)
 
 
 class View:
     """The machine as an engine is to see it; everything started in here ends with it."""
 
-    def __init__(self, version: str):
+    def __init__(self, version: str, more: list[str] | None = None):
+        """`more` are lines of a shell script that change what is seen."""
         self.version = version
         self.before = pretend_memlock if version == "v2" else None
-        words = ["unshare", "-m", "sh", "-ec", view_script(version)]
+        words = ["unshare", "-m", "sh", "-ec", view_script(version, more or [])]
         self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if self.holder.stdout.readline() != b"ready\n":
             _, said = self.holder.communicate(timeout=PATIENCE)
@@ -183,6 +186,9 @@ def view(version: str) -> Iterator[View]:
         seat.close()
 
 
+Place = Callable[[str], contextlib.AbstractContextManager[View]]  # where an engine is to run, by cgroup version
+
+
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[pathlib.Path]:
     """Short, as sockets lie in it; what an engine left unreadable or mounted elsewhere does not stop the removal."""
@@ -210,6 +216,7 @@ class Container:
     state: pathlib.Path | None = None
     record: pathlib.Path | None = None
     call: Callable[..., str] | None = None  # the runtime, with these words
+    restart: Callable[[], None] | None = None  # of the engine
 
     def cgroups(self) -> list[pathlib.Path]:
         return cgroups_of(self.pid)
@@ -468,28 +475,48 @@ def old_runc(cache: pathlib.Path) -> str:
 # ---- docker ---------------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def daemon(seat: View, *words: str, ready: Callable[[], str], log: pathlib.Path) -> Iterator[None]:
-    """A daemon that answers `ready`; asked to end in the end, its containers being gone by then."""
-    seat.call("sh", "-c", "mkdir -p /run/containerd/s && mount -t tmpfs none /run/containerd/s")  # The shims' sockets.
-    process = seat.start(*words, log=log)
-    try:
+class Server:
+    """A daemon that answers `ready`."""
+
+    def __init__(self, seat: View, words: tuple[str, ...], ready: Callable[[], str], log: pathlib.Path):
+        self.seat, self.words, self.ready, self.log = seat, words, ready, log
+        self.start()
+
+    def start(self) -> None:
+        self.process = self.seat.start(*self.words, log=self.log)
         for _ in range(PATIENCE * 10):
-            if answers(ready):
+            if answers(self.ready):
+                return
+            if self.process.poll() is not None:
                 break
-            if process.poll() is not None:
-                raise Unavailable(f"{words[0]} does not start: {log.read_text()[-600:].strip()}")
             time.sleep(0.1)
-        else:
-            raise Unavailable(f"{words[0]} does not answer: {log.read_text()[-600:].strip()}")
-        yield
-    finally:
-        process.terminate()
+        said = self.log.read_text()[-600:].strip()
+        self.stop()
+        raise Unavailable(f"{self.words[0]} does not start: {said}")
+
+    def stop(self) -> None:
+        self.process.terminate()
         try:
-            process.wait(timeout=20)
+            self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(timeout=PATIENCE)
+            self.process.kill()
+            self.process.wait(timeout=PATIENCE)
+
+    def restart(self) -> None:
+        """What it made goes on meanwhile."""
+        self.stop()
+        self.start()
+
+
+@contextlib.contextmanager
+def daemon(seat: View, *words: str, ready: Callable[[], str], log: pathlib.Path) -> Iterator[Server]:
+    """Asked to end in the end, its containers being gone by then."""
+    seat.call("sh", "-c", "mkdir -p /run/containerd/s && mount -t tmpfs none /run/containerd/s")  # The shims' sockets.
+    server = Server(seat, words, ready, log)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def answers(ask: Callable[[], str]) -> bool:
@@ -516,17 +543,19 @@ def device_options(gpu: bool) -> list[str]:
 
 
 @contextlib.contextmanager
-def docker(version: str, *, runtime: str = "runc", gpu: bool = True) -> Iterator[Container]:
-    """dockerd with a containerd of its own, both private."""
+def docker(
+    version: str, *, runtime: str = "runc", gpu: bool = True, place: Place = view, options: tuple[str, ...] = ()
+) -> Iterator[Container]:
+    """dockerd with a containerd of its own, both private; `options` are more of the container's."""
     need("containerd", "busybox")
     server, client, runtime_path = program("dockerd"), program("docker"), program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name("docker")
-    with scratch_folder() as folder, view(version) as seat:
+    with scratch_folder() as folder, place(version) as seat:
         socket = f"unix://{folder}/d.sock"
         if version == "v2" and kind == "crun":
             runtime_path = without_controllers(runtime_path, folder)
-        (folder / "daemon.json").write_text(json.dumps({"deprecated-key-path": f"{folder}/key.json"}))
+        (folder / "daemon.json").write_text(json.dumps({"deprecated-key-path": f"{folder}/key.json", "live-restore": True}))
         where = ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
         where += ["--config-file", f"{folder}/daemon.json", "--add-runtime", f"tested={runtime_path}"]
         quiet = ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--bridge=none", "--storage-driver=vfs"]
@@ -538,11 +567,11 @@ def docker(version: str, *, runtime: str = "runc", gpu: bool = True) -> Iterator
             return call("version")
 
         with (
-            daemon(seat, server, "-H", socket, *where, *quiet, ready=ready, log=folder / "log"),
+            daemon(seat, server, "-H", socket, *where, *quiet, ready=ready, log=folder / "log") as running,
             cleanup(lambda: call("rm", "-f", name)),
         ):
             call("load", "-i", f"{write_image(folder)}")
-            what = ["--network", "none", "--name", name, *device_options(gpu)]
+            what = ["--network", "none", "--name", name, *device_options(gpu), *options]
             handler = "runc" if runtime == "runc" else "tested"
             whole = call("create", "--runtime", handler, *what, IMAGE).strip()
             seat.cgroups.add(f"/docker/{whole}")
@@ -554,6 +583,7 @@ def docker(version: str, *, runtime: str = "runc", gpu: bool = True) -> Iterator
                 state=folder / "exec/runtime-runc/moby" / whole / state_file(kind),
                 record=folder / "data/containers" / whole / "config.v2.json",
                 update=lambda: call("update", "--cpuset-cpus", "0", whole),
+                restart=running.restart,
             ).with_nodes()  # fmt: skip
 
 
@@ -564,14 +594,15 @@ RUNTIME_STATE = pathlib.Path("/run/containerd/runc")
 
 @contextlib.contextmanager
 def containerd(
-    version: str, *, runtime: str = "runc", namespace: str = "default", gpu: bool = True
-) -> Iterator[Container]:
+    version: str, *, runtime: str = "runc", namespace: str = "default", gpu: bool = True,
+    place: Place = view, options: tuple[str, ...] = (),
+) -> Iterator[Container]:  # fmt: skip
     """A private containerd and ctr; the runtime's state lies where it always does, in /run/containerd."""
     need("busybox")
     server, client, runtime_path = program("containerd"), program("ctr"), program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name("containerd")
-    with scratch_folder() as folder, view(version) as seat:
+    with scratch_folder() as folder, place(version) as seat:
         socket = f"{folder}/c.sock"
         (folder / "config.toml").write_text(
             f'version = 2\nroot = "{folder}/root"\nstate = "{folder}/state"\n'
@@ -587,7 +618,7 @@ def containerd(
 
         seat.cgroups.add(f"/{namespace}/{name}")
         with (
-            daemon(seat, server, "--config", f"{folder}/config.toml", ready=ready, log=folder / "log"),
+            daemon(seat, server, "--config", f"{folder}/config.toml", ready=ready, log=folder / "log") as running,
             cleanup(
                 lambda: call("task", "delete", "--force", name),
                 lambda: call("container", "delete", name),
@@ -596,7 +627,7 @@ def containerd(
         ):
             call("image", "import", "--snapshotter", "native", f"{write_image(folder)}")
             how = ["--snapshotter", "native", "--runc-binary", runtime_path, *device_options(gpu)]
-            how += ["--fifo-dir", f"{folder}/fifo", *(["--cpu-shares", "0"] if version == "v2" else [])]
+            how += [*options, "--fifo-dir", f"{folder}/fifo", *(["--cpu-shares", "0"] if version == "v2" else [])]
             call("run", "-d", *how, IMAGE, name)
             pid = int(re.search(rf"{name}\s+(\d+)", call("task", "list"))[1])
             yield Container(
@@ -604,6 +635,7 @@ def containerd(
                 bundle=folder / "state/io.containerd.runtime.v2.task" / namespace / name,
                 state=state / state_file(kind),
                 update=lambda: runtime_update(seat, [runtime_path, "--root", f"{state.parent}"], name),
+                restart=running.restart,
             ).with_nodes()  # fmt: skip
 
 
@@ -617,13 +649,15 @@ def ulimit(name: str) -> str:
 
 
 @contextlib.contextmanager
-def podman(version: str, *, runtime: str = "crun", gpu: bool = True, options: tuple[str, ...] = ()) -> Iterator[Container]:
+def podman(
+    version: str, *, runtime: str = "crun", gpu: bool = True, place: Place = view, options: tuple[str, ...] = ()
+) -> Iterator[Container]:
     """Rootful podman with storage of its own; the runtime's state lies where it always does, in /run/runc or so."""
     need("conmon", "busybox")
     client, runtime_path = program("podman"), program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name("podman")
-    with scratch_folder() as folder, view(version) as seat:
+    with scratch_folder() as folder, place(version) as seat:
         where = ["--root", f"{folder}/root", "--runroot", f"{folder}/runroot", "--tmpdir", f"{folder}/tmp"]
         where += ["--network-config-dir", f"{folder}/net"]
         how = ["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file"]

@@ -1,0 +1,824 @@
+#!/usr/bin/env python3
+"""holdfast-runtime with real runtimes and engines, on cgroup v1 and v2: containers have their GPU, keep it, and others are left alone.
+
+Short by default; HOLDFAST_RUNTIME=long makes it 1,000 containers with a GPU.
+"""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from support import HOLDFAST, V1, V2, Case, which  # takes its word off the command line first
+from guarded import HOLDFASTD, allows, difference, eventually, opening, other_guards, rule, wait_for_our_turn
+
+SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
+
+import boxes
+import engines
+import gpu_stage
+from boxes import Box
+from engines import Unavailable
+from systemd_host import make_bundle, systemd_host, why_no_systemd
+from gpu_stage import BIN, CONFIG, DRIVER, LEDGER, LIBRARIES, NODES, RUNTIME, SECOND_UUID, UUID, VERSION, Stage
+
+IS_LONG = os.environ.get("HOLDFAST_RUNTIME") == "long"
+CACHE = pathlib.Path(HOLDFAST).parent / "packages"
+PROGRAMS = {"holdfast": str(HOLDFAST), "holdfastd": HOLDFASTD, "holdfast-runtime": SHIM}
+GPU_ALONE = {path: NODES[path] for path in ("/dev/nvidia0", "/dev/nvidiactl")}
+STAGES: dict[str, Stage] = {}
+FIGURES: list[str] = []
+
+
+def setUpModule():
+    wait_for_our_turn()
+
+
+def tearDownModule():
+    for made in STAGES.values():
+        made.close()
+    STAGES.clear()
+    for line in FIGURES:
+        print(line, file=sys.stderr)
+
+
+def stage_of(version: str) -> Stage:
+    """One for all tests: it is their boxes that come and go."""
+    if version not in STAGES:
+        STAGES[version] = Stage(version, PROGRAMS)
+    return STAGES[version]
+
+
+def config(*lines: str) -> str:
+    return CONFIG + "".join(f"  {line}\n" for line in lines)
+
+
+class Staged(Case):
+    def setUp(self):
+        super().setUp()
+        for name in ("runc", "busybox", "cc", "nsenter", "ldconfig"):
+            if not which(name):
+                self.skipTest(f"needs {name}")
+        if not eventually(lambda: not other_guards(), 60, 0.5):
+            self.skipTest(f"another guard is at work on this machine: process {other_guards()[0]}")
+
+    def stage(self, version: str = "v1") -> Stage:
+        try:
+            return stage_of(version)
+        except Unavailable as error:
+            self.skipTest(str(error))
+
+    def box(self, version: str = "v1", name: str = "") -> Box:
+        return self.enterContext(boxes.box(self.stage(version), name))
+
+    def gpu(self, version: str = "v1", visible: str = "0") -> Box:
+        return self.box(version).ask(visible)
+
+    def config(self, stage: Stage, *lines: str) -> None:
+        self.enterContext(stage.config(config(*lines)))
+
+    def need_crun(self, version: str) -> None:
+        """It may not start on a machine for reasons of its own."""
+        if not which("crun"):
+            self.skipTest("needs crun")
+        plain = self.box(version).write()
+        plain.runtime = which("crun")
+        done = plain.create()
+        if done.returncode != 0:
+            self.skipTest(f"crun itself cannot start here: {done.stderr.strip()}")
+
+    def refused(self, done: subprocess.CompletedProcess, *words: str) -> str:
+        """One line of ours that has these words."""
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("holdfast-runtime: "), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr.removeprefix("holdfast-runtime: ").rstrip("\n")
+
+    def check_refused(self, box: Box, *words: str, seat=None) -> None:
+        """On standard error and in the log in both formats; no container, no entry, and the spec as it was."""
+        box.seat = seat or box.stage
+        before = (box.file.read_bytes(), box.file.stat().st_mtime_ns, box.file.stat().st_ino)
+        said = self.refused(box.create(), *words)
+        for form in ("json", "text"):
+            log = box.folder / f"log.{form}"
+            done = box.call("--log", str(log), f"--log-format={form}", "create", "-b", str(box.folder), box.name)
+            self.assertEqual(self.refused(done, *words), said)
+            written = log.read_text()
+            self.assertEqual(written.count("\n"), 1, written)
+            if form == "json":
+                line = json.loads(written)
+                self.assertEqual((line["level"], line["msg"]), ("error", f"holdfast-runtime: {said}"))
+                self.assertIn("time", line)
+            else:
+                self.assertIn("level=error", written)
+                self.assertIn(words[0], written)
+            log.unlink()
+        self.assertFalse(box.exists())
+        self.assertFalse(box.entry().exists(), "an entry in the ledger")
+        self.assertEqual((box.file.read_bytes(), box.file.stat().st_mtime_ns, box.file.stat().st_ino), before)
+        self.assertEqual(sorted(os.listdir(box.folder)), ["config.json", "rootfs"], "leftovers")
+        self.assertFalse(any((mount / box.cgroup.lstrip("/")).exists() for mount in engines.CGROUPS.iterdir()))
+
+    def check_opens(self, box: Box, answer: str = "ENXIO", nodes=NODES) -> None:
+        self.assertEqual({path: box.opens(path) for path in nodes}, dict.fromkeys(nodes, answer))
+
+
+# ---- runc and crun by hand ------------------------------------------------------------------------------------------
+
+
+class Delivered(Staged):
+    """What a container has that asked for a GPU."""
+
+    def check_files(self, box: Box) -> None:
+        for path, (major, minor) in NODES.items():
+            status = os.lstat(box.inside(path))
+            self.assertTrue(stat.S_ISCHR(status.st_mode), path)
+            self.assertEqual((os.major(status.st_rdev), os.minor(status.st_rdev)), (major, minor), path)
+            self.assertEqual(status.st_mode & 0o777, 0o666, path)
+        folder = box.inside(LIBRARIES)
+        for name in ("libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"):
+            library = f"{name}.so.{VERSION}"
+            self.assertEqual((folder / library).read_bytes(), box.stage.path(f"{DRIVER}{LIBRARIES}/{library}").read_bytes())
+            self.assertEqual(os.readlink(folder / f"{name}.so.1"), library)
+            with self.assertRaises(OSError, msg="a container must not change the driver"):
+                (folder / library).open("r+b")
+        self.assertEqual(os.readlink(folder / "libcuda.so"), "libcuda.so.1")
+        self.assertFalse((folder / f"libnvidia-encode.so.{VERSION}").exists(), "nobody asked for video")
+        self.assertTrue(os.access(box.inside("/usr/bin/nvidia-smi"), os.X_OK))
+        cache = subprocess.run(["ldconfig", "-p", "-C", box.inside("/etc/ld.so.cache")], capture_output=True, text=True, check=True)
+        self.assertRegex(cache.stdout, rf"libcuda\.so\.1 .*=> {LIBRARIES}/libcuda\.so\.1")
+
+    def check_environment(self, box: Box) -> None:
+        words = pathlib.Path(f"/proc/{box.pid}/environ").read_text().split("\0")
+        self.assertEqual([word for word in words if word.startswith("NVIDIA_VISIBLE")], ["NVIDIA_VISIBLE_DEVICES=void"])
+
+    def check_rules(self, box: Box, plain: list[dict], nodes=NODES) -> None:
+        """What it would have without a GPU, and just those nodes."""
+        given = [rule(f"c {major}:{minor} rw") for major, minor in nodes.values()]
+        self.assertEqual(difference(box.rules(), plain + given), [])
+
+    def plain_rules(self, version: str, runtime: str) -> list[dict]:
+        box = self.box(version).write()
+        box.runtime = which(runtime)
+        rules = box.start().rules()
+        box.delete()
+        return rules
+
+    def check_entry(self, box: Box) -> None:
+        self.assertEqual(stat.S_IMODE(box.entry().stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(box.entry().parent.stat().st_mode), 0o700)
+        entry = json.loads(box.entry().read_text())
+        self.assertEqual((entry["container"], entry["bundle"]), (box.name, str(box.folder)))
+        given = {node["path"]: (node["major"], node["minor"]) for node in entry["nodes"]}
+        self.assertEqual(given, NODES)
+
+    def check_life(self, version: str, runtime: str, visible: str) -> None:
+        if runtime == "crun":
+            self.need_crun(version)
+        plain = self.plain_rules(version, runtime)
+        box = self.gpu(version, visible)
+        self.config(box.stage, f"programs: [{runtime}]")
+        self.assertEqual(box.create().returncode, 0)
+        self.assertEqual(box.state()["status"], "created")
+        self.check_entry(box)
+        box.ok("start", box.name)
+        self.assertEqual(box.state()["status"], "running")
+        self.check_files(box)
+        self.check_environment(box)
+        self.check_rules(box, plain)
+        self.check_opens(box)
+        box.ok("kill", box.name, "KILL")
+        self.assertTrue(eventually(lambda: box.state()["status"] == "stopped"))
+        self.assertTrue(box.entry().exists(), "until it is deleted")
+        box.ok("delete", box.name)
+        self.assertFalse(box.exists())
+        self.assertFalse(box.entry().exists())
+        self.assertEqual(sorted(os.listdir(box.folder)), ["config.json", "rootfs"])
+
+    def test_runc_v1(self):
+        for visible in ("0", UUID, "0,0", "0,", " 0 , 0", UUID.lower()):
+            with self.subTest(visible):
+                self.check_life("v1", "runc", visible)
+
+    def test_runc_v2(self):
+        self.check_life("v2", "runc", "0")
+
+    def test_crun_v1(self):
+        self.check_life("v1", "crun", UUID)
+
+    def test_crun_v2(self):
+        self.check_life("v2", "crun", "0")
+
+    def test_all_are_all(self):
+        for visible in ("all", "0,all", "0,1", f"{SECOND_UUID},0"):
+            with self.subTest(visible):
+                box = self.gpu("v1", visible).start()
+                self.check_opens(box, nodes=NODES | gpu_stage.SECOND_NODE)
+                box.delete()
+
+    def test_of_two_variables_the_last_counts(self):
+        box = self.gpu("v1", "all").ask("0").start()
+        self.check_opens(box)
+        self.assertEqual(box.opens("/dev/nvidia1"), "ENOENT")
+
+    def test_none_void_and_nothing_are_no_gpu(self):
+        for visible in ("void", "", "none"):
+            with self.subTest(visible):
+                box = self.gpu("v1", visible).start()
+                self.assertEqual(box.opens("/dev/nvidia0"), "ENOENT")
+                box.delete()
+
+    def test_the_driver_is_not_to_change_nodes(self):
+        """NVIDIA's libraries would, where the driver's parameters say so."""
+        for runtime in ("runc", "crun"):
+            with self.subTest(runtime):
+                box = self.box("v1")
+                self.config(box.stage, f"programs: [{runtime}]")
+                box.spec["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
+                box.spec["linux"]["namespaces"] = [{"type": "mount"}]
+                box.ask("0").start()
+                text = box.inside("/proc/driver/nvidia/params").read_text()
+                self.assertTrue(text.startswith("ModifyDeviceFiles: 0\n"), text)
+                self.assertIn("DeviceFileMode: 438", text)
+                with self.assertRaises(OSError):
+                    box.inside("/proc/driver/nvidia/params").open("r+")
+                self.assertIn("ModifyDeviceFiles: 1", box.stage.path("/proc/driver/nvidia/params").read_text())
+                box.delete()
+
+    def test_run_gives_it_as_well(self):
+        for version in ("v1", "v2"):
+            with self.subTest(version):
+                box = self.gpu(version)
+                box.ok("run", "-d", "--bundle", str(box.folder), box.name)
+                self.check_files(box)
+                self.check_opens(box)
+                box.delete()
+                self.assertFalse(box.entry().exists())
+
+    def test_a_run_that_has_ended_leaves_no_entry(self):
+        box = self.box()
+        box.spec["process"]["args"] = ["/bin/busybox", "test", "-c", "/dev/nvidia0"]
+        box.ask("0").ok("run", "--bundle", str(box.folder), box.name)
+        self.assertFalse(box.exists())
+        self.assertFalse(box.entry().exists(), "nobody will delete it any more")
+
+    def test_restore_gives_it_as_well(self):
+        box = self.gpu()
+        box.create()
+        created = box.edited()
+        box.delete()
+        self.assertNotEqual(created, box.spec)
+        box.write()
+        box.call("restore", "--bundle", str(box.folder), "--image-path", "/nowhere", box.name)  # there is nothing to restore
+        self.assertEqual(box.edited(), created)
+
+    def test_a_container_may_be_called_like_a_verb(self):
+        for name in ("create", "delete", "update"):
+            with self.subTest(name):
+                box = self.box("v1", name).ask("0").start()
+                self.check_opens(box)
+                box.ok("kill", name, "KILL")
+                self.assertTrue(eventually(lambda: box.state()["status"] == "stopped"))
+                box.ok("delete", name)
+                self.assertFalse(box.entry().exists())
+
+    def test_video_comes_with_its_word(self):
+        box = self.box().ask("0", "NVIDIA_DRIVER_CAPABILITIES=video,utility").start()
+        self.assertTrue((box.inside(LIBRARIES) / f"libnvidia-encode.so.{VERSION}").exists())
+        self.assertTrue((box.inside(LIBRARIES) / f"libnvidia-ml.so.{VERSION}").exists())
+        self.assertFalse((box.inside(LIBRARIES) / f"libcuda.so.{VERSION}").exists())
+
+    def test_another_name_for_the_spec(self):
+        """crun can be told one."""
+        self.need_crun("v1")
+        box = self.gpu()
+        self.config(box.stage, "programs: [crun]")
+        box.file.rename(box.folder / "other.json")
+        box.ok("create", "--bundle", str(box.folder), "--config", str(box.folder / "other.json"), box.name)
+        box.ok("start", box.name)
+        self.check_files(box)
+        self.check_opens(box)
+
+    def test_a_user_namespace(self):
+        box = self.gpu()
+        mapping = [{"containerID": 0, "hostID": 100000, "size": 65536}]
+        box.spec["linux"]["namespaces"].append({"type": "user"})
+        box.spec["linux"] |= {"uidMappings": mapping, "gidMappings": mapping}
+        # A new one may not show what this stage hides below its own.
+        box.spec["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
+        box.spec["linux"]["namespaces"] = [one for one in box.spec["linux"]["namespaces"] if one["type"] != "pid"]
+        box.write()
+        subprocess.run(["chown", "-R", "100000:100000", box.folder / "rootfs"], check=True)
+        box.folder.chmod(0o755)
+        box.start()
+        self.check_files(box)
+        self.check_opens(box)
+
+    def test_a_root_that_is_read_only(self):
+        box = self.box()
+        box.spec["root"]["readonly"] = True
+        box.ask("0").start()
+        self.check_files(box)
+
+
+# ---- What takes devices away ----------------------------------------------------------------------------------------
+
+
+DENY_ALL = json.dumps({"devices": [{"allow": False, "access": "rwm"}]})
+
+
+class Kept(Staged):
+    """A program in the container that opens its GPU all the time."""
+
+    def watch(self, box: Box):
+        opener = self.enterContext(opening(box.pid, box.cgroups(), list(NODES)))
+        self.check_last(opener, "ENXIO")
+        return opener
+
+    def check_last(self, opener, answer: str) -> None:
+        wanted = dict.fromkeys(NODES, answer)
+        eventually(lambda: opener.look()["last"] == wanted, 5)
+        self.assertEqual(opener.look()["last"], wanted)
+
+    def check_never_lost(self, opener) -> None:
+        counts = opener.look()["counts"]
+        self.assertEqual(set(counts), {"ENXIO"}, counts)
+
+    def update(self, box: Box) -> None:
+        """CPUs where that controller can be had, and nothing else."""
+        if box.stage.version == "v1":
+            box.ok("update", "--cpuset-cpus", "0", box.name)
+        else:
+            box.ok("update", "-r", "-", box.name, input="{}", text=True)
+
+    def check_runc(self, version: str, program: str) -> None:
+        box = self.gpu(version)
+        self.config(box.stage, f"programs: [{program}]")
+        opener = self.watch(box.start())
+        before = box.rules()
+        opener.look()
+        for _ in range(3):
+            self.update(box)
+        self.check_never_lost(opener)
+        self.assertEqual(difference(box.rules(), before), [])
+
+    def test_runc_v1(self):
+        self.check_runc("v1", "runc")
+
+    def test_runc_v2(self):
+        self.check_runc("v2", "runc")
+
+    def test_an_old_runc_v1(self):
+        try:
+            program = engines.old_runc(CACHE)
+        except Unavailable as error:
+            self.skipTest(str(error))
+        self.check_runc("v1", program)
+
+    def check_crun(self, version: str) -> None:
+        """Newer engines name devices in an update: those they know of."""
+        self.need_crun(version)
+        box = self.gpu(version)
+        self.config(box.stage, "programs: [crun]")
+        opener = self.watch(box.start())
+        before = box.rules()
+        (box.folder / "resources.json").write_text(DENY_ALL)
+        for words, options in (
+            (("-r", str(box.folder / "resources.json")), {}),
+            ((f"--resources={box.folder}/resources.json",), {}),
+            (("-r", "-"), {"input": DENY_ALL, "text": True}),
+        ):
+            with self.subTest(words=words):
+                box.ok("update", *words, box.name, **options)
+                opener.look()
+                self.check_opens(box)
+                self.check_never_lost(opener)
+                self.assertEqual(difference(box.rules(), before), [])
+        self.assertEqual((box.folder / "resources.json").read_text(), DENY_ALL, "that file is not ours")
+        with self.subTest("without us it is lost"):
+            box.runtime = which("crun")
+            box.ok("update", "-r", str(box.folder / "resources.json"), box.name)
+            self.check_last(opener, "EPERM")
+
+    def test_crun_v1(self):
+        self.check_crun("v1")
+
+    def test_crun_v2(self):
+        self.check_crun("v2")
+
+    def test_what_was_lost_before_comes_back_with_an_update(self):
+        for version in ("v1", "v2"):
+            with self.subTest(version):
+                box = self.gpu(version)
+                opener = self.watch(box.start())
+                before = box.rules()
+                taken = [f"c {major}:{minor} rw" for major, minor in NODES.values()]
+                self.assertEqual(box.stage.run(f"{BIN}/holdfast", "revoke", f"pid:{box.pid}", *taken).returncode, 0)
+                self.check_last(opener, "EPERM")
+                self.update(box)
+                opener.look()
+                self.check_never_lost(opener)
+                self.assertEqual(difference(box.rules(), before), [])
+                box.delete()
+
+    def test_an_update_that_fails_says_so_with_the_runtimes_own_code(self):
+        box = self.gpu().start()
+        plain = box.stage.run(which("runc"), "update", "--cpuset-cpus", "99999", box.name)
+        done = box.call("update", "--cpuset-cpus", "99999", box.name)
+        self.assertNotEqual(plain.returncode, 0)
+        self.assertEqual(done.returncode, plain.returncode)
+        self.assertEqual(without_times(done.stderr), without_times(plain.stderr))
+        self.check_opens(box)
+
+
+def without_times(text: str) -> str:
+    return re.sub(r'time="[^"]*"|\d{4}-\d\d-\d\dT[\d:.]+Z', "", text)
+
+
+# ---- systemd --------------------------------------------------------------------------------------------------------
+
+
+class Units(Staged):
+    """runc's systemd driver, with a real systemd in namespaces."""
+
+    def check(self, version: str, take) -> None:
+        if reason := why_no_systemd():
+            self.skipTest(reason)
+        host = self.enterContext(systemd_host(version))
+        folder = host.folder / "stage"
+        gpu_stage.make_driver(folder / "root")
+        gpu_stage.make_proc(folder)
+        (folder / "config.yaml").write_text(CONFIG)
+        lines = gpu_stage.lines_of(folder, PROGRAMS, None)
+        host.run("sh", "-ec", "\n".join(lines))
+        bundle = host.folder / "gpu"
+        make_bundle(bundle, "system.slice:holdfast-test:gpu", [])
+        spec = json.loads((bundle / "config.json").read_text())
+        spec["process"]["env"] = ["NVIDIA_VISIBLE_DEVICES=0"]
+        (bundle / "config.json").write_text(json.dumps(spec))
+        runc = (RUNTIME, "--systemd-cgroup")
+        host.run(*runc, "run", "-d", "--bundle", bundle, "gpu")
+        self.addCleanup(host.run, *runc, "delete", "-f", "gpu", check=False)
+        cgroup = host.cgroup / "system.slice/holdfast-test-gpu.scope"
+        pid = int((cgroup / "cgroup.procs").read_text().split()[0])
+        opener = self.enterContext(opening(pid, [cgroup], list(NODES)))
+        opener.look()
+        take(host, runc)
+        self.assertEqual(opener.look()["last"], dict.fromkeys(NODES, "ENXIO"))
+        time.sleep(0.2)
+        if version == "v2":  # On v1 systemd writes the whole list anew, one entry after another.
+            self.assertEqual(set(opener.look()["counts"]), {"ENXIO"})
+        self.assertEqual(opener.look()["last"], dict.fromkeys(NODES, "ENXIO"))
+
+    def test_reload_v2(self):
+        self.check("v2", lambda host, runc: host.daemon_reload())
+
+    def test_reload_v1(self):
+        self.check("v1", lambda host, runc: host.daemon_reload())
+
+    def test_update_v2(self):
+        self.check("v2", lambda host, runc: host.run(*runc, "update", "--cpu-share", "512", "gpu", check=False))
+
+    def test_update_v1(self):
+        self.check("v1", lambda host, runc: host.run(*runc, "update", "--cpu-share", "512", "gpu"))
+
+
+# ---- Engines --------------------------------------------------------------------------------------------------------
+
+
+class Engines(Staged):
+    def start(self, make, version: str, *words: str) -> engines.Container:
+        try:
+            place = lambda version: gpu_stage.stage(version, PROGRAMS)  # noqa: E731
+            return self.enterContext(make(version, runtime=RUNTIME, gpu=False, place=place, options=words))
+        except Unavailable as error:
+            self.skipTest(f"cannot start here: {error}")
+
+    def check(self, make, version: str, *words: str) -> None:
+        container = self.start(make, version, *words)
+        nodes = dict.fromkeys(NODES, "ENXIO")
+        root = pathlib.Path(f"/proc/{container.pid}/root")
+        self.assertEqual({path: container.opens(path) for path in NODES}, nodes)
+        self.assertEqual(os.readlink(root / LIBRARIES.lstrip("/") / "libcuda.so.1"), f"libcuda.so.{VERSION}")
+        opener = self.enterContext(opening(container.pid, container.cgroups(), list(NODES)))
+        opener.look()
+        if version == "v1":  # The CPU controllers of a hybrid machine belong to v1.
+            container.update_cpus()
+        if container.restart:
+            container.restart()
+        if version == "v1":
+            container.update_cpus()
+        counts = opener.look()["counts"]
+        self.assertEqual(set(counts), {"ENXIO"}, counts)
+        self.assertTrue(pathlib.Path(f"/proc/{container.pid}").exists())
+
+    def test_docker_v1(self):
+        self.check(engines.docker, "v1", "--env", "NVIDIA_VISIBLE_DEVICES=0")
+
+    def test_docker_v2(self):
+        self.check(engines.docker, "v2", "--env", "NVIDIA_VISIBLE_DEVICES=0")
+
+    def test_containerd_v1(self):
+        self.check(engines.containerd, "v1", "--env", f"NVIDIA_VISIBLE_DEVICES={UUID}")
+
+    def test_containerd_v2(self):
+        self.check(engines.containerd, "v2", "--env", f"NVIDIA_VISIBLE_DEVICES={UUID}")
+
+    def test_podman_v1(self):
+        self.check(engines.podman, "v1", "--env", "NVIDIA_VISIBLE_DEVICES=0")
+
+    def test_podman_v2(self):
+        self.check(engines.podman, "v2", "--env", "NVIDIA_VISIBLE_DEVICES=0")
+
+    def test_an_engine_shows_our_words(self):
+        """The line that says why there is no container is what people get to see."""
+        for make in (engines.docker, engines.containerd):
+            with self.subTest(make.__name__):
+                place = lambda version: gpu_stage.stage(version, PROGRAMS)  # noqa: E731
+                words = ("--env", "NVIDIA_VISIBLE_DEVICES=99")
+                with self.assertRaisesRegex(Unavailable, "no GPU here is called '?\"?99"):
+                    self.enterContext(make("v1", runtime=RUNTIME, gpu=False, place=place, options=words))
+
+
+# ---- Containers without a GPU ---------------------------------------------------------------------------------------
+
+
+def plain_specs() -> dict[str, dict]:
+    """Changes to the usual spec, by name: top-level keys that are laid over it, deeply."""
+    found: dict[str, dict] = {"usual": {}}
+    kinds = ("mount", "pid", "ipc", "uts", "network", "cgroup")
+    for kind in kinds[1:]:
+        found[f"without {kind}"] = {"linux": {"namespaces": [{"type": one} for one in kinds if one != kind]}}
+    found["mount namespace only"] = {"linux": {"namespaces": [{"type": "mount"}]}}
+    found["namespace twice"] = {"linux": {"namespaces": [{"type": "mount"}, {"type": "mount"}]}}
+    found["no such namespace"] = {"linux": {"namespaces": [{"type": "mount"}, {"type": "spirit"}]}}
+    found["host's uts by path"] = {"linux": {"namespaces": [{"type": "mount"}, {"type": "uts", "path": "/proc/1/ns/uts"}]}}
+    proc = {"destination": "/proc", "type": "proc", "source": "proc"}
+    mounts = {
+        "tmpfs": {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["size=64k", "noexec"]},
+        "bind": {"destination": "/tmp", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]},
+        "bind of a file": {"destination": "/etc/hosts", "type": "bind", "source": "/etc/hosts", "options": ["bind"]},
+        "new folder": {"destination": "/a/b/c", "type": "tmpfs", "source": "tmpfs"},
+        "no source": {"destination": "/tmp", "type": "bind", "source": "/no/such/place", "options": ["bind"]},
+        "no such type": {"destination": "/tmp", "type": "nofs", "source": "none"},
+        "odd option": {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["frob=1"]},
+        "mqueue": {"destination": "/dev/mqueue", "type": "mqueue", "source": "mqueue"},
+        "sysfs": {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
+        "cgroup": {"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup", "options": ["ro"]},
+        "devpts": {"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": ["newinstance"]},
+        "shm": {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["nosuid", "size=1m"]},
+        "relative": {"destination": "tmp", "type": "tmpfs", "source": "tmpfs"},
+        "no destination": {"type": "tmpfs", "source": "tmpfs"},
+        "over proc": {"destination": "/proc/sys", "type": "tmpfs", "source": "tmpfs"},
+    }
+    found |= {f"mount: {name}": {"mounts": [proc, mount]} for name, mount in mounts.items()}
+    found["no mounts"] = {"mounts": []}
+    sets = {"none": [], "mknod": ["CAP_MKNOD"], "admin": ["CAP_SYS_ADMIN", "CAP_NET_ADMIN"], "unknown": ["CAP_SWIM"]}
+    for name, words in sets.items():
+        found[f"capabilities: {name}"] = {"process": {"capabilities": {kind: words for kind in ("bounding", "effective", "permitted")}}}
+    for kind, soft, hard in (
+        ("RLIMIT_NOFILE", 64, 64), ("RLIMIT_CORE", 0, 0), ("RLIMIT_STACK", 65536, 1 << 20), ("RLIMIT_NOFILE", 65, 64),
+        ("RLIMIT_NONE", 1, 1), ("RLIMIT_AS", 1 << 40, 1 << 40), ("RLIMIT_CPU", 2**63 - 1, 2**64 - 1),
+    ):  # fmt: skip
+        found[f"{kind} {soft} {hard}"] = {"process": {"rlimits": [{"type": kind, "soft": soft, "hard": hard}]}}
+    found["limit twice"] = {"process": {"rlimits": [{"type": "RLIMIT_CORE", "soft": 0, "hard": 0}] * 2}}
+    for user in ({"uid": 1000, "gid": 1000}, {"uid": 0, "gid": 0, "additionalGids": [1, 2, 3]}, {"uid": 65534, "gid": 65534, "umask": 63}, {"uid": -1, "gid": 0}, {"uid": 2**32, "gid": 0}):
+        found[f"user {user}"] = {"process": {"user": user}}
+    for name, change in {
+        "read-only root": {"root": {"readonly": True}},
+        "absolute root that is not there": {"root": {"path": "/no/such/root"}},
+        "no root": {"root": None},
+        "host name": {"hostname": "holdfast-test"},
+        "host and domain name": {"hostname": "a", "domainname": "b.example"},
+        "unicode host name": {"hostname": "grüß-gott"},
+        "annotations": {"annotations": {"org.example.a": "1", "ключ": "значение", "": "empty"}},
+        "annotation that is a number": {"annotations": {"a": 1}},
+        "unknown fields": {"frobnicate": {"deep": [1, {"x": None}]}, "process": {"frob": True}, "linux": {"frob": "é"}},
+        "old version": {"ociVersion": "1.0.0"},
+        "no version": {"ociVersion": None},
+        "odd version": {"ociVersion": "99.0.0"},
+        "no process": {"process": None},
+        "no arguments": {"process": {"args": []}},
+        "no such program": {"process": {"args": ["/bin/nothing"]}},
+        "a folder as program": {"process": {"args": ["/bin"]}},
+        "relative folder": {"process": {"cwd": "tmp"}},
+        "no such folder": {"process": {"cwd": "/nowhere/at/all"}},
+        "environment": {"process": {"env": ["PATH=/bin", "A=", "B=ü", "C=a=b", "D=\n"]}},
+        "variable without a value": {"process": {"env": ["PATH=/bin", "FOO"]}},
+        "variable without a name": {"process": {"env": ["PATH=/bin", "=1"]}},
+        "no environment": {"process": {"env": None}},
+        "variable that is a number": {"process": {"env": [1]}},
+        "no new privileges": {"process": {"noNewPrivileges": True}},
+        "oom score": {"process": {"oomScoreAdj": 100}},
+        "apparmor that is not there": {"process": {"apparmorProfile": "nothing"}},
+        "masked paths": {"linux": {"maskedPaths": ["/proc/kcore", "/nothing"], "readonlyPaths": ["/proc/sys"]}},
+        "root propagation": {"linux": {"rootfsPropagation": "shared"}},
+        "odd propagation": {"linux": {"rootfsPropagation": "sideways"}},
+        "sysctl": {"linux": {"sysctl": {"kernel.msgmax": "8192"}}},
+        "sysctl of the host": {"linux": {"sysctl": {"kernel.panic": "1"}}},
+        "no linux": {"linux": None},
+        "no rules": {"linux": {"resources": None}},
+        "empty rules": {"linux": {"resources": {"devices": []}}},
+        "allow all": {"linux": {"resources": {"devices": [{"allow": True, "access": "rwm"}]}}},
+        "a rule": {"linux": {"resources": {"devices": [{"allow": False, "access": "rwm"}, {"allow": True, "type": "c", "major": 10, "minor": 229, "access": "rw"}]}}},
+        "an odd rule": {"linux": {"resources": {"devices": [{"allow": True, "type": "z", "major": 10, "access": "rw"}]}}},
+        "odd access": {"linux": {"resources": {"devices": [{"allow": True, "type": "c", "access": "xyz"}]}}},
+        "a node": {"linux": {"devices": [{"path": "/dev/fuse", "type": "c", "major": 10, "minor": 229, "fileMode": 438}]}},
+        "a pipe": {"linux": {"devices": [{"path": "/dev/pipe", "type": "p"}]}},
+        "a node without a path": {"linux": {"devices": [{"type": "c", "major": 10, "minor": 229}]}},
+        "a node with odd numbers": {"linux": {"devices": [{"path": "/dev/x", "type": "c", "major": -1, "minor": 2**40}]}},
+        "a node with a text as number": {"linux": {"devices": [{"path": "/dev/x", "type": "c", "major": "10", "minor": 1}]}},
+        "memory": {"linux": {"resources": {"memory": {"limit": 2**30}}}},
+        "memory as a fraction": {"linux": {"resources": {"memory": {"limit": 1e9}}}},
+        "memory of nearly nothing": {"linux": {"resources": {"memory": {"limit": 1.5}}}},
+        "cpu shares": {"linux": {"resources": {"cpu": {"shares": 512}}}},
+        "processes": {"linux": {"resources": {"pids": {"limit": 64}}}},
+        "a huge number": {"linux": {"resources": {"pids": {"limit": 2**70}}}},
+        "hooks": {"hooks": {"createContainer": [{"path": "/bin/true"}], "poststart": []}},
+        "a hook that fails": {"hooks": {"createContainer": [{"path": "/bin/false"}]}},
+        "a hook that is not there": {"hooks": {"prestart": [{"path": "/no/such/hook"}]}},
+        "seccomp": {"linux": {"seccomp": {"defaultAction": "SCMP_ACT_ALLOW"}}},
+        "odd seccomp": {"linux": {"seccomp": {"defaultAction": "SCMP_ACT_SING"}}},
+        "terminal without a console": {"process": {"terminal": True}},
+        "terminal as text": {"process": {"terminal": "no"}},
+    }.items():  # fmt: skip
+        found[name] = change
+    return found
+
+
+def laid_over(base, change):
+    if not isinstance(base, dict) or not isinstance(change, dict):
+        return change
+    made = dict(base)
+    for key, value in change.items():
+        made[key] = laid_over(base.get(key), value)
+        if value is None:
+            del made[key]
+    return made
+
+
+class Plain(Staged):
+    """Without a GPU nobody can tell us from the runtime."""
+
+    def life(self, box: Box) -> list:
+        """What every verb answers, without what must differ."""
+        answers = []
+
+        def note(*words: str) -> subprocess.CompletedProcess:
+            done = box.call(*words)
+            said = without_times(done.stdout + "\0" + done.stderr)
+            said = re.sub(r'"pid": \d+|"created": "[^"]*"', "", said)
+            answers.append((words[0], done.returncode, said.replace(box.name, "NAME").replace(str(box.folder), "BUNDLE")))
+            return done
+
+        made = note("create", "--bundle", str(box.folder), box.name)
+        note("state", box.name)
+        if made.returncode == 0:
+            note("start", box.name)
+            box.call("kill", box.name, "KILL")
+            eventually(lambda: '"stopped"' in box.call("state", box.name).stdout, 10)
+            note("state", box.name)
+        note("delete", box.name)
+        note("state", box.name)
+        return answers
+
+    def both(self, version: str, name: str, text: bytes) -> str | None:
+        """What differs between us and the runtime, if anything."""
+        seen = []
+        for runtime in (which("runc"), RUNTIME):
+            with boxes.box(stage_of(version)) as box:
+                box.runtime = runtime
+                box.file.write_bytes(text.replace(b"CGROUP", box.name.encode()))
+                before = (box.file.read_bytes(), box.file.stat().st_mtime_ns, box.file.stat().st_ino)
+                seen.append(self.life(box))
+                after = (box.file.read_bytes(), box.file.stat().st_mtime_ns, box.file.stat().st_ino)
+                if before != after:
+                    return f"{name}: config.json was touched"
+                if box.entry().exists():
+                    return f"{name}: an entry in the ledger"
+        return None if seen[0] == seen[1] else f"{name}:\n  runc: {seen[0]}\n  ours: {seen[1]}"
+
+    def check(self, version: str, specs: dict[str, bytes]) -> None:
+        self.stage(version)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            found = [text for text in pool.map(lambda item: self.both(version, *item), specs.items()) if text]
+        self.assertEqual(found, [], "\n".join(found))
+        FIGURES.append(f"plain on {version}: {len(specs)} specs, no difference")
+
+    def specs(self) -> dict[str, bytes]:
+        base = boxes.usual_spec("/CGROUP")
+        return {name: json.dumps(laid_over(base, change), ensure_ascii=len(name) % 2 == 0).encode() for name, change in plain_specs().items()}
+
+    def test_v1(self):
+        self.check("v1", self.specs())
+
+    def test_v2(self):
+        chosen = list(self.specs().items())
+        self.check("v2", dict(chosen[:: 1 if IS_LONG else 9]))
+
+    def test_what_is_no_spec(self):
+        usual = json.dumps(boxes.usual_spec("/CGROUP")).encode()
+        deep = b"[" * 200_000 + b"]" * 200_000
+        self.check("v1", {
+            "empty": b"", "truncated": usual[: len(usual) // 2], "a list": b"[]", "null": b"null", "a number": b"1e400",
+            "not utf-8": usual.replace(b"PATH=/bin", b"PATH=\xff\xfe"), "nul": usual + b"\0", "two": usual + usual,
+            "byte order mark": b"\xef\xbb\xbf" + usual, "keys twice": usual[:-1] + b"," + usual[1:],
+            "deep": usual[:-1] + b',"x":' + deep + b"}", "deep and truncated": usual[:-1] + b',"x":' + deep[:200_000],
+            "many keys": usual[:-1] + b"".join(b',"k%d":%d' % (i, i) for i in range(20_000)) + b"}",
+        })  # fmt: skip
+
+    def test_a_spec_of_100_megabytes(self):
+        usual = json.dumps(boxes.usual_spec("/CGROUP")).encode()
+        self.check("v1", {"large": usual[:-1] + b',"x":"' + b"y" * 100_000_000 + b'"}'})
+
+    def test_no_spec_and_no_bundle(self):
+        for missing in ("config.json", "."):
+            seen = []
+            for runtime in (which("runc"), RUNTIME):
+                box = self.box().write()
+                box.runtime = runtime
+                box.file.unlink()
+                bundle = str(box.folder) if missing != "." else f"{box.folder}/none"
+                done = box.call("create", "--bundle", bundle, box.name)
+                seen.append((done.returncode, done.stdout, without_times(done.stderr).replace(str(box.folder), "B")))
+            self.assertEqual(seen[0], seen[1])
+            self.assertNotEqual(seen[0][0], 0)
+
+    def test_verbs_that_are_none_of_our_business(self):
+        stage = self.stage()
+        for words in (
+            ["--version"], ["--help"], [], ["state", "nonexist"], ["state"], ["kill", "create", "KILL"], ["list"], ["ps", "run"],
+            ["delete", "nonexist"], ["delete", "-f", "nonexist"], ["update", "nonexist"], ["create", "--help"], ["features"],
+            ["frobnicate"], ["--root"], ["spec", "--help"], ["events", "nonexist"], ["pause", "delete"], ["create"], ["run"],
+            ["create", "a", "b"], ["exec", "nonexist", "true"], ["--no-such-option"], ["create", "--no-such", "x"],
+        ):  # fmt: skip
+            with self.subTest(words):
+                plain, ours = stage.run(which("runc"), *words), stage.run(RUNTIME, *words)
+                self.assertEqual(ours.returncode, plain.returncode)
+                self.assertEqual(without_times(ours.stdout), without_times(plain.stdout))
+                self.assertEqual(without_times(ours.stderr), without_times(plain.stderr))
+
+
+# ---- Many -----------------------------------------------------------------------------------------------------------
+
+
+class Many(Staged):
+    def test_nothing_leaks(self):
+        count = 1000 if IS_LONG else 60
+        stage = self.stage("v1")
+        mounts = lambda: (pathlib.Path("/proc/mounts").read_text(), stage.path("/proc/mounts").read_text())  # noqa: E731
+        groups = lambda: sorted(path for mount in engines.CGROUPS.iterdir() for path in os.listdir(mount) if str(os.getpid()) in path)  # noqa: E731
+        folders = lambda: sorted(os.listdir(stage.path("/run/runc"))) if stage.path("/run/runc").exists() else []  # noqa: E731
+        before = (mounts(), groups(), folders(), stage.ledger(), sorted(os.listdir(stage.path("/run"))))
+        inner = stage.run("cat", "/proc/self/mounts").stdout
+
+        def live(number: int) -> str | None:
+            with boxes.box(stage) as box:
+                box.ask(("0", "all", UUID)[number % 3]).start()
+                listed = sorted(os.listdir(box.folder))
+                opens = box.opens("/dev/nvidia0")
+                box.ok("delete", "-f", box.name)
+                gone = not box.entry().exists() and not any((mount / box.name).exists() for mount in engines.CGROUPS.iterdir())
+                fine = opens == "ENXIO" and listed == ["config.json", "rootfs"] and gone
+                return None if fine else f"{number}: {opens} {listed} gone={gone}"
+
+        began = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            wrong = [text for text in pool.map(live, range(count)) if text]
+        self.assertEqual(wrong, [])
+        FIGURES.append(f"{count} containers with a GPU, 8 at a time: {(time.monotonic() - began) / count * 1e3:.0f} ms each")
+        after = (mounts(), groups(), folders(), stage.ledger(), sorted(os.listdir(stage.path("/run"))))
+        self.assertEqual(after[1:4], before[1:4])
+        self.assertEqual(after[0], before[0])
+        self.assertEqual(stage.run("cat", "/proc/self/mounts").stdout, inner)
+
+    def test_one_rootfs_many_times(self):
+        """No file more with every start."""
+        box = self.gpu()
+        listed = []
+        for _ in range(6):
+            box.write()
+            box.start()
+            box.delete()
+            listed.append(sorted(str(path.relative_to(box.folder)) for path in box.folder.rglob("*")))
+        self.assertEqual(listed[0], listed[-1])
+        with self.subTest("also with a spec that has all of it already"):
+            again = box.file.read_bytes()
+            box.start()
+            self.check_opens(box)
+            self.assertEqual(box.file.read_bytes(), again)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
