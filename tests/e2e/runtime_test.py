@@ -5,11 +5,11 @@ Short by default; HOLDFAST_RUNTIME=long makes it 1,000 containers with a GPU.
 """
 
 import concurrent.futures
-import contextlib
 import json
 import os
 import pathlib
 import re
+import secrets
 import stat
 import subprocess
 import sys
@@ -17,7 +17,7 @@ import tempfile
 import time
 import unittest
 
-from support import HOLDFAST, V1, V2, Case, which  # takes its word off the command line first
+from support import HOLDFAST, Case, which  # takes its word off the command line first
 from guarded import HOLDFASTD, allows, difference, eventually, opening, other_guards, rule, wait_for_our_turn
 
 SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
@@ -818,6 +818,481 @@ class Many(Staged):
             box.start()
             self.check_opens(box)
             self.assertEqual(box.file.read_bytes(), again)
+
+
+# ---- Requests that cannot be met ------------------------------------------------------------------------------------
+
+OTHER_DEV = [
+    "mkdir -p /run/other-dev && mount -t tmpfs -o mode=755 none /run/other-dev",
+    "cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/fd /dev/std* /run/other-dev/",
+]
+MOVE_DEV = ["mount --move /run/other-dev /dev"]
+NO_UVM = ["sed /nvidia-uvm/d /proc/devices >/run/other-devices", "mount --bind /run/other-devices /proc/devices"]
+NO_DRIVER = [*OTHER_DEV, *MOVE_DEV, "mount -t tmpfs none /proc/driver", "sed /nvidia/d /proc/devices >/run/other-devices", "mount --bind /run/other-devices /proc/devices"]
+
+
+class Refused(Staged):
+    def test_an_unknown_gpu(self):
+        for visible, word in (("99", "99"), ("0,99", "99"), ("GPU-9", "GPU-9"), ("-1", "-1"), ("0:7", "0:7"), ("zero", "zero"), ("MIG-1", "MIG-1"), ("ü\"\\", "ü")):
+            with self.subTest(visible):
+                self.check_refused(self.gpu("v1", visible), "NVIDIA_VISIBLE_DEVICES", word, "holdfast devices")
+
+    def test_no_driver(self):
+        box = self.gpu()
+        with box.stage.changed(*NO_DRIVER) as seat:
+            self.check_refused(box, "NVIDIA_VISIBLE_DEVICES=0", "modprobe nvidia", seat=seat)
+
+    def test_no_uvm(self):
+        box = self.gpu()
+        with box.stage.changed(*NO_UVM, *OTHER_DEV, "cp -a /dev/nvidia0 /dev/nvidia1 /dev/nvidiactl /run/other-dev/", *MOVE_DEV) as seat:
+            self.check_refused(box, "/dev/nvidia-uvm", "modprobe nvidia-uvm", seat=seat)
+
+    def test_no_libraries_for_the_driver(self):
+        box = self.gpu()
+        with box.stage.config("runtime:\n  driver_root: /usr/share/nothing\n"):
+            self.check_refused(box, "/usr/share/nothing", "runtime.driver_root")
+        with self.subTest("of another version"), box.stage.config("runtime:\n  driver_root: /usr/share\n"):
+            self.check_refused(box, VERSION, "runtime.driver_root")
+
+    def test_an_unknown_cdi_device(self):
+        box = self.box()
+        box.spec["annotations"] = {"cdi.k8s.io/test": "nvidia.com/gpu=77"}
+        self.check_refused(box.write(), "nvidia.com/gpu=77", "/etc/cdi")
+
+    def test_nodes_of_the_host_that_are_missing_are_made(self):
+        """Nobody else does where the driver was loaded by hand."""
+        for missing in ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl"):
+            with self.subTest(missing):
+                box = self.gpu()
+                there = [path for path in NODES if path != missing]
+                with box.stage.changed(*OTHER_DEV, *(f"cp -a {path} /run/other-dev/" for path in there), *MOVE_DEV) as seat:
+                    box.seat = seat
+                    box.start()
+                    self.check_opens(box)
+                    self.assertEqual(seat.run("stat", "-c", "%t:%T", missing).stdout.split(), [f"{NODES[missing][0]:x}:{NODES[missing][1]:x}"])
+                    box.delete()
+
+    def test_a_broken_config(self):
+        for text in ("runtime: [", "runtime: {environment: bogus}", "runtime: {frob: 1}", "\t", "runtime: 7", "\0\xff"):
+            with self.subTest(text):
+                box = self.gpu()
+                with box.stage.config(text):
+                    self.check_refused(box, "/etc/holdfast/config.yaml")
+                    plain = self.box().write().start()
+                    for words in (["state", plain.name], ["kill", plain.name, "0"], ["ps", plain.name], ["update", "--cpuset-cpus", "0", plain.name], ["exec", plain.name, "/bin/busybox", "true"], ["list"], ["--version"]):
+                        plain.ok(*words)
+                    plain.ok("delete", "-f", plain.name)
+
+    def test_a_config_that_breaks_later(self):
+        """A container that is there can be updated and deleted all the same, and its entry goes."""
+        box = self.gpu().start()
+        with box.stage.config("runtime: ["):
+            self.assertEqual(box.state()["status"], "running")
+            self.assertEqual(box.call("update", "--cpuset-cpus", "0", box.name).returncode, 0)
+            self.check_opens(box)
+            box.ok("delete", "-f", box.name)
+            self.assertFalse(box.entry().exists())
+
+    def test_no_runtime_to_become(self):
+        box = self.box().write()
+        with box.stage.config(config("programs: [/no/such/runtime, nothing-of-that-name]")):
+            self.check_refused(box, "/no/such/runtime", "runtime.programs")
+
+    def test_ourselves_as_the_runtime(self):
+        """Becoming ourselves again and again would never end."""
+        box = self.box().write()
+        with box.stage.config(config(f"programs: [{RUNTIME}, holdfast-runtime]")):
+            self.check_refused(box, "runtime.programs")
+
+    def test_odd_words_for_capabilities(self):
+        for words in ("bogus", "compute,bogus", ",,", "ALL", "\\", "compute " * 2000):
+            with self.subTest(words[:20]):
+                box = self.box().ask("0", f"NVIDIA_DRIVER_CAPABILITIES={words}")
+                done = box.create()
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                if done.returncode != 0:
+                    self.refused(done, "NVIDIA_DRIVER_CAPABILITIES")
+                box.delete()
+
+    def check_written(self, text: bytes, *words: str) -> None:
+        box = self.gpu()
+        box.file.write_bytes(text)
+        self.check_refused(box, *(words or (str(box.file),)))
+
+    def spec_text(self) -> bytes:
+        box = self.gpu()
+        return box.file.read_bytes()
+
+    def test_a_spec_that_is_truncated(self):
+        text = self.spec_text()
+        for size in range(text.index(b"NVIDIA") + 30, len(text), len(text) // 6):
+            with self.subTest(size):
+                self.check_written(text[:size])
+
+    def test_a_spec_with_a_key_twice(self):
+        text = self.spec_text()
+        self.check_written(text[:-1] + b"," + text[1:])
+
+    def test_a_spec_with_other_types(self):
+        for old, new in ((b'"linux": {', b'"linux": 7, "x": {'), (b'"mounts": [', b'"mounts": "none", "x": ['), (b'"root": {', b'"hooks": [], "root": {'), (b'"resources": {', b'"devices": {"a": 1}, "resources": {')):
+            with self.subTest(new):
+                text = self.spec_text()
+                self.assertIn(old, text)
+                self.check_written(text.replace(old, new, 1))
+
+    def test_a_deep_spec_does_not_end_us(self):
+        text = self.spec_text()
+        deep = b"[" * 200_000 + b"]" * 200_000
+        box = self.gpu()
+        box.file.write_bytes(text[:-1] + b',"x":' + deep + b"}")
+        done = box.create()
+        self.assertIn(done.returncode, (0, 1), done.stderr[-300:])
+        self.assertLess(len(done.stderr), 2000)
+
+    def test_a_large_spec_is_completed_as_well(self):
+        box = self.gpu()
+        text = box.file.read_bytes()
+        box.file.write_bytes(text[:-1] + b',"x":"' + b"y" * (100_000_000 if IS_LONG else 5_000_000) + b'"}')
+        box.start()
+        self.check_opens(box)
+
+    def test_no_space_for_the_spec(self):
+        box = self.gpu()
+        box.spec["root"]["path"] = str(box.folder / "rootfs")
+        box.write()
+        full = box.folder / "full"
+        full.mkdir()
+        steps = (f"mount -t tmpfs -o size=8k none {full}", f"cp {box.file} {full}/config.json", f"dd if=/dev/zero of={full}/rest bs=1k 2>/dev/null || true")
+        with box.stage.changed(*steps) as seat:
+            box.seat = seat
+            done = box.call("create", "--bundle", str(full), box.name)
+            self.refused(done, "config.json", "No space left")
+            self.assertEqual(seat.run("cat", full / "config.json").stdout, box.file.read_text())
+            self.assertEqual(seat.run("ls", "-A", full).stdout.split(), ["config.json", "rest"])
+        self.assertFalse(box.entry().exists())
+        self.assertFalse(box.exists())
+
+    def test_a_spec_that_cannot_be_written(self):
+        box = self.gpu()
+        with box.stage.changed(f"mount --bind {box.folder} {box.folder}", f"mount -o remount,bind,ro {box.folder}") as seat:
+            box.seat = seat
+            self.refused(box.create(), "config.json", "Read-only")
+        self.assertFalse(box.entry().exists())
+
+    def test_no_ledger_no_container(self):
+        """What could not be kept is not given; and the spec is as it was."""
+        box = self.gpu()
+        before = box.file.read_bytes()
+        with box.stage.changed("mkdir -p /run/holdfast", "mount -t tmpfs -o ro none /run/holdfast") as seat:
+            box.seat = seat
+            self.refused(box.create(), "/run/holdfast")
+        self.assertFalse(box.exists())
+        self.assertEqual(box.file.read_bytes(), before)
+
+
+# ---- The ledger and names that are used again -----------------------------------------------------------------------
+
+
+class Names(Staged):
+    def test_a_name_that_is_taken_leaves_the_first_alone(self):
+        first, second = self.gpu().start(), self.gpu()
+        kept = first.entry().read_bytes()
+        done = second.call("create", "--bundle", str(second.folder), first.name)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(first.entry().read_bytes(), kept)
+        with self.subTest("also where the second wants no GPU"):
+            plain = self.box().write()
+            self.assertNotEqual(plain.call("create", "--bundle", str(plain.folder), first.name).returncode, 0)
+            self.assertEqual(first.entry().read_bytes(), kept)
+
+    def test_a_create_that_fails_leaves_no_entry(self):
+        box = self.gpu()
+        box.spec["hooks"] = {"createRuntime": [{"path": "/bin/false"}]}
+        done = box.write().create()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertFalse(box.exists())
+        self.assertFalse(box.entry().exists())
+
+    def test_the_next_of_that_name_is_given_nothing_that_the_last_one_had(self):
+        box = self.box()
+        box.spec["process"]["args"] = ["/bin/busybox", "true"]
+        box.ask("0").ok("run", "--bundle", str(box.folder), box.name)
+        box.spec = boxes.usual_spec(box.cgroup)
+        box.write().start()
+        before = box.rules()
+        box.ok("update", "--cpuset-cpus", "0", box.name)
+        self.assertEqual(difference(box.rules(), before), [])
+        self.assertFalse(box.entry().exists())
+
+    def test_names_that_are_no_names(self):
+        for name in ("../x", "a/b", ".", "..", "", "x" * 5000, "-x"):
+            with self.subTest(name[:20]):
+                box = self.gpu()
+                done = box.call("create", "--bundle", str(box.folder), name)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(box.stage.ledger(), [])
+
+
+# ---- A hostile image ------------------------------------------------------------------------------------------------
+
+
+class Hostile(Staged):
+    """Links in an image that lead out of it."""
+
+    def snapshot(self, folder: pathlib.Path) -> list:
+        return sorted((str(path), path.lstat().st_mtime_ns, path.lstat().st_mode, path.read_bytes() if path.is_file() else b"") for path in [folder, *folder.rglob("*")])
+
+    def check(self, link: str, target: str, *, runtime: str = "runc", is_file: bool = False) -> None:
+        box = self.gpu()
+        self.config(box.stage, f"programs: [{runtime}]")
+        victim = box.folder / "victim"
+        (victim / "folder").mkdir(parents=True)
+        (victim / "file").write_text("mine")
+        before = self.snapshot(victim)
+        place = box.folder / "rootfs" / link
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_dir():
+            place.rmdir()
+        up = "../" * 20
+        place.symlink_to(target.format(victim=victim, up=up, name=box.folder.name))
+        done = box.create()
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertEqual(self.snapshot(victim), before, done.stderr)
+        self.assertEqual(sorted(os.listdir(box.folder)), ["config.json", "rootfs", "victim"])
+        box.delete()
+
+    def test_links(self):
+        places = ("etc", "usr", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/bin", "proc", "dev")
+        files = ("etc/ld.so.cache", "etc/ld.so.cache~", "etc/ld.so.conf", "usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib/x86_64-linux-gnu/libcuda.so", f"usr/lib/x86_64-linux-gnu/libcuda.so.{VERSION}", "usr/bin/nvidia-smi")
+        for runtime in ("runc", "crun"):
+            for place in places:
+                for target in ("{victim}/folder", "{up}tmp/{name}/victim/folder"):
+                    if runtime == "runc" or target.startswith("{up}"):
+                        with self.subTest(place, target=target, runtime=runtime):
+                            self.check(place, target, runtime=runtime)
+            for place in files:
+                with self.subTest(place, runtime=runtime):
+                    self.check(place, "{up}tmp/{name}/victim/file", runtime=runtime)
+
+    def test_loops_and_odd_files(self):
+        for link, target in (("etc", "etc"), ("usr", "lib/../usr"), ("etc/ld.so.cache", "/proc/self/fd/0"), ("etc/ld.so.cache", "/dev/stdin"), ("etc", "/proc/1/root/etc")):
+            with self.subTest(link, target=target):
+                self.check(link, target)
+
+    def test_an_image_with_a_library_of_its_own(self):
+        """What is no link is the image's: it stays."""
+        box = self.gpu()
+        place = box.folder / "rootfs" / LIBRARIES.lstrip("/")
+        place.mkdir(parents=True)
+        (place / "libcuda.so.1").write_text("of the image")
+        (place / "libnvidia-ml.so.1").symlink_to("libnvidia-ml.so.1.of-the-image")
+        box.start()
+        self.assertEqual((box.inside(LIBRARIES) / "libcuda.so.1").read_text(), "of the image")
+        self.assertEqual(os.readlink(box.inside(LIBRARIES) / "libnvidia-ml.so.1"), f"libnvidia-ml.so.{VERSION}")
+
+    def test_a_program_of_the_image_is_not_run(self):
+        box = self.gpu()
+        mark = box.folder / "rootfs/ran"
+        for name in ("sbin/ldconfig", "sbin/ldconfig.real", "usr/sbin/ldconfig"):
+            (box.folder / "rootfs" / name).parent.mkdir(parents=True, exist_ok=True)
+            (box.folder / "rootfs" / name).write_text("#!/bin/busybox sh\n/bin/busybox touch /ran\n")
+            (box.folder / "rootfs" / name).chmod(0o755)
+        box.start()
+        self.assertFalse(mark.exists())
+        self.assertTrue(box.inside("/etc/ld.so.cache").exists())
+
+
+# ---- What somebody else began ---------------------------------------------------------------------------------------
+
+
+def node_words(nodes: dict[str, tuple[int, int]]) -> tuple[list, list]:
+    listed = [{"path": path, "type": "c", "major": major, "minor": minor, "fileMode": 0o666} for path, (major, minor) in nodes.items()]
+    rules = [{"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for major, minor in nodes.values()]
+    return listed, rules
+
+
+class Completed(Staged):
+    def with_nodes(self, box: Box, nodes: dict[str, tuple[int, int]]) -> Box:
+        listed, rules = node_words(nodes)
+        box.spec["linux"]["devices"] = listed
+        box.spec["linux"]["resources"]["devices"] += rules
+        return box.write()
+
+    def test_a_gpu_without_its_helpers(self):
+        """A device plugin names the GPU, and forgets what CUDA needs beside it."""
+        for version in ("v1", "v2"):
+            with self.subTest(version):
+                box = self.with_nodes(self.box(version), GPU_ALONE).start()
+                self.check_opens(box)
+                self.assertEqual(box.opens("/dev/nvidia1"), "ENOENT")
+                box.delete()
+
+    def test_numbers_of_another_time(self):
+        """They change with a restart of the machine; a spec that was made before has the old ones."""
+        for version in ("v1", "v2"):
+            with self.subTest(version):
+                stale = NODES | {"/dev/nvidia-uvm": (500, 0), "/dev/nvidia-uvm-tools": (500, 1)}
+                box = self.with_nodes(self.box(version), stale)
+                done = box.create()
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("/dev/nvidia-uvm: c 500:0 → c 511:0", done.stderr.replace("c500", "c 500").replace("c511", "c 511"))
+                self.check_opens(box)
+                self.assertFalse(allows(box.rules(), "c", 500, 0, "rw"))
+                box.delete()
+
+    # In a pod
+
+    def pod(self, uid: str, visible: str | None) -> Box:
+        box = self.box("v1", secrets.token_hex(32))  # as containerd calls them
+        box.cgroup = f"/kubepods/besteffort/pod{uid}/{box.name}"
+        self.addCleanup(engines.remove_cgroups, {box.cgroup})
+        box.spec["linux"]["cgroupsPath"] = box.cgroup
+        box.spec["annotations"] = {"io.kubernetes.cri.container-name": "main", "io.kubernetes.cri.container-type": "container"}
+        return box.ask(visible) if visible is not None else box.write()
+
+    def allocate(self, stage: Stage, uid: str, ids: list[str]) -> None:
+        """As kubelet writes down what a device plugin gave."""
+        folder = stage.path("/var/lib/kubelet/device-plugins")
+        folder.mkdir(parents=True, exist_ok=True)
+        entry = {"PodUID": uid, "ContainerName": "main", "ResourceName": "nvidia.com/gpu", "DeviceIDs": {"-1": ids}, "AllocResp": ""}
+        file = folder / "kubelet_internal_checkpoint"
+        file.write_text(json.dumps({"Data": {"PodDeviceEntries": [entry], "RegisteredDevices": {"nvidia.com/gpu": [UUID, SECOND_UUID]}}, "Checksum": 1}))
+        file.chmod(0o600)
+        self.addCleanup(file.unlink, missing_ok=True)
+
+    def test_in_a_pod_an_image_asks_in_vain(self):
+        box = self.pod("11111111-aaaa-bbbb-cccc-000000000001", "all")
+        done = box.create()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        box.ok("start", box.name)
+        for path in NODES:
+            self.assertEqual(box.opens(path), "ENOENT")
+        self.assertFalse(any(allows(box.rules(), "c", major, minor, "r") for major, minor in NODES.values()))
+
+    def test_in_a_pod_it_gets_what_kubelet_allocated(self):
+        for visible in (SECOND_UUID, "all"):
+            with self.subTest(visible):
+                uid = "11111111-aaaa-bbbb-cccc-000000000002"
+                box = self.pod(uid, visible)
+                self.allocate(box.stage, uid, [SECOND_UUID])
+                box.start()
+                mine = {path: numbers for path, numbers in NODES.items() if path != "/dev/nvidia0"} | gpu_stage.SECOND_NODE
+                self.check_opens(box, nodes=mine)
+                self.assertEqual(box.opens("/dev/nvidia0"), "ENOENT")
+                self.assertFalse(allows(box.rules(), "c", 195, 0, "r"))
+                box.delete()
+
+
+# ---- Becoming the runtime -------------------------------------------------------------------------------------------
+
+TELLER = r"""
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+extern char** environ;
+int main(int count, char** words) {
+  for (int i = 1; i < count; ++i) printf("word %s\n", words[i]);
+  for (char** one = environ; *one; ++one) printf("variable %s\n", *one);
+  DIR* folder = opendir("/proc/self/fd");
+  for (struct dirent* entry; (entry = readdir(folder));) {
+    char path[300], target[300];
+    snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+    ssize_t size = readlink(path, target, sizeof target - 1);
+    if (size > 0 && atoi(entry->d_name) != dirfd(folder)) target[size] = 0, printf("fd %s %s\n", entry->d_name, atoi(entry->d_name) > 2 ? target : "");
+  }
+  sigset_t blocked;
+  sigprocmask(SIG_SETMASK, NULL, &blocked);
+  for (int i = 1; i < 32; ++i) {
+    struct sigaction action;
+    sigaction(i, NULL, &action);
+    if (sigismember(&blocked, i) || action.sa_handler != SIG_DFL) printf("signal %d %d %d\n", i, sigismember(&blocked, i), action.sa_handler == SIG_IGN);
+  }
+  printf("folder %s\nask %o\n", getcwd(NULL, 0), umask(0));
+  for (char line[100]; fgets(line, sizeof line, stdin);) printf("input %s", line);
+  for (int i = 1; i < count; ++i) if (strcmp(words[i], "--die") == 0) kill(getpid(), 9);
+  return getenv("CODE") ? atoi(getenv("CODE")) : 0;
+}
+"""
+
+
+class Becoming(Staged):
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
+        self.teller = self.folder / "teller"
+        source = "#include <sys/stat.h>\n" + TELLER
+        subprocess.run(["cc", "-static", "-x", "c", "-", "-o", self.teller], input=source, text=True, check=True, timeout=60)
+        self.config(self.stage(), f"programs: [{self.teller}]")
+
+    def both(self, *words: str, **options) -> tuple[subprocess.CompletedProcess, subprocess.CompletedProcess]:
+        return self.stage().run(self.teller, *words, **options), self.stage().run(RUNTIME, *words, **options)
+
+    def same(self, plain: subprocess.CompletedProcess, ours: subprocess.CompletedProcess) -> None:
+        lines = [sorted(done.stdout.splitlines()) for done in (plain, ours)]
+        self.assertEqual(lines[1], lines[0])
+        self.assertEqual((ours.returncode, ours.stderr), (plain.returncode, plain.stderr))
+        self.assertTrue(any(line.startswith("word ") for line in lines[0]), lines)
+
+    def test_everything_reaches_it_unchanged(self):
+        kept = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(kept, 63, inheritable=True)
+        os.close(kept)
+        self.addCleanup(os.close, 63)
+        environment = {"PATH": "/bin", "EMPTY": "", "ODD": "a=b\nc", "CODE": "37", "NOTIFY_SOCKET": "/x", "_LIBCONTAINER_X": "1", "LANG": "ü"}
+        for words in (
+            ["state", "x"], ["--root", "/a b", "kill", "x", "TERM"], ["create", "--bundle", "/nowhere", "ü"], ["exec", "x", "sh", "-c", "a  'b\""],
+            ["delete", "x"], ["update", "x"], ["start", ""], ["frob", "-", "--", "\n"], ["run", "x"], ["features", "x" * 100_000],
+        ):  # fmt: skip
+            with self.subTest(words[0]):
+                plain, ours = self.both(*words, env=environment, pass_fds=(63,), cwd="/usr")
+                self.same(plain, ours)
+                self.assertEqual(ours.returncode, 37)
+                self.assertIn("fd 63 /dev/null", ours.stdout)
+
+    def test_without_an_environment(self):
+        self.same(*self.both("state", "x", env={}))
+
+    def test_signals_as_they_were(self):
+        """Go's programs leave some ignored and some blocked."""
+        import signal
+
+        def odd() -> None:
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+        for verb in ("state", "create", "delete"):
+            plain, ours = self.both(verb, "x", preexec_fn=odd)
+            self.same(plain, ours)
+            self.assertIn("signal 1 0 1", ours.stdout)
+
+    def test_standard_input_reaches_it(self):
+        self.same(*self.both("update", "-r", "-", "x", input="one\ntwo\n", text=True))
+
+    def test_a_death_by_signal_looks_like_one(self):
+        plain, ours = self.both("state", "--die")
+        self.assertEqual(ours.returncode, plain.returncode)
+
+    def test_with_an_entry_it_is_a_child_and_nobody_can_tell(self):
+        """An update and a delete of a container that was given something come back to us first."""
+        name = engines.unique_name("told")
+        ledger = self.stage().path(LEDGER)
+        ledger.mkdir(parents=True, exist_ok=True, mode=0o700)
+        node = {"path": "/dev/nvidia0", "type": "c", "major": 195, "minor": 0, "access": "rw"}
+        file = ledger / f"{name}.json"
+        self.addCleanup(file.unlink, missing_ok=True)
+        for words, options in ((["update", "--cpu-share", "5", name], {}), (["update", "-r", "-", name], {"input": "{}\n", "text": True}), (["delete", "--force", name], {})):
+            for code in ("37", "0"):
+                with self.subTest(words, code=code):
+                    file.write_text(json.dumps({"version": 1, "container": name, "bundle": str(self.folder), "nodes": [node]}))
+                    file.chmod(0o600)
+                    plain, ours = self.both(*words, env={"CODE": code, "PATH": "/usr/bin"}, **options)
+                    self.assertEqual(sorted(ours.stdout.splitlines()), sorted(plain.stdout.splitlines()))
+                    self.assertEqual(ours.returncode, int(code))
+                    self.assertEqual(file.exists(), words[0] == "update" or code == "37")
 
 
 if __name__ == "__main__":
