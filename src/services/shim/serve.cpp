@@ -130,7 +130,9 @@ class Server {
     const config::Config& config = config_ ? *config_ : usual_config();
     const Result<Delivery> delivery = plan_delivery(*host_, config, {bundle, *spec, own_program()});
     if (!delivery) {
-      return std::unexpected(delivery.error());
+      // Perhaps only because we did not understand what we are told in there.
+      return config_problem_.empty() ? std::unexpected(delivery.error())
+                                     : fail(std::errc::invalid_argument, config_problem_);
     }
     for (const std::string& note : delivery->notes) {
       complain(line_, Grade::warning, note);
