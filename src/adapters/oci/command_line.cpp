@@ -84,6 +84,7 @@ class Reader {
       return line_;
     }
     line_.verb = verb_of(words_[at_++]);
+    line_.ends_with_runtime = line_.verb == Verb::run || line_.verb == Verb::restore;
     if (line_.verb != Verb::other) {
       read_rest();
     }
@@ -137,6 +138,8 @@ class Reader {
       line_.resources_at = here;
     } else if (option.name == "help" || option.name == "h" || option.name == "?" || option.name == "usage") {
       line_.asks_for_help = true;
+    } else if ((option.name == "detach" || option.name == "d" || option.name == "keep") && option.value != "false") {
+      line_.ends_with_runtime = false;
     }
   }
 

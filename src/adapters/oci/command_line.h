@@ -23,6 +23,7 @@ struct CommandLine {
   std::string resources;
   std::size_t resources_at = 0;  // the word that names it; 0: none
   bool asks_for_help = false;
+  bool ends_with_runtime = false;  // run and restore delete a container in the end, unless they are told otherwise
 };
 
 // The words after the program's name. A word is a verb only where a verb can stand: a container may be called "create".

@@ -59,6 +59,15 @@ TEST(CommandLine, DeleteHasNoValuesAndRestoreHasMany) {
   EXPECT_EQ(line.bundle, ".");
 }
 
+TEST(CommandLine, KnowsWhetherAContainerEndsWithItsRuntime) {
+  for (const char* text : {"run x", "run -b /b x", "restore x", "run --detach=false x"}) {
+    EXPECT_TRUE(parse(text).ends_with_runtime) << text;
+  }
+  for (const char* text : {"run -d x", "run x --detach", "restore --detach x", "run --keep x", "create x", "state x"}) {
+    EXPECT_FALSE(parse(text).ends_with_runtime) << text;
+  }
+}
+
 TEST(CommandLine, KnowsWhereAnUpdateIsReadFrom) {
   for (const char* text :
        {"update -r - abc", "update --resources=- abc", "update abc --resources -", "update -r=- abc"}) {

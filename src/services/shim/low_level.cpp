@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,6 +96,7 @@ Result<int> run_to_end(const std::string& program, const std::vector<std::string
     return fail_errno(errno, "start " + program);
   }
   if (child == 0) {
+    (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever ends us means both
     (void)become(program, words);
     constexpr int kCannotStart = 127;
     ::_exit(kCannotStart);

@@ -110,8 +110,32 @@ class Server {
   }
 
   int make() {
+    last_ = entry();
     const Result<void> prepared = prepare();
-    return prepared ? hand_over() : complain_and_fail(prepared.error().message);
+    if (!prepared) {
+      return complain_and_fail(prepared.error().message);
+    }
+    return gives_ || last_ ? make_with_entry() : hand_over();
+  }
+
+  // An entry is there as long as its container is: a name may be taken, a container may not come to be or end with its
+  // runtime, and the next of its name must not have what the last one was given.
+  int make_with_entry() {
+    const Result<int> code = run_to_end(program_, words_);
+    if (!code || *code != 0) {
+      put_back_last();
+    } else if (!gives_ || line_.ends_with_runtime) {
+      ledger::remove_entry(*host_, {line_.container});
+    }
+    return code ? *code : complain_and_fail(code.error().message);
+  }
+
+  void put_back_last() {
+    if (last_) {
+      (void)ledger::save_entry(*host_, *last_);
+    } else {
+      ledger::remove_entry(*host_, {line_.container});
+    }
   }
 
   Result<void> prepare() {
@@ -158,16 +182,23 @@ class Server {
     for (const std::string& corrected : edited->corrected) {
       complain(line_, Grade::warning, "numbers of another time corrected: " + corrected);
     }
-    if (edited->text != text) {
-      struct stat status{};
-      constexpr std::uint32_t kBits = 07777;
-      const std::uint32_t mode = ::stat(file.c_str(), &status) == 0 ? status.st_mode & kBits : 0600;
-      TRY(kernel::replace_file(AT_FDCWD, file, {edited->text, mode}));
+    // Whoever is not root has no ledger, and no device cgroup to speak of.
+    gives_ = !delivery.given.empty() && ::geteuid() == 0;
+    if (gives_) {
+      TRY(ledger::save_entry(*host_, {{line_.container}, bundle, {}, delivery.given}));
     }
-    if (delivery.given.empty() || ::geteuid() != 0) {
-      return {};  // whoever is not root has no ledger, and no device cgroup to speak of
+    const Result<void> written = edited->text == text ? Result<void>() : write_spec(file, edited->text);
+    if (!written && gives_) {
+      put_back_last();
     }
-    return ledger::save_entry(*host_, {{line_.container}, bundle, {}, delivery.given});
+    return written;
+  }
+
+  static Result<void> write_spec(const std::string& file, const std::string& text) {
+    struct stat status{};
+    constexpr std::uint32_t kBits = 07777;
+    const std::uint32_t mode = ::stat(file.c_str(), &status) == 0 ? status.st_mode & kBits : 0600;
+    return kernel::replace_file(AT_FDCWD, file, {text, mode});
   }
 
   // Absent where the container was given nothing by us.
@@ -259,6 +290,8 @@ class Server {
   std::optional<config::Config> config_;
   std::string config_problem_;
   std::string program_;
+  std::optional<ledger::Entry> last_;  // of that name, before this call
+  bool gives_ = false;
   kernel::Fd resources_;
 };
 
