@@ -236,7 +236,8 @@ class Server {
     if (!text || (!by_input && (!safe || *safe == *text))) {
       return words_;
     }
-    resources_ = kernel::Fd(::memfd_create("resources", 0));
+    // As standard input it is a copy that stays open; the runtime gets no file more than it would from the engine.
+    resources_ = kernel::Fd(::memfd_create("resources", by_input ? MFD_CLOEXEC : 0));
     const std::string& content = safe ? *safe : *text;
     if (!resources_ || ::write(resources_.get(), content.data(), content.size()) != ssize_t(content.size())) {
       return words_;
