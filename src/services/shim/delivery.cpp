@@ -289,7 +289,12 @@ class Planner {
     if (!is_nvidia_believed() || !is_given_a_gpu()) {
       return {};
     }
-    const nvidia::DriverFiles files = TRY(nvidia::read_driver_files(host_, config_.runtime.driver_root));
+    const Result<nvidia::DriverFiles> read = nvidia::read_driver_files(host_, config_.runtime.driver_root);
+    if (!read) {
+      return refuse(request_.nvidia_words + ", but the driver's files are not to be had: " + read.error().message +
+                    " (runtime.driver_root in /etc/holdfast/config.yaml says where they lie)");
+    }
+    const nvidia::DriverFiles& files = *read;
     TRY(check_requirements(files.version));
     std::set<std::string> words;
     for (const std::string_view part : split(request_.nvidia.capabilities, ',')) {
