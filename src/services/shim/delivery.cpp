@@ -302,7 +302,13 @@ class Planner {
         words.insert(std::string(trim(part)));
       }
     }
-    append(delivery_.change.edits, edits_of(files, words, {order_.ourselves}));
+    ContainerEdits edits = edits_of(files, words, {order_.ourselves});
+    for (container::HookEdit& hook : edits.hooks) {
+      if (!order_.file.empty()) {
+        hook.arguments.insert(hook.arguments.end(), {"--spec", order_.file});
+      }
+    }
+    append(delivery_.change.edits, edits);
     for (const oci::Hook& hook : order_.spec.hooks) {
       if (nvidia::is_nvidia_hook(hook.path)) {
         delivery_.change.dropped_hooks.push_back(hook.path);

@@ -97,18 +97,19 @@ Result<void> keep_device_files(int root) {
   return kernel::cover_proc_file(root, kParams, *text);
 }
 
-Result<kernel::Fd> open_root_of(const oci::HookState& state) {
-  const oci::Spec spec = TRY(oci::parse_spec(TRY(kernel::read_text(AT_FDCWD, state.bundle + "/config.json"))));
+Result<kernel::Fd> open_root_of(const oci::HookState& state, const std::string& told) {
+  const std::string file = told.empty() ? state.bundle + "/config.json" : told;
+  const oci::Spec spec = TRY(oci::parse_spec(TRY(kernel::read_text(AT_FDCWD, file))));
   const std::string path = spec.root.starts_with('/') ? spec.root : state.bundle + "/" + spec.root;
   if (spec.root.empty()) {
-    return fail(std::errc::invalid_argument, state.bundle + "/config.json names no root");
+    return fail(std::errc::invalid_argument, file + " names no root");
   }
   return kernel::open_directory(AT_FDCWD, path);
 }
 
 Result<void> carry_out(const HookWords& words) {
   const oci::HookState state = TRY(oci::parse_hook_state(TRY(kernel::read_text(AT_FDCWD, "/dev/stdin"))));
-  const kernel::Fd root = TRY(open_root_of(state));
+  const kernel::Fd root = TRY(open_root_of(state, words.spec));
   for (const HookWords::Link& link : words.links) {
     TRY(kernel::make_link_inside(root.get(), link.path, link.target));
   }
@@ -145,6 +146,8 @@ Result<HookWords> parse_hook_words(const std::vector<std::string>& words) {
       parsed.keeps_device_files = true;
     } else if (words[i] == "--folder" && has_value) {
       parsed.folders.push_back(words[++i]);
+    } else if (words[i] == "--spec" && has_value) {
+      parsed.spec = words[++i];
     } else if (words[i] == "--cuda-compat" && has_value) {
       parsed.driver_version = words[++i];
     } else if (words[i] == "--link" && has_value) {

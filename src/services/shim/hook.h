@@ -18,9 +18,11 @@ struct HookWords {
   std::vector<Link> links;
   std::string driver_version;  // for the image's own CUDA libraries; "": they are left alone
   bool keeps_device_files = false;
+  std::string spec;  // where it is not the bundle's config.json
 };
 
-// "create-container --folder DIR --link TARGET::PATH --cuda-compat VERSION --keep-device-files"
+// "create-container --folder DIR --link TARGET::PATH --cuda-compat VERSION --spec FILE
+// --keep-device-files"
 Result<HookWords> parse_hook_words(const std::vector<std::string>& words);
 
 // The folder of CUDA libraries that the image has itself, where they are newer than the driver's: "" otherwise.

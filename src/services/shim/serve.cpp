@@ -152,7 +152,8 @@ class Server {
     }
     read_all_settings();
     const config::Config& config = config_ ? *config_ : usual_config();
-    const Result<Delivery> delivery = plan_delivery(*host_, config, {bundle, *spec, own_program()});
+    const std::string other_file = file == bundle + "/config.json" ? std::string() : absolute(file);
+    const Result<Delivery> delivery = plan_delivery(*host_, config, {bundle, *spec, own_program(), other_file});
     if (!delivery) {
       // Perhaps only because we did not understand what we are told in there.
       return config_problem_.empty() ? std::unexpected(delivery.error())
