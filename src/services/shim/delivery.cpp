@@ -262,12 +262,26 @@ class Planner {
   }
 
   Result<void> make_on_host(const OwedNode& node) const {
-    const device::Node* known = inventory_.find(node.path);
-    const bool is_fine = known == nullptr || (known->live && !known->is_stale());
-    if (is_fine || !config_.runtime.makes_nodes || node.device_class.empty()) {
+    if (!config_.runtime.makes_nodes || node.device_class.empty()) {
       return {};
     }
-    return kernel::make_node_on(host_, {node.path, *node.device, node.permissions});
+    const device::Node* known = inventory_.find(node.path);
+    if (known != nullptr && (!known->live || known->is_stale())) {
+      TRY(kernel::make_node_on(host_, {node.path, *node.device, node.permissions}));
+    }
+    link_on_host(node);
+    return {};
+  }
+
+  // udev makes these links for most devices, not for NVIDIA's, and runc 1.1.3 to 1.1.6 tell systemd of no device
+  // without one: the next reload would take it away.
+  void link_on_host(const OwedNode& node) const {
+    const std::string folder = node.device->kind == device::Kind::block ? "/dev/block/" : "/dev/char/";
+    const std::string link = folder + std::to_string(node.device->major) + ":" + std::to_string(node.device->minor);
+    constexpr std::string_view kDev = "/dev/";
+    if (node.path.starts_with(kDev) && !kernel::exists(host_.root.get(), kernel::below_root(link))) {
+      (void)kernel::make_link_on(host_, link, "../" + node.path.substr(kDev.size()));
+    }
   }
 
   [[nodiscard]] NodeEdit edit_of(const OwedNode& node) const {
