@@ -1,0 +1,326 @@
+// What holdfast-runtime adds to the runtime it becomes: medians of interleaved calls, as ratios to plain runc.
+//
+//   passed on       verbs that are none of our business
+//   create          a container without a GPU, and one with two stand-in GPUs (5 nodes, 40 libraries, the hook),
+//   against
+//                   plain runc with the same container without GPUs, and against plain runc with the spec as we leave
+//                   it
+//   alone           the same with a runtime that does nothing: wall time, memory and page faults are ours
+//   cdi generate    of holdfast, where it knows that command
+//
+// The GPUs, their driver and its config are made up in a mount namespace of our own, which ends with us.
+//
+// usage: holdfast_runtime_bench [--rounds N]   (root)
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/clock.h"
+
+namespace hf {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string g_folder;  // ours, on the host; a tmpfs lies over it in here
+
+void clear() {
+  if (!g_folder.empty()) {
+    (void)::umount2(g_folder.c_str(), MNT_DETACH);
+    (void)::rmdir(g_folder.c_str());
+  }
+}
+
+[[noreturn]] void die(const std::string& why) {
+  std::fprintf(stderr, "runtime_bench: %s\n", why.c_str());
+  clear();
+  std::exit(2);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  if (!file) {
+    die("write " + path);
+  }
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Cost {
+  double wall = 0;    // milliseconds
+  double cpu = 0;     // milliseconds
+  double memory = 0;  // MiB at most
+  double faults = 0;
+  int code = 0;
+};
+
+Cost call(const Words& words) {
+  const std::uint64_t began = kernel::monotonic_now();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nowhere = ::open("/dev/null", O_RDWR);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      (void)::dup2(nowhere, fd);
+    }
+    std::vector<char*> arguments;
+    for (const std::string& word : words) {
+      arguments.push_back(const_cast<char*>(word.c_str()));
+    }
+    arguments.push_back(nullptr);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  rusage used{};
+  if (::wait4(child, &status, 0, &used) < 0) {
+    die("wait for " + words[0]);
+  }
+  const auto milliseconds = [](const timeval& time) { return double(time.tv_sec) * 1e3 + double(time.tv_usec) / 1e3; };
+  return {double(kernel::monotonic_now() - began) / 1e6, milliseconds(used.ru_utime) + milliseconds(used.ru_stime),
+          double(used.ru_maxrss) / 1024, double(used.ru_minflt), WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+void shell(const std::string& script) {
+  if (call({"sh", "-ec", script}).code != 0) {
+    die("the stage cannot be set: " + script);
+  }
+}
+
+// One line of a table.
+struct Row {
+  std::string name;
+  std::size_t base = 0;  // the row that its ratio is to
+  Words words;
+  int code = 0;                    // what it has to end with
+  std::function<void()> before{};  // not measured
+  std::function<void()> after{};   // not measured
+  std::vector<Cost> costs{};
+};
+
+double median(const Row& row, double Cost::* part) {
+  std::vector<double> all;
+  for (const Cost& cost : row.costs) {
+    all.push_back(cost.*part);
+  }
+  std::ranges::sort(all);
+  return all[all.size() / 2];
+}
+
+void measure(const char* title, int rounds, std::vector<Row> rows) {
+  for (int round = -1; round < rounds; ++round) {  // the first one warms up
+    for (Row& row : rows) {
+      if (row.before) {
+        row.before();
+      }
+      const Cost cost = call(row.words);
+      if (cost.code != row.code) {
+        die(row.name + " ends with " + std::to_string(cost.code) + ", not " + std::to_string(row.code));
+      }
+      if (row.after) {
+        row.after();
+      }
+      if (round >= 0) {
+        row.costs.push_back(cost);
+      }
+    }
+  }
+  std::printf("%-44s %9s %7s %9s %9s %8s   (%d rounds)\n", title, "wall ms", "ratio", "cpu ms", "RSS MiB", "faults",
+              rounds);
+  for (const Row& row : rows) {
+    const double wall = median(row, &Cost::wall);
+    std::printf("  %-42s %9.2f %7.2f %9.2f %9.1f %8.0f\n", row.name.c_str(), wall,
+                wall / median(rows[row.base], &Cost::wall), median(row, &Cost::cpu), median(row, &Cost::memory),
+                median(row, &Cost::faults));
+  }
+  std::fflush(stdout);
+}
+
+// ---- The stage -----------------------------------------------------------------------------------------------------
+
+constexpr const char* kStage = R"sh(
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 none $F
+cp -a /etc $F/etc
+mount --bind $F/etc /etc
+rm -rf /etc/holdfast /etc/cdi
+mkdir -p /etc/holdfast $F/driver/nvidia/capabilities $F/root/usr/lib/x86_64-linux-gnu $F/root/usr/bin $F/dev
+version=550.54.15
+echo "NVRM version: NVIDIA UNIX x86_64 Kernel Module  $version  Tue Mar  5" >$F/driver/nvidia/version
+printf 'ModifyDeviceFiles: 1\nDeviceFileMode: 438\n' >$F/driver/nvidia/params
+for gpu in 0 1; do
+  mkdir -p $F/driver/nvidia/gpus/0000:6$gpu:00.0
+  printf "GPU UUID: \t GPU-1111111$gpu-2222-3333-4444-555555555555\nBus Location: \t 0000:6$gpu:00.0\nDevice Minor: \t $gpu\n" \
+    >$F/driver/nvidia/gpus/0000:6$gpu:00.0/information
+done
+sed 's/^Block devices:/195 nvidia\n511 nvidia-uvm\n\n&/' /proc/devices >$F/devices
+mount --bind $F/driver /proc/driver
+mount --bind $F/devices /proc/devices
+libraries=$F/root/usr/lib/x86_64-linux-gnu
+for name in libcuda libnvidia-ml $(seq -f 'libnvidia-part%g' 37); do
+  cp /bin/true $libraries/$name.so.$version
+  ln -s $name.so.$version $libraries/$name.so.1
+done
+cp /bin/true $F/root/usr/bin/nvidia-smi
+cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty $F/dev/
+mount --bind $F/dev /dev
+mkdir -p /dev/pts /dev/shm /dev/mqueue
+ln -s /proc/self/fd /dev/fd
+ln -s fd/0 /dev/stdin
+for node in "nvidia0 195 0" "nvidia1 195 1" "nvidiactl 195 255" "nvidia-uvm 511 0" "nvidia-uvm-tools 511 1"; do
+  set -- $node
+  mknod -m 666 /dev/$1 c $2 $3
+done
+mount -t tmpfs -o mode=755 none /run
+mkdir /run/bundle $F/rootfs
+for folder in bin dev etc proc sys tmp; do mkdir $F/rootfs/$folder; done
+cp "$(command -v busybox)" $F/rootfs/bin/
+)sh";
+
+void set_stage() {
+  g_folder = "/tmp/hf-bench-XXXXXX";
+  if (::mkdtemp(g_folder.data()) == nullptr || ::unshare(CLONE_NEWNS) < 0) {
+    die(std::string("a mount namespace of our own: ") + std::strerror(errno));
+  }
+  shell("F=" + g_folder + kStage);
+}
+
+void set_runtime(const std::string& program) {
+  write_file("/etc/holdfast/config.yaml",
+             "runtime:\n  driver_root: " + g_folder + "/root\n  programs: [" + program + "]\n");
+}
+
+std::string spec_of(const std::string& name, const std::string& variable) {
+  return R"({"ociVersion":"1.0.2","process":{"cwd":"/","args":["/bin/busybox","sleep","600"],"env":["PATH=/bin")" +
+         (variable.empty() ? "" : ",\"" + variable + "\"") + R"(],"user":{"uid":0,"gid":0}},"root":{"path":")" +
+         g_folder + R"(/rootfs"},"mounts":[{"destination":"/proc","type":"proc","source":"proc"},)" +
+         R"({"destination":"/dev","type":"tmpfs","source":"tmpfs","options":["nosuid","mode=755"]}],)" +
+         R"("linux":{"cgroupsPath":"/)" + name + R"(","namespaces":[{"type":"mount"},{"type":"pid"},{"type":"ipc"},)" +
+         R"({"type":"uts"}],"resources":{"devices":[{"allow":false,"access":"rwm"}]}}})";
+}
+
+// ---- What is measured ----------------------------------------------------------------------------------------------
+
+constexpr const char* kBundle = "/run/bundle";
+constexpr const char* kSpec = "/run/bundle/config.json";
+
+class Bench {
+ public:
+  explicit Bench(int rounds) : rounds_(rounds), name_("hf-bench-" + std::to_string(::getpid())) {}
+
+  void run() {
+    set_runtime("runc");
+    pass_on();
+    create();
+    set_runtime(HOLDFAST_NOP);
+    alone();
+    generate();
+  }
+
+ private:
+  void pass_on() {
+    measure("passed on", rounds_ * 5,
+            {{"runc state nonexist", 0, {"runc", "state", "nonexist"}, 1},
+             {"holdfast-runtime state nonexist", 0, {kShim, "state", "nonexist"}, 1},
+             {"runc --version", 2, {"runc", "--version"}},
+             {"holdfast-runtime --version", 2, {kShim, "--version"}}});
+  }
+
+  [[nodiscard]] Row row_of(const std::string& title, std::size_t base, const std::string& program,
+                           const std::string& spec) const {
+    return {title, base, {program, "create", "--bundle", kBundle, name_}, 0, [spec] { write_file(kSpec, spec); }};
+  }
+
+  void create() {
+    const std::string plain = spec_of(name_, "");
+    const std::string asks = spec_of(name_, "NVIDIA_VISIBLE_DEVICES=all");
+    write_file(kSpec, asks);
+    if (call({kShim, "create", "--bundle", kBundle, name_}).code != 0) {
+      die("holdfast-runtime cannot create a container here");
+    }
+    remove();
+    const std::string edited = read_file(kSpec);
+    std::string unhooked = edited;
+    const std::size_t hooks = unhooked.find(",\"hooks\":");
+    if (hooks == std::string::npos) {
+      die("the spec has no hook");
+    }
+    unhooked.insert(hooks + 2, "not-");  // an unknown key is passed over
+    std::vector<Row> rows = {row_of("runc, no GPU", 0, "runc", plain),
+                             row_of("holdfast-runtime, no GPU", 0, kShim, plain),
+                             row_of("runc, edited before: nodes and mounts", 0, "runc", unhooked),
+                             row_of("runc, edited before: with the hook", 0, "runc", edited),
+                             row_of("holdfast-runtime, 2 GPUs", 0, kShim, asks)};
+    for (Row& row : rows) {
+      row.after = [this] { remove(); };
+    }
+    measure("create", rounds_, std::move(rows));
+  }
+
+  void remove() const {
+    (void)call({"runc", "delete", "-f", name_});
+    (void)::unlink(("/run/holdfast/ledger/" + name_ + ".json").c_str());
+  }
+
+  void alone() const {
+    const std::string plain = spec_of(name_, "");
+    const std::string asks = spec_of(name_, "NVIDIA_VISIBLE_DEVICES=all");
+    measure("alone, with a runtime that does nothing", rounds_ * 5,
+            {{"that runtime", 0, {HOLDFAST_NOP}},
+             {"state", 0, {kShim, "state", "x"}},
+             row_of("create, no GPU", 0, kShim, plain),
+             row_of("create, 2 GPUs", 0, kShim, asks)});
+    (void)::unlink(("/run/holdfast/ledger/" + name_ + ".json").c_str());
+  }
+
+  void generate() const {
+    const Words words = {HOLDFAST_PROGRAM, "cdi", "generate"};
+    if (call(words).code == 0) {
+      measure("holdfast", rounds_, {{"cdi generate", 0, words}});
+    }
+  }
+
+  static constexpr const char* kShim = HOLDFAST_RUNTIME_PROGRAM;
+  int rounds_;
+  std::string name_;
+};
+
+int run(int count, char** words) {
+  int rounds = 40;
+  for (int i = 1; i < count; ++i) {
+    if (std::string(words[i]) != "--rounds" || i + 1 == count) {
+      die("usage: holdfast_runtime_bench [--rounds N]");
+    }
+    rounds = std::atoi(words[++i]);
+  }
+  if (::geteuid() != 0 || rounds < 1) {
+    die("needs root, and a round at least");
+  }
+  set_stage();
+  Bench(rounds).run();
+  clear();
+  return 0;
+}
+
+}  // namespace
+}  // namespace hf
+
+int main(int count, char** words) { return hf::run(count, words); }
