@@ -739,14 +739,18 @@ def cri(socket: str, method: str, fields: dict[int, object]) -> bytes:
 
 
 @contextlib.contextmanager
-def kubernetes(version: str, *, runtime: str = "runc", gpu: bool = True) -> Iterator[Container]:
+def kubernetes(
+    version: str, *, runtime: str = "runc", gpu: bool = True, place: Place = view, uid: str = "",
+    environment: dict[str, str] | None = None,
+) -> Iterator[Container]:  # fmt: skip
     """A pod of one container in a private containerd, as kubelet would have it made."""
     need("busybox", "curl")
     server, client, runtime_path = program("containerd"), program("ctr"), program(runtime)
     kind = pathlib.Path(runtime_path).name
-    name, uid = unique_name("pod"), str(uuid.uuid4())
+    name, uid = unique_name("pod"), uid or str(uuid.uuid4())
+    variables = [{1: key, 2: value} for key, value in (environment or {}).items()]
     parent = f"/kubepods/besteffort/pod{uid}"
-    with scratch_folder() as folder, view(version) as seat:
+    with scratch_folder() as folder, place(version) as seat:
         socket = f"{folder}/c.sock"
         if version == "v2":
             runtime_path = without_controllers(runtime_path, folder)
@@ -780,7 +784,7 @@ def kubernetes(version: str, *, runtime: str = "runc", gpu: bool = True) -> Iter
             seat.shared_cgroups.add(parent)
             ids.append(first_text(cri(socket, "RunPodSandbox", {1: pod})))
             devices = [{1: node, 2: node, 3: "rwm"} for node in GPU_NODES if gpu]
-            wanted = {1: {1: "main"}, 2: {1: IMAGE}, 3: SLEEP, 8: devices, 9: {1: "app", 2: "hf-e2e"}}
+            wanted = {1: {1: "main"}, 2: {1: IMAGE}, 3: SLEEP, 6: variables, 8: devices, 9: {1: "app", 2: "hf-e2e"}}
             ids.append(first_text(cri(socket, "CreateContainer", {1: ids[0], 2: wanted, 3: pod})))
             seat.cgroups |= {f"{parent}/{id_}" for id_ in ids}
             cri(socket, "StartContainer", {1: ids[1]})
