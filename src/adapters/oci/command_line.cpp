@@ -49,10 +49,20 @@ struct Option {
   std::optional<std::string_view> value;
 };
 
+// "-b/path": crun takes a short option and its value in one word. Where it is no path it may be runc's "-bundle".
+bool has_path_attached(std::string_view word) {
+  constexpr std::string_view kLetters = "bfr";
+  return word.size() > 2 && word[0] == '-' && kLetters.find(word[1]) != std::string_view::npos &&
+         (word[2] == '/' || word[2] == '.' || word == "-r-");
+}
+
 // "--name", "-name", "--name=value"; absent for a word that is no option. "-" alone is a file.
 std::optional<Option> option_of(std::string_view word) {
   if (word.size() < 2 || word[0] != '-') {
     return std::nullopt;
+  }
+  if (has_path_attached(word)) {
+    return Option{word.substr(1, 1), word.substr(2)};
   }
   word.remove_prefix(word.starts_with("--") ? 2 : 1);
   const std::size_t equals = word.find('=');
@@ -163,7 +173,9 @@ std::vector<std::string> with_resources(std::vector<std::string> words, const Co
                                         const std::string& file) {
   std::string& word = words.at(line.resources_at);
   const std::size_t equals = word.find('=');
-  if (equals != std::string::npos) {
+  if (has_path_attached(word)) {
+    word = word.substr(0, 2) + file;
+  } else if (equals != std::string::npos) {
     word = word.substr(0, equals + 1) + file;
   } else {
     words.at(line.resources_at + 1) = file;

@@ -59,6 +59,14 @@ TEST(CommandLine, DeleteHasNoValuesAndRestoreHasMany) {
   EXPECT_EQ(line.bundle, ".");
 }
 
+TEST(CommandLine, AShortOptionMayHaveItsPathInTheSameWord) {
+  EXPECT_EQ(parse("create -b/a=b abc").bundle, "/a=b");
+  EXPECT_EQ(parse("create -b./b -f/x abc").bundle, "./b");
+  EXPECT_EQ(parse("create -b./b -f/x abc").config, "/x");
+  EXPECT_EQ(parse("create -bundle /b abc").bundle, "/b");
+  EXPECT_EQ(with_resources({"update", "-r/a=b", "abc"}, parse("update -r/a=b abc"), "/c")[1], "-r/c");
+}
+
 TEST(CommandLine, KnowsWhetherAContainerEndsWithItsRuntime) {
   for (const char* text : {"run x", "run -b /b x", "restore x", "run --detach=false x"}) {
     EXPECT_TRUE(parse(text).ends_with_runtime) << text;
@@ -69,8 +77,8 @@ TEST(CommandLine, KnowsWhetherAContainerEndsWithItsRuntime) {
 }
 
 TEST(CommandLine, KnowsWhereAnUpdateIsReadFrom) {
-  for (const char* text :
-       {"update -r - abc", "update --resources=- abc", "update abc --resources -", "update -r=- abc"}) {
+  for (const char* text : {"update -r - abc", "update --resources=- abc", "update abc --resources -", "update -r=- abc",
+                           "update -r- abc"}) {
     const std::vector<std::string> all = words(text);
     const CommandLine line = parse_command_line(all);
     EXPECT_EQ(line.verb, Verb::update);
