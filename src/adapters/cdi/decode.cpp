@@ -113,7 +113,7 @@ class Fields {
     return numbers;
   }
 
-  Result<void> end() const {
+  [[nodiscard]] Result<void> end() const {
     for (auto entry = map_.begin(); entry != map_.end() && manner_.unknown == Unknown::refuse; ++entry) {
       if (std::ranges::find(asked_, entry.key()) == asked_.end()) {
         return wrong("unknown field " + quote(entry.key()) + " in " + where_);

@@ -82,6 +82,10 @@ class GpuSpec {
       add_mig(unit, index);
       return {};
     }
+    if (has_parts(unit)) {
+      return lacks("GPU " + index + " is cut into parts (MIG), and NVML does not say what they are called; see " +
+                   "what it says: holdfast devices");
+    }
     Draft draft{index, unit.uuid, {}, by_path_links(unit)};
     for (const std::string& path : unit.nodes) {
       if (is_live(inventory_, path)) {
@@ -90,6 +94,13 @@ class GpuSpec {
     }
     drafts_.push_back(std::move(draft));
     return {};
+  }
+
+  // The driver's own word, also where NVML is missing or hangs.
+  [[nodiscard]] bool has_parts(const Unit& unit) const {
+    const std::string folder = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
+    return std::ranges::any_of(kernel::list_names(host_.root.get(), folder),
+                               [](const std::string& name) { return name.starts_with("gi"); });
   }
 
   // A GPU that is cut into parts is of no use as a whole.

@@ -193,6 +193,15 @@ TEST(Generate, LeavesNoHoles) {
   EXPECT_EQ(error_without("/dev/nvidia-uvm-tools", ""), "");
 }
 
+TEST(Generate, DoesNotTakeAGpuThatIsCutIntoPartsForAWhole) {
+  Files files = node_files();
+  files["proc/driver/nvidia/capabilities/gpu0/mig/gi1/access"] = "DeviceFileMinor: 3\n";
+  const FakeHost host(files);
+  const Result<Generated> generated = generate(host.open(), inventory_of(host), {});
+  ASSERT_FALSE(generated);
+  EXPECT_NE(generated.error().message.find("GPU 0 is cut into parts"), std::string::npos) << generated.error().message;
+}
+
 TEST(Generate, SaysWhatItLeavesOut) {
   const FakeHost host(node_files());
   Inventory inventory = inventory_of(host);
