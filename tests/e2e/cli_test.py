@@ -18,7 +18,7 @@ def write(path: pathlib.Path, text: str) -> None:
 class Words(Case):
     def test_bad_words_get_one_clear_line_and_exit_2(self):
         for words, names in [
-            ((), "ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, setup or demo"),
+            ((), "ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, cdi, setup or demo"),
             (("ps", "-o", "toml"), "toml"),
             (("ps", "--interval", "0"), "interval"),
             (("ps", "--interval", "soon"), "soon"),

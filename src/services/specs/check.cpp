@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/base/text.h"
 #include "kernel/device_node.h"
@@ -49,7 +50,9 @@ class Checker {
   }
 
   report::CdiCheck take() {
-    std::ranges::stable_sort(report_.findings, std::ranges::greater(), &Finding::severity);
+    std::ranges::sort(report_.findings, [](const Finding& a, const Finding& b) {
+      return std::tie(b.severity, a.code, a.verdict) < std::tie(a.severity, b.code, b.verdict);
+    });
     return std::move(report_);
   }
 
@@ -225,7 +228,9 @@ report::CdiList list_devices(const kernel::Host& host) {
                               edits.nodes.size(), edits.mounts.size(), edits.hooks.size()});
     }
   }
-  std::ranges::stable_sort(list.devices, {}, &report::CdiList::Device::name);
+  std::ranges::sort(list.devices, [](const report::CdiList::Device& a, const report::CdiList::Device& b) {
+    return std::tie(a.name, a.file) < std::tie(b.name, b.file);
+  });
   for (const cdi::BrokenSpec& broken : registry.broken) {
     list.broken.push_back({broken.file, broken.why});
   }
