@@ -29,7 +29,7 @@ Result<NodeFacts> read_facts(const kernel::Host& host) {
       nvidia::parse_params(kernel::read_text(host.root.get(), "proc/driver/nvidia/params").value_or(std::string()));
   for (const std::string folder : {"/dev/char", "/dev/block"}) {
     for (auto& [name, target] : kernel::read_links(host, folder)) {
-      facts.links.emplace(folder + "/" + name, std::move(target));
+      facts.links.emplace(std::string(folder).append("/").append(name), std::move(target));
     }
   }
   return facts;
