@@ -99,8 +99,9 @@ TEST(ContainerdConfig, SaysWhatKeepsItFromHavingAnEffect) {
 }
 
 TEST(ContainerdConfig, RefusesWhatItCannotChangeWithCertainty) {
-  for (const char* text : {"version = 4\n", "version = \"2\"\n", "version = 2\nplugins = 3\n", "[a\n", "a = 1\na = 2\n",
-                           "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd]\nruntimes = {}\n"}) {
+  for (const char* text :
+       {"version = 4\n", "version = \"2\"\n", "version = 2\nplugins = 3\n", "[a\n", "[\x02]\n", "[[\n", "[",
+        "a = 1\na = 2\n", "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd]\nruntimes = {}\n"}) {
     EXPECT_FALSE(add_to_containerd(text, kOffered)) << text;
   }
   const Result<Edited> edited = add_to_containerd("version = 2\n\n[grpc\n", kOffered);

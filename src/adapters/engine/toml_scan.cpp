@@ -147,4 +147,20 @@ class Scanner {
 
 std::vector<TomlStatement> scan_toml(std::string_view text) { return Scanner(text).scan(); }
 
+std::optional<std::size_t> find_nameless_head(std::string_view text) {
+  for (const TomlStatement& statement : scan_toml(text)) {
+    const std::size_t name = std::min(text.find_first_not_of("[ \t", statement.word), text.size());
+    const bool is_named = name < text.size() && (is_key_letter(text[name]) || text[name] == '"' || text[name] == '\'');
+    if (statement.kind == TomlStatement::Kind::table && !is_named) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_key_letter(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_' ||
+         byte == '-';
+}
+
 }  // namespace hf::engine

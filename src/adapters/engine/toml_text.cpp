@@ -7,6 +7,7 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include "adapters/engine/registration.h"
 #include "core/base/text.h"
 
 namespace hf::engine {
@@ -33,12 +34,7 @@ TomlPath parent_of(const TomlPath& path) { return {path.begin(), path.end() - 1}
 
 std::string newline_of(std::string_view text) { return text.find("\r\n") == std::string_view::npos ? "\n" : "\r\n"; }
 
-bool is_bare(std::string_view key) {
-  return !key.empty() && std::ranges::all_of(key, [](char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           byte == '_' || byte == '-';
-  });
-}
+bool is_bare(std::string_view key) { return !key.empty() && std::ranges::all_of(key, is_key_letter); }
 
 // Containerd 2 writes its names in single quotes, the others in double ones.
 char quote_in(std::string_view text) {
@@ -168,6 +164,10 @@ std::optional<std::string> read_toml_string(const TomlValues& values, const Toml
 std::string toml_string(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 Result<TomlValues> read_toml(std::string_view text) {
+  // toml++ 3.3 takes for granted that a name follows the bracket of a head, and reads on whatever is there.
+  if (const std::optional<std::size_t> place = find_nameless_head(text)) {
+    return fail(std::errc::invalid_argument, place_in(text, *place) + ": this is no TOML");
+  }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::source_position& place = parsed.error().source().begin;

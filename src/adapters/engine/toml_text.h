@@ -36,8 +36,11 @@ struct TomlStatement {
   std::size_t value_end = 0;
   std::size_t end = 0;  // behind its line
 };
-// Of a text that read_toml takes.
+// Of a text that read_toml takes; of others it finds what it can.
 std::vector<TomlStatement> scan_toml(std::string_view text);
+// The first head of a table that does not begin with a name.
+std::optional<std::size_t> find_nameless_head(std::string_view text);
+bool is_key_letter(char byte);  // of a key without quotes
 
 // Tables that are added stand behind those that lie in the same table, and look like them.
 std::string with_table(std::string_view text, const TomlPath& table, const TomlValues& values);
