@@ -47,6 +47,10 @@ std::string key_in(std::string_view text, const std::string& key) {
   return is_bare(key) ? key : mark + key + mark;
 }
 
+std::string line_of(std::string_view text, const std::string& key, std::string_view value) {
+  return key_in(text, key).append(" = ").append(value).append(newline_of(text));
+}
+
 std::string head_in(std::string_view text, const TomlPath& table) {
   std::vector<std::string> keys;
   for (const std::string& key : table) {
@@ -95,9 +99,10 @@ std::string block_of(std::string_view text, const TomlPath& table, const TomlVal
   for (const auto& [path, entries] : by_table(values)) {
     const std::string more(2 * (path.size() - table.size()), ' ');
     const std::string deeper = indent.head.empty() ? "" : more;
-    block += (block.empty() ? "" : newline) + indent.head + deeper + head_in(text, path) + newline;
+    block.append(block.empty() ? "" : newline).append(indent.head).append(deeper);
+    block.append(head_in(text, path)).append(newline);
     for (const auto& [key, value] : entries) {
-      block += indent.value + deeper + key_in(text, key.back()) + " = " + value + newline;
+      block.append(indent.value).append(deeper).append(line_of(text, key.back(), value));
     }
   }
   return block;
@@ -204,10 +209,9 @@ std::string with_value(std::string_view text, const TomlPath& path, std::string_
     const bool has_value = next != statements.end() && next->kind == Kind::value;
     const std::string own = indent_of(text, *head);
     const std::string indent = has_value ? indent_of(text, *next) : own.empty() ? "" : own + "  ";
-    const std::string newline = newline_of(text);
-    const std::string gap = text.substr(0, head->end).ends_with('\n') ? "" : newline;
-    return std::string(text.substr(0, head->end)) + gap + indent + key_in(text, path.back()) + " = " +
-           std::string(value) + newline + std::string(text.substr(head->end));
+    std::string edited(text.substr(0, head->end));
+    edited.append(edited.ends_with('\n') ? "" : newline_of(text)).append(indent);
+    return edited.append(line_of(text, path.back(), value)).append(text.substr(head->end));
   }
   return with_table(text, table, {{path, std::string(value)}});
 }
