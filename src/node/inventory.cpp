@@ -85,7 +85,10 @@ Inventory take_inventory(const kernel::Host& host, const config::Config& config)
     inventory.notes.push_back(drivers.error().message);
   }
   std::map<std::string, device::Device> known;
-  for (const kernel::KnownDevice& device : kernel::read_known_devices(host)) {
+  const bool is_in_sysfs = std::ranges::any_of(
+      config.classes, [](const device::DeviceClass& entry) { return entry.name != "nvidia"; });  // NVIDIA's are not
+  for (const kernel::KnownDevice& device :
+       is_in_sysfs ? kernel::read_known_devices(host) : std::vector<kernel::KnownDevice>()) {
     known.emplace(device.path, device.device);
   }
   for (const std::string& path : candidates(host, config.classes, known)) {

@@ -169,6 +169,18 @@ class Reader {
 
 CommandLine parse_command_line(const std::vector<std::string>& words) { return Reader(words).read(); }
 
+bool is_passed_on(std::span<const char* const> words) {
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const std::optional<Option> option = option_of(words[at]);
+    if (!option) {
+      constexpr std::string_view kOurs = "hook";
+      return verb_of(words[at]) == Verb::other && words[at] != kOurs;
+    }
+    at += !option->value && is_among(option->name, kGlobalWithValue) ? 1 : 0;
+  }
+  return true;
+}
+
 std::vector<std::string> with_resources(std::vector<std::string> words, const CommandLine& line,
                                         const std::string& file) {
   std::string& word = words.at(line.resources_at);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct CommandLine {
 
 // The words after the program's name. A word is a verb only where a verb can stand: a container may be called "create".
 CommandLine parse_command_line(const std::vector<std::string>& words);
+
+// Is it none of our business? Without a single allocation: most calls are not, and take no longer than they must.
+bool is_passed_on(std::span<const char* const> words);
 
 // The same words with another file to read the resources from.
 std::vector<std::string> with_resources(std::vector<std::string> words, const CommandLine& line,

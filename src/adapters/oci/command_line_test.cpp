@@ -49,6 +49,27 @@ TEST(CommandLine, AVerbIsAVerbOnlyWhereOneCanStand) {
   EXPECT_EQ(parse("--version").verb, Verb::other);
 }
 
+TEST(CommandLine, WhatIsPassedOnIsKnownAtTheFirstLook) {
+  for (const char* text :
+       {"state x", "--root run kill create KILL", "--version", "--log=x --debug list", "exec x run"}) {
+    std::vector<const char*> pointers;
+    const std::vector<std::string> all = words(text);
+    for (const std::string& word : all) {
+      pointers.push_back(word.c_str());
+    }
+    EXPECT_TRUE(is_passed_on(pointers)) << text;
+    EXPECT_EQ(parse(text).verb, Verb::other) << text;
+  }
+  for (const char* text : {"create x", "--root /r --log l run x", "--systemd-cgroup update x", "delete x", "hook x"}) {
+    std::vector<const char*> pointers;
+    const std::vector<std::string> all = words(text);
+    for (const std::string& word : all) {
+      pointers.push_back(word.c_str());
+    }
+    EXPECT_FALSE(is_passed_on(pointers)) << text;
+  }
+}
+
 TEST(CommandLine, DeleteHasNoValuesAndRestoreHasMany) {
   EXPECT_EQ(parse("delete -f abc").container, "abc");
   EXPECT_EQ(parse("delete --force abc").verb, Verb::remove);

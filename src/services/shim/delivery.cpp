@@ -43,7 +43,7 @@ class Planner {
       return Delivery();
     }
     find_pod();
-    inventory_ = node::take_inventory(host_, config_);
+    inventory_ = take_inventory();
     if (is_nvidia_believed()) {
       TRY(bring_up());
     }
@@ -59,6 +59,21 @@ class Planner {
     return std::ranges::any_of(order_.spec.nodes, [this](const oci::SpecNode& node) {
       return device::role_of(config_.classes, node.path).has_value();
     });
+  }
+
+  // Looking at every device of the node takes longer than all the rest, and mostly there is no need.
+  [[nodiscard]] device::Inventory take_inventory() const {
+    const bool is_nvidia_alone = request_.cdi_names.empty() && !is_in_pod() &&
+                                 std::ranges::none_of(order_.spec.nodes, [this](const oci::SpecNode& node) {
+                                   const std::optional<device::NodeRole> role =
+                                       device::role_of(config_.classes, node.path);
+                                   return role && role->device_class->name != "nvidia";
+                                 });
+    config::Config config = config_;
+    if (is_nvidia_alone) {
+      std::erase_if(config.classes, [](const device::DeviceClass& entry) { return entry.name != "nvidia"; });
+    }
+    return node::take_inventory(host_, config);
   }
 
   // By the cgroup alone, as everywhere; whose word counts depends on it.
@@ -103,7 +118,7 @@ class Planner {
   Result<void> bring_up() {
     if (!has_gpu() && config_.runtime.makes_nodes) {
       (void)kernel::load_module("nvidia");
-      inventory_ = node::take_inventory(host_, config_);
+      inventory_ = take_inventory();
     }
     if (!has_gpu()) {
       return refuse(request_.nvidia_words +
@@ -113,7 +128,7 @@ class Planner {
     const device::Node* uvm = inventory_.find("/dev/nvidia-uvm");
     if ((uvm == nullptr || !uvm->numbers()) && config_.runtime.makes_nodes) {
       (void)kernel::load_module("nvidia-uvm");
-      inventory_ = node::take_inventory(host_, config_);
+      inventory_ = take_inventory();
     }
     return {};
   }

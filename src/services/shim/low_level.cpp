@@ -1,7 +1,9 @@
 #include "services/shim/low_level.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -20,10 +22,10 @@ namespace {
 constexpr std::array<std::string_view, 6> kUsualFolders = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
                                                            "/usr/bin",        "/sbin",          "/bin"};
 
-bool is_program(const std::string& path) {
+bool is_program(const char* path) {
   struct stat file{};
   struct stat ourselves{};
-  if (::stat(path.c_str(), &file) < 0 || !S_ISREG(file.st_mode) || ::access(path.c_str(), X_OK) < 0) {
+  if (::stat(path, &file) < 0 || !S_ISREG(file.st_mode) || ::access(path, X_OK) < 0) {
     return false;
   }
   const bool is_ours =
@@ -31,24 +33,36 @@ bool is_program(const std::string& path) {
   return !is_ours;
 }
 
+// "FOLDER/NAME" where it is a program.
+bool try_folder(std::string_view folder, std::string_view name, std::span<char> into) {
+  if (!folder.starts_with('/') || folder.size() + name.size() + 2 > into.size()) {
+    return false;
+  }
+  const auto slash = std::ranges::copy(folder, into.begin()).out;
+  *slash = '/';
+  *std::ranges::copy(name, slash + 1).out = '\0';
+  return is_program(into.data());
+}
+
+// No strings and no lists: this runs before there is a heap.
+bool find_in_path(const char* path, std::string_view name, std::span<char> into) {
+  std::string_view rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const std::size_t colon = rest.find(':');
+    if (try_folder(rest.substr(0, colon), name, into)) {
+      return true;
+    }
+    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+  }
+  return std::ranges::any_of(kUsualFolders, [&](std::string_view folder) { return try_folder(folder, name, into); });
+}
+
 std::string find(const std::string& name) {
   if (name.starts_with('/')) {
-    return is_program(name) ? name : std::string();
+    return is_program(name.c_str()) ? name : std::string();
   }
-  const char* path = ::getenv("PATH");
-  for (const std::string_view folder : split(std::string_view(path == nullptr ? "" : path), ':')) {
-    const std::string place = std::string(folder) + "/" + name;
-    if (folder.starts_with('/') && is_program(place)) {
-      return place;
-    }
-  }
-  for (const std::string_view folder : kUsualFolders) {
-    const std::string place = std::string(folder) + "/" + name;
-    if (is_program(place)) {
-      return place;
-    }
-  }
-  return {};
+  std::array<char, PATH_MAX> place{};
+  return find_in_path(::getenv("PATH"), name, place) ? std::string(place.data()) : std::string();
 }
 
 std::vector<char*> arguments_of(const std::string& program, std::vector<std::string>& words) {
@@ -71,6 +85,23 @@ void hand_on(int signal) {
 }
 
 }  // namespace
+
+bool find_usual(const char* path, std::span<char> into) {
+  return find_in_path(path, "runc", into) || find_in_path(path, "crun", into);
+}
+
+bool names_programs(std::string_view text) {
+  constexpr std::string_view kWord = "programs";
+  for (std::size_t at = text.find(kWord); at != std::string_view::npos; at = text.find(kWord, at + 1)) {
+    const std::size_t before = text.rfind('\n', at);
+    const std::string_view line = text.substr(before == std::string_view::npos ? 0 : before + 1);
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (line[first] != '#') {
+      return true;
+    }
+  }
+  return false;
+}
 
 Result<std::string> find_low_level(const std::vector<std::string>& programs) {
   for (const std::string& name : programs) {

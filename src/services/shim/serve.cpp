@@ -82,11 +82,10 @@ class Server {
 
   int hand_over() { return complain_and_fail(become(program_, words_).error().message); }
 
-  // Reading YAML takes longer than all the rest: only where it says something about us.
+  // Reading YAML takes longer than all the rest: only where it says which runtime we become, or what a device is.
   static bool has_settings(const kernel::Host& host) {
     const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(config::kFile));
-    const bool in_main =
-        text && (text->find("runtime") != std::string::npos || text->find("classes") != std::string::npos);
+    const bool in_main = text && (names_programs(*text) || text->find("classes") != std::string::npos);
     return in_main || kernel::exists(host.root.get(), kernel::below_root(config::kDropIns));
   }
 
