@@ -16,7 +16,7 @@ struct Order {
   std::string bundle;  // an absolute path
   oci::Spec spec;
   std::string ourselves;  // our own program: the hook of the container's
-  std::string file;       // the spec's, where it is not the bundle's config.json
+  std::string file = {};  // the spec's, where it is not the bundle's config.json
 };
 
 struct Delivery {
