@@ -1,6 +1,6 @@
 // What holdfast-runtime adds to the runtime it becomes: medians of interleaved calls, as ratios to plain runc.
 //
-//   passed on       verbs that are none of our business
+//   passed on       verbs that are none of our business, without a config of holdfast's and with one about the runtime
 //   create          a container without a GPU, and one with two stand-in GPUs (5 nodes, 40 libraries, the hook),
 //   against
 //                   plain runc with the same container without GPUs, and against plain runc with the spec as we leave
@@ -190,7 +190,7 @@ for node in "nvidia0 195 0" "nvidia1 195 1" "nvidiactl 195 255" "nvidia-uvm 511 
   mknod -m 666 /dev/$1 c $2 $3
 done
 mount -t tmpfs -o mode=755 none /run
-mkdir /run/bundle $F/rootfs
+mkdir /run/bundle /run/runc-that-does-nothing $F/rootfs
 for folder in bin dev etc proc sys tmp; do mkdir $F/rootfs/$folder; done
 cp "$(command -v busybox)" $F/rootfs/bin/
 )sh";
@@ -203,10 +203,11 @@ void set_stage() {
   shell("F=" + g_folder + kStage);
 }
 
-void set_runtime(const std::string& program) {
-  write_file("/etc/holdfast/config.yaml",
-             "runtime:\n  driver_root: " + g_folder + "/root\n  programs: [" + program + "]\n");
-}
+constexpr const char* kConfig = "/etc/holdfast/config.yaml";
+
+void set_config() { write_file(kConfig, "runtime:\n  driver_root: " + g_folder + "/root\n"); }
+
+void remove_config() { (void)::unlink(kConfig); }
 
 std::string spec_of(const std::string& name, const std::string& variable) {
   return R"({"ociVersion":"1.0.2","process":{"cwd":"/","args":["/bin/busybox","sleep","600"],"env":["PATH=/bin")" +
@@ -227,10 +228,9 @@ class Bench {
   explicit Bench(int rounds) : rounds_(rounds), name_("hf-bench-" + std::to_string(::getpid())) {}
 
   void run() {
-    set_runtime("runc");
     pass_on();
+    set_config();
     create();
-    set_runtime(HOLDFAST_NOP);
     alone();
     generate();
   }
@@ -239,9 +239,10 @@ class Bench {
   void pass_on() {
     measure("passed on", rounds_ * 5,
             {{"runc state nonexist", 0, {"runc", "state", "nonexist"}, 1},
-             {"holdfast-runtime state nonexist", 0, {kShim, "state", "nonexist"}, 1},
-             {"runc --version", 2, {"runc", "--version"}},
-             {"holdfast-runtime --version", 2, {kShim, "--version"}}});
+             {"holdfast-runtime state nonexist", 0, {kShim, "state", "nonexist"}, 1, remove_config},
+             {"holdfast-runtime state nonexist, with config", 0, {kShim, "state", "nonexist"}, 1, set_config},
+             {"runc --version", 3, {"runc", "--version"}},
+             {"holdfast-runtime --version", 3, {kShim, "--version"}, 0, remove_config}});
   }
 
   [[nodiscard]] Row row_of(const std::string& title, std::size_t base, const std::string& program,
@@ -283,11 +284,25 @@ class Bench {
   void alone() const {
     const std::string plain = spec_of(name_, "");
     const std::string asks = spec_of(name_, "NVIDIA_VISIBLE_DEVICES=all");
+    std::filesystem::create_symlink(HOLDFAST_NOP, "/run/runc-that-does-nothing/runc");
+    ::setenv("PATH", "/run/runc-that-does-nothing", 1);
+    Row without_gpu = row_of("create, no GPU", 0, kShim, plain);
+    without_gpu.before = [plain] {
+      write_file(kSpec, plain);
+      remove_config();
+    };
+    Row with_gpus = row_of("create, 2 GPUs", 0, kShim, asks);
+    with_gpus.before = [asks] {
+      write_file(kSpec, asks);
+      set_config();
+    };
     measure("alone, with a runtime that does nothing", rounds_ * 5,
             {{"that runtime", 0, {HOLDFAST_NOP}},
-             {"state", 0, {kShim, "state", "x"}},
-             row_of("create, no GPU", 0, kShim, plain),
-             row_of("create, 2 GPUs", 0, kShim, asks)});
+             {"state", 0, {kShim, "state", "x"}, 0, remove_config},
+             {"state, with config", 0, {kShim, "state", "x"}, 0, set_config},
+             without_gpu,
+             with_gpus});
+    set_config();
     (void)::unlink(("/run/holdfast/ledger/" + name_ + ".json").c_str());
   }
 
