@@ -17,7 +17,7 @@ Result<Trust> parse_trust(const YAML::Node& value) {
                                                                          {"allocated", Trust::allocated},
                                                                          {"always", Trust::always}}};
   const std::string word = TRY(word_of(value, "runtime.environment"));
-  const auto found = std::ranges::find(kWords, word, &std::pair<std::string_view, Trust>::first);
+  const auto* const found = std::ranges::find(kWords, word, &std::pair<std::string_view, Trust>::first);
   if (found == kWords.end()) {
     return malformed("runtime.environment: " + quote(word) + " is none of never, privileged, allocated, always");
   }

@@ -79,7 +79,7 @@ std::optional<std::string> find_unmet(const std::map<std::string, std::string>& 
   for (const auto& [name, requirement] : environment) {
     const bool counts = name.starts_with("NVIDIA_REQUIRE_") && name != "NVIDIA_REQUIRE_JETPACK";
     if (counts && !is_met(requirement, facts)) {
-      return name + "=" + requirement;
+      return std::string(name).append("=").append(requirement);
     }
   }
   return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<std::string> find_unmet(const std::map<std::string, std::string>& 
 
 std::string cuda_of_driver(std::string_view version) {
   const auto release = parse_number<std::uint32_t>(version.substr(0, version.find('.')));
-  const auto found = std::ranges::find_if(
+  const auto* const found = std::ranges::find_if(
       kBranches, [&release](const Branch& branch) { return release && *release >= branch.driver; });
   return found == kBranches.end() ? std::string() : found->cuda;
 }

@@ -80,7 +80,7 @@ Verb verb_of(std::string_view word) {
                                                                         {"restore", Verb::restore},
                                                                         {"update", Verb::update},
                                                                         {"delete", Verb::remove}}};
-  const auto found = std::ranges::find(kVerbs, word, &std::pair<std::string_view, Verb>::first);
+  const auto* const found = std::ranges::find(kVerbs, word, &std::pair<std::string_view, Verb>::first);
   return found == kVerbs.end() ? Verb::other : found->second;
 }
 

@@ -104,7 +104,7 @@ class Editor {
 
  private:
   // The value at a path of names; null where there is none, or JSON's null.
-  Result<const Place*> find(std::initializer_list<std::string_view> path) const {
+  [[nodiscard]] Result<const Place*> find(std::initializer_list<std::string_view> path) const {
     const Place* place = &places_.root();
     for (const std::string_view name : path) {
       if (place->kind != JsonPlaces::Kind::object) {
@@ -118,7 +118,7 @@ class Editor {
     return places_.text_of(*place) == "null" ? nullptr : place;
   }
 
-  Result<std::vector<const Place*>> elements(std::initializer_list<std::string_view> path) const {
+  [[nodiscard]] Result<std::vector<const Place*>> elements(std::initializer_list<std::string_view> path) const {
     const Place* list = TRY(find(path));
     return list == nullptr ? std::vector<const Place*>() : places_.children(*list);
   }
@@ -300,7 +300,7 @@ class Editor {
       }
       const Place* member = TRY(places_.member(place, name));
       if (member != nullptr) {
-        TRY(merge(*member, value, where + "." + name));
+        TRY(merge(*member, value, std::string(where).append(".").append(name)));
       } else {
         add(dump(name) + ":" + dump(value));
       }

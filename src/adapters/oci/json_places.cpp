@@ -111,7 +111,7 @@ Result<const JsonPlaces::Place*> JsonPlaces::member(const Place& object, std::st
   const Place* found = nullptr;
   for (std::size_t at = object.first; at != 0; at = places_[at].next) {
     const Place& place = places_[at];
-    std::string_view key = text_.substr(place.key_begin, place.key_end - place.key_begin);
+    const std::string_view key = text_.substr(place.key_begin, place.key_end - place.key_begin);
     bool is_same = key.size() == name.size() + 2 && key.substr(1, name.size()) == name;
     if (!is_same && key.find('\\') != std::string_view::npos) {
       const nlohmann::json read = nlohmann::json::parse(key, nullptr, /*allow_exceptions=*/false);

@@ -45,8 +45,8 @@ class JsonPlaces {
   explicit JsonPlaces(std::string_view text) : text_(text), places_(1) {}
 
   Result<void> scan();
-  std::size_t end_of_string(std::size_t at) const;  // npos where it has none
-  std::size_t end_of_word(std::size_t at) const;
+  [[nodiscard]] std::size_t end_of_string(std::size_t at) const;  // npos where it has none
+  [[nodiscard]] std::size_t end_of_word(std::size_t at) const;
 
   std::string_view text_;
   std::vector<Place> places_;  // the first is none's, so that 0 means none

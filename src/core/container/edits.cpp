@@ -47,7 +47,7 @@ std::string to_string(HookStage stage) {
 }
 
 std::optional<HookStage> parse_hook_stage(std::string_view word) {
-  const auto found = std::ranges::find(kStages, word, &std::pair<HookStage, std::string_view>::second);
+  const auto* const found = std::ranges::find(kStages, word, &std::pair<HookStage, std::string_view>::second);
   return found == kStages.end() ? std::nullopt : std::optional(found->first);
 }
 

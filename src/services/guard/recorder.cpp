@@ -107,7 +107,7 @@ void Recorder::open_journal(const std::string& folder, std::uint64_t size) {
   journal_.emplace(*std::move(opened));
 }
 
-void Recorder::record(Happening happening) {
+void Recorder::record(const Happening& happening) {
   const Ward& ward = *happening.ward;
   Pending& pending = pending_[ward.container.id.value];
   const bool is_first = pending.since == 0;

@@ -40,7 +40,7 @@ class Recorder {
 
   void open_journal(const std::string& folder, std::uint64_t size);
 
-  void record(Happening happening);
+  void record(const Happening& happening);
   void record(const Deed& deed);
   void adopt(const SurveyPtr& survey);
   void fail_survey(const std::string& why);
@@ -69,7 +69,7 @@ class Recorder {
   void write(Pending& pending);
   void append(report::BlameRecord& record);
   void publish();
-  [[nodiscard]] report::WardLine line_of(const WardPtr& ward) const;
+  [[nodiscard]] report::WardLine line_of(const WardPtr& shared) const;
 
   const kernel::Host& host_;
   Outlets outlets_;

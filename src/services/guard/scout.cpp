@@ -27,9 +27,8 @@ constexpr std::uint64_t kDiagnosisPause = 15 * kSecond;
 
 }  // namespace
 
-Scout::Scout(const kernel::Host& host, const config::Config& config, Reports reports)
-    : host_(host),
-      config_(config),
+Scout::Scout(const kernel::Host& host, config::Config config, Reports reports)
+    : config_(std::move(config)),
       reports_(std::move(reports)),
       bpf_(kernel::open_kernel_bpf()),
       seats_(kernel::open_kernel_seats(host)),

@@ -32,7 +32,7 @@ class Scout {
     std::function<void(const config::Config&)> refresh;              // after a survey of everything
   };
 
-  Scout(const kernel::Host& host, const config::Config& config, Reports reports);
+  Scout(const kernel::Host& host, config::Config config, Reports reports);
   Scout(const Scout&) = delete;
   Scout& operator=(const Scout&) = delete;
   ~Scout();
@@ -51,7 +51,6 @@ class Scout {
   [[nodiscard]] int milliseconds_to_wait(std::uint64_t now) const;
   void wait(int milliseconds);
 
-  const kernel::Host& host_;
   config::Config config_;
   Reports reports_;
   std::unique_ptr<kernel::Bpf> bpf_;

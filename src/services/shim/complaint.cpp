@@ -38,12 +38,14 @@ void write_log(const oci::CommandLine& line, const char* level, const std::strin
   const kernel::Fd log(
       ::open(line.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
   const std::string escaped = json_words("holdfast-runtime: " + words);
-  const std::string text =
-      line.log_format == "json"
-          ? "{\"level\":\"" + std::string(level) + "\",\"msg\":\"" + escaped + "\",\"time\":\"" + time_now() + "\"}\n"
-          : "time=\"" + time_now() + "\" level=" + level + " msg=\"" + escaped + "\"\n";
+  std::string text;
+  if (line.log_format == "json") {
+    text = R"({"level":")" + std::string(level) + R"(","msg":")" + escaped + R"(","time":")" + time_now() + "\"}\n";
+  } else {
+    text = "time=\"" + time_now() + "\" level=" + level + " msg=\"" + escaped + "\"\n";
+  }
   if (log) {
-    (void)!::write(log.get(), text.data(), text.size());
+    [[maybe_unused]] const ssize_t written = ::write(log.get(), text.data(), text.size());
   }
 }
 

@@ -276,7 +276,7 @@ class Planner {
                                            : ": load the driver of " + node.device_class;
   }
 
-  Result<void> make_on_host(const OwedNode& node) const {
+  [[nodiscard]] Result<void> make_on_host(const OwedNode& node) const {
     if (!config_.runtime.makes_nodes || node.device_class.empty()) {
       return {};
     }

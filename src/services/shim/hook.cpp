@@ -55,9 +55,12 @@ kernel::Fd open_ldconfig() {
   arguments.push_back(nullptr);
   std::array<char*, 1> environment = {nullptr};
   const int nowhere = ::open("/dev/null", O_RDWR);
-  (void)::dup2(nowhere, STDIN_FILENO);
-  (void)::dup2(nowhere, STDOUT_FILENO);
-  (void)::dup2(nowhere, STDERR_FILENO);  // it has a word to say about every odd file of an image
+  if (nowhere < 0) {
+    ::_exit(1);
+  }
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    (void)::dup2(nowhere, file);  // it has a word to say about every odd file of an image
+  }
   if (::fchdir(root) == 0 && ::chroot(".") == 0) {
     ::fexecve(program.get(), arguments.data(), environment.data());
   }

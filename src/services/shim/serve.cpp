@@ -55,15 +55,17 @@ class Server {
   explicit Server(const std::vector<std::string>& words) : words_(words), line_(oci::parse_command_line(words)) {}
 
   int serve() {
-    const Result<kernel::Host> host = open_root();
-    host_ = host ? &*host : nullptr;
+    Result<kernel::Host> host = open_root();
+    if (host) {
+      host_ = *std::move(host);
+    }
     read_settings();
     const Result<std::string> program = find_low_level(config_ ? config_->runtime.programs : kUsual.programs);
     if (!program) {
       return complain_and_fail(program.error().message);
     }
     program_ = *program;
-    switch (line_.asks_for_help || host_ == nullptr ? Verb::other : line_.verb) {
+    switch (line_.asks_for_help || !host_ ? Verb::other : line_.verb) {
       case Verb::create:
       case Verb::run:
       case Verb::restore: return make();
@@ -90,7 +92,7 @@ class Server {
   }
 
   void read_settings() {
-    if (host_ != nullptr && has_settings(*host_)) {
+    if (host_ && has_settings(*host_)) {
       read_all_settings();
     }
   }
@@ -229,6 +231,7 @@ class Server {
     const bool by_input = line_.resources == "-";
     const Result<std::string> text = kernel::read_text(AT_FDCWD, by_input ? "/dev/stdin" : line_.resources);
     std::vector<container::NodeEdit> nodes;
+    nodes.reserve(given.nodes.size());
     for (const container::WantedNode& node : given.nodes) {
       nodes.push_back({.path = node.path, .device = node.claimed, .access = node.access});
     }
@@ -287,7 +290,7 @@ class Server {
 
   const std::vector<std::string>& words_;
   CommandLine line_;
-  const kernel::Host* host_ = nullptr;
+  std::optional<kernel::Host> host_;
   std::optional<config::Config> config_;
   std::string config_problem_;
   std::string program_;

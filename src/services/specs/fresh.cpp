@@ -12,21 +12,24 @@ namespace {
 std::string picture_of(const kernel::Host& host, const device::Inventory& inventory, const std::string& file) {
   std::string picture = file + "\n";
   for (const device::DriverState& state : inventory.states) {
-    picture += state.device_class + " " + state.version + "\n";
+    picture.append(state.device_class).append(" ").append(state.version).append("\n");
   }
   for (const device::Unit& unit : inventory.units) {
-    picture += unit.device_class + " " + unit.name + " " + unit.uuid + " " + unit.pci + "\n";
+    picture.append(unit.device_class).append(" ").append(unit.name).append(" ").append(unit.uuid).append(" ");
+    picture.append(unit.pci).append("\n");
     const std::string parts = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
     for (const std::string& part : kernel::list_names(host.root.get(), parts)) {
       picture += part;
-      for (const std::string& instance : kernel::list_names(host.root.get(), parts + "/" + part)) {
-        picture += " " + instance;
+      for (const std::string& instance :
+           kernel::list_names(host.root.get(), std::string(parts).append("/").append(part))) {
+        picture.append(" ").append(instance);
       }
       picture += "\n";
     }
   }
   for (const device::Node& node : inventory.nodes) {
-    picture += node.path + " " + (node.numbers() ? to_string(*node.numbers()) : "") + (node.live ? "" : " gone") + "\n";
+    picture.append(node.path).append(" ").append(node.numbers() ? to_string(*node.numbers()) : "");
+    picture.append(node.live ? "\n" : " gone\n");
   }
   return picture;
 }
