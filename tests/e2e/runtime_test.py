@@ -728,7 +728,7 @@ class Plain(Staged):
 
         def note(*words: str) -> subprocess.CompletedProcess:
             done = box.call(*words)
-            said = without_chance((done.stdout + "\0" + done.stderr).replace(box.name, "NAME").replace(str(box.folder), "BUNDLE"))
+            said = [without_chance(text.replace(box.name, "NAME").replace(str(box.folder), "BUNDLE")) for text in (done.stdout, done.stderr)]
             answers.append((words[0], done.returncode, said))
             return done
 
