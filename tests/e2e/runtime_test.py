@@ -620,7 +620,7 @@ def plain_specs() -> dict[str, dict]:
     found["mount namespace only"] = {"linux": {"namespaces": [{"type": "mount"}]}}
     found["namespace twice"] = {"linux": {"namespaces": [{"type": "mount"}, {"type": "mount"}]}}
     found["no such namespace"] = {"linux": {"namespaces": [{"type": "mount"}, {"type": "spirit"}]}}
-    found["host's uts by path"] = {"linux": {"namespaces": [{"type": "mount"}, {"type": "uts", "path": "/proc/1/ns/uts"}]}}
+    found["uts by path"] = {"linux": {"namespaces": [{"type": "mount"}, {"type": "uts", "path": "/proc/self/ns/uts"}]}}
     proc = {"destination": "/proc", "type": "proc", "source": "proc"}
     mounts = {
         "tmpfs": {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["size=64k", "noexec"]},
