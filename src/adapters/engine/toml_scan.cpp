@@ -149,7 +149,9 @@ std::vector<TomlStatement> scan_toml(std::string_view text) { return Scanner(tex
 
 std::optional<std::size_t> find_nameless_head(std::string_view text) {
   for (const TomlStatement& statement : scan_toml(text)) {
-    const std::size_t name = std::min(text.find_first_not_of("[ \t", statement.word), text.size());
+    const bool is_of_a_list = text.substr(statement.word).starts_with("[[");
+    const std::size_t name =
+        std::min(text.find_first_not_of(" \t", statement.word + (is_of_a_list ? 2 : 1)), text.size());
     const bool is_named = name < text.size() && (is_key_letter(text[name]) || text[name] == '"' || text[name] == '\'');
     if (statement.kind == TomlStatement::Kind::table && !is_named) {
       return name;

@@ -9,6 +9,7 @@
 
 #include "adapters/engine/registration.h"
 #include "core/base/text.h"
+#include "core/base/toml.h"
 
 namespace hf::engine {
 namespace {
@@ -170,8 +171,10 @@ std::string toml_string(std::string_view text) { return '"' + std::string(text) 
 
 Result<TomlValues> read_toml(std::string_view text) {
   // toml++ 3.3 takes for granted that a name follows the bracket of a head, and reads on whatever is there.
-  if (const std::optional<std::size_t> place = find_nameless_head(text)) {
-    return fail(std::errc::invalid_argument, place_in(text, *place) + ": this is no TOML");
+  for (const std::optional<std::size_t>& place : {find_nameless_head(text), find_trap(text)}) {
+    if (place) {
+      return fail(std::errc::invalid_argument, place_in(text, *place) + ": this is no TOML");
+    }
   }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {

@@ -5,9 +5,15 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include "core/base/toml.h"
+
 namespace hf::nvidia {
 
 Result<Settings> parse_settings(std::string_view text) {
+  if (find_trap(text)) {
+    return fail(std::errc::invalid_argument,
+                "parse " + std::string(kSettingsFile) + ": a letter that no TOML has there");
+  }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return fail(std::errc::invalid_argument,

@@ -1,0 +1,30 @@
+#include "core/base/toml.h"
+
+#include <gtest/gtest.h>
+
+namespace hf {
+namespace {
+
+TEST(Toml, LettersBeyondAsciiStandInStringsAndCommentsOnly) {
+  for (const char* text :
+       {"", "a = 1\n", "# \u00e9\na = \"\u00e9\"\n", "a = '\u00e9'",
+        "\xef\xbb\xbf"
+        "a = 1",
+        "a = \"\"\"\n\u00e9 \" \\\" \n\"\"\" # \u00e9", "a = '''\n\u00e9 ' \n'''", "a = \"\\\"\u00e9\""}) {
+    EXPECT_FALSE(find_trap(text)) << text;
+  }
+  EXPECT_EQ(find_trap("a = 2*\u028d\n"), 6U);
+  EXPECT_EQ(find_trap("a = \"open\n\u00e9"), 10U);
+  EXPECT_EQ(find_trap("a = ''\u00e9"), 6U);
+  EXPECT_TRUE(find_trap("\u00e9 = 1"));
+}
+
+TEST(Toml, EveryKeyHasAValue) {
+  for (const char* text : {"a =", "a = \n", "a = ,", "a = {b = }", "a = ]", "a = # 1"}) {
+    EXPECT_TRUE(find_trap(text)) << text;
+  }
+  EXPECT_FALSE(find_trap("a = {b = 1}\nc = [\n]\n'=' = '='\n# =\n"));
+}
+
+}  // namespace
+}  // namespace hf
