@@ -23,10 +23,25 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
+// Signs that no TOML has behind one another, whatever blanks, lines and comments stand between.
+bool can_follow(char before, char sign) {
+  switch (sign) {
+    case ',': return std::string_view("[{,=").find(before) == std::string_view::npos;
+    case '}': return std::string_view("[,=").find(before) == std::string_view::npos;
+    case ']': return before != '=';
+    default: return true;
+  }
+}
+
+// A value begins on the line of its key.
 bool has_value(std::string_view text, std::size_t at) {
   const std::size_t value = text.find_first_not_of(" \t", at);
-  constexpr std::string_view kEnds = ",]}#\n\r\v\f";
-  return value != std::string_view::npos && kEnds.find(text[value]) == std::string_view::npos;
+  return value != std::string_view::npos && std::string_view("#\n\r").find(text[value]) == std::string_view::npos;
+}
+
+bool is_control(char letter) {
+  const auto code = static_cast<unsigned char>(letter);
+  return code > 0x7eU || (code < ' ' && letter != '\t' && letter != '\n' && letter != '\r');
 }
 
 }  // namespace
@@ -34,21 +49,21 @@ bool has_value(std::string_view text, std::size_t at) {
 std::optional<std::size_t> find_trap(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  char before = '\n';  // the last sign that was no blank
   while (at < text.size()) {
     const char letter = text[at];
-    if (static_cast<unsigned char>(letter) > 0x7fU) {
-      return at;
-    }
     if (letter == '#') {
       const std::size_t end = text.find('\n', at);
       at = end == std::string_view::npos ? text.size() : end;
-    } else if (letter == '"' || letter == '\'') {
-      at = end_of_string(text, at);
-    } else if (letter == '=' && !has_value(text, at + 1)) {
-      return at;
-    } else {
-      ++at;
+      continue;
     }
+    const bool is_missing = letter == '=' && !has_value(text, at + 1);
+    if (is_control(letter) || is_missing || !can_follow(before, letter)) {
+      return at;
+    }
+    const bool is_blank = letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
+    before = is_blank ? before : letter;
+    at = letter == '"' || letter == '\'' ? end_of_string(text, at) : at + 1;
   }
   return std::nullopt;
 }

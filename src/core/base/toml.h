@@ -8,8 +8,8 @@
 
 namespace hf {
 
-// The first such place: a letter beyond ASCII outside strings and comments, or a value that is missing; absent in every
-// text that is TOML.
+// The first such place: a letter beyond ASCII outside strings and comments, a value or an element that is missing;
+// absent in every text that is TOML.
 std::optional<std::size_t> find_trap(std::string_view text);
 
 }  // namespace hf

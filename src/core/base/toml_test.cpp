@@ -20,10 +20,12 @@ TEST(Toml, LettersBeyondAsciiStandInStringsAndCommentsOnly) {
 }
 
 TEST(Toml, EveryKeyHasAValue) {
-  for (const char* text : {"a =", "a = \n", "a = ,", "a = {b = }", "a = ]", "a = # 1"}) {
+  for (const char* text : {"a =", "a = \n", "a = ,", "a = {b = }", "a = ]", "a = # 1", "a = [\n }", "a = [,]",
+                           "a = [1,,2]", "a = {b = 1,}", "a\v= 1"}) {
     EXPECT_TRUE(find_trap(text)) << text;
   }
-  EXPECT_FALSE(find_trap("a = {b = 1}\nc = [\n]\n'=' = '='\n# =\n"));
+  EXPECT_FALSE(
+      find_trap("a = {b = 1, c = 2}\nc = [\n]\nd = [1, # one\n 2,\n]\n'=' = '='\n# =\ne = {}\n[[x]]\n[y.z]\r\n"));
 }
 
 }  // namespace
