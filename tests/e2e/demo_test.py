@@ -59,12 +59,12 @@ class Demo(unittest.TestCase):
         if guards():
             self.skipTest("another holdfastd runs on this machine")
         self.assertFalse(any(leftovers().values()), leftovers())
-        self.had_ledger = LEDGER.exists()
+        self.entries = sorted(LEDGER.glob("*"))
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
 
     def tearDown(self) -> None:
         self.assertFalse(any(leftovers().values()), leftovers())
-        self.assertEqual(LEDGER.exists(), self.had_ledger)
+        self.assertEqual(sorted(LEDGER.glob("*")), self.entries)
 
     def environment(self, *programs: str) -> dict[str, str]:
         """One in which no other programs are found than these."""
