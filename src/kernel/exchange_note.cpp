@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,6 +112,7 @@ ExchangeNote::ExchangeNote(ExchangeNote&& other) noexcept
 ExchangeNote::~ExchangeNote() {
   if (host_ != nullptr) {
     (void)::unlinkat(host_->root.get(), path_.c_str(), 0);
+    (void)::unlinkat(host_->root.get(), kFolder, AT_REMOVEDIR);  // where it is empty now
   }
 }
 
