@@ -34,9 +34,15 @@ std::string json_words(const std::string& words) {
   return made;
 }
 
+// crun names other places than files, too; "" where it is none.
+std::string file_of(const std::string& log) {
+  const bool is_elsewhere = log.starts_with("journald:") || log.starts_with("syslog:");
+  return is_elsewhere ? std::string() : log.starts_with("file:") ? log.substr(5) : log;
+}
+
 void write_log(const oci::CommandLine& line, const char* level, const std::string& words) {
   const kernel::Fd log(
-      ::open(line.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
+      ::open(file_of(line.log).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
   const std::string escaped = json_words("holdfast-runtime: " + words);
   std::string text;
   if (line.log_format == "json") {
