@@ -1,34 +1,32 @@
 #include "core/cpu/cpu_set.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <optional>
-
 #include "core/base/text.h"
 
 namespace hf::cpu {
-namespace {
 
-constexpr std::uint32_t kBits = 64;
-
-}  // namespace
-
-void CpuSet::add(std::uint32_t cpu) {
-  if (words_.size() <= cpu / kBits) {
-    words_.resize(cpu / kBits + 1);
+bool CpuSet::contains(const CpuSet& other) const {
+  for (std::uint32_t i = 0; i < other.used_; ++i) {
+    if ((other.words_[i] & ~words_[i]) != 0) {
+      return false;
+    }
   }
-  words_[cpu / kBits] |= std::uint64_t(1) << cpu % kBits;
+  return true;
 }
 
-bool CpuSet::contains(std::uint32_t cpu) const {
-  return cpu / kBits < words_.size() && (words_[cpu / kBits] >> cpu % kBits & 1) != 0;
+bool CpuSet::empty() const {
+  return std::all_of(words_.begin(), words_.begin() + used_, [](std::uint64_t word) { return word == 0; });
 }
 
-bool CpuSet::empty() const { return words_.empty(); }
+std::uint32_t CpuSet::count() const {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < used_; ++i) {
+    count += std::uint32_t(std::popcount(words_[i]));
+  }
+  return count;
+}
 
 bool CpuSet::overlaps(const CpuSet& other) const {
-  const std::size_t common = std::min(words_.size(), other.words_.size());
-  for (std::size_t i = 0; i < common; ++i) {
+  for (std::uint32_t i = 0; i < std::min(used_, other.used_); ++i) {
     if ((words_[i] & other.words_[i]) != 0) {
       return true;
     }
@@ -36,19 +34,58 @@ bool CpuSet::overlaps(const CpuSet& other) const {
   return false;
 }
 
+CpuSet& CpuSet::operator|=(const CpuSet& other) {
+  used_ = std::max(used_, other.used_);
+  for (std::uint32_t i = 0; i < other.used_; ++i) {
+    words_[i] |= other.words_[i];
+  }
+  return *this;
+}
+
+CpuSet& CpuSet::operator&=(const CpuSet& other) {
+  for (std::uint32_t i = 0; i < used_; ++i) {
+    words_[i] &= other.words_[i];
+  }
+  return *this;
+}
+
+CpuSet& CpuSet::operator-=(const CpuSet& other) {
+  for (std::uint32_t i = 0; i < std::min(used_, other.used_); ++i) {
+    words_[i] &= ~other.words_[i];
+  }
+  return *this;
+}
+
+std::uint32_t CpuSet::next(std::uint32_t cpu) const {
+  if (cpu >= kMostCpus) {
+    return kMostCpus;
+  }
+  std::uint64_t word = words_[cpu / kBits] >> cpu % kBits << cpu % kBits;
+  for (std::uint32_t i = cpu / kBits; i < used_;) {
+    if (word != 0) {
+      return i * kBits + std::uint32_t(std::countr_zero(word));
+    }
+    ++i;
+    word = i < used_ ? words_[i] : 0;
+  }
+  return kMostCpus;
+}
+
 std::string to_string(const CpuSet& set) {
   std::string text;
-  const auto end = std::uint32_t(set.words_.size() * kBits);
-  for (std::uint32_t first = 0; first < end; ++first) {
-    if (!set.contains(first)) {
+  std::optional<std::uint32_t> first;
+  for (const std::uint32_t cpu : set) {
+    first = first.value_or(cpu);
+    if (set.contains(cpu + 1)) {
       continue;
     }
-    std::uint32_t last = first;
-    while (set.contains(last + 1)) {
-      ++last;
+    text += text.empty() ? "" : ",";
+    text += std::to_string(*first);
+    if (cpu > *first) {
+      text += "-";
+      text += std::to_string(cpu);
     }
-    text += (text.empty() ? "" : ",") + std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
-    first = last;
+    first.reset();
   }
   return text;
 }

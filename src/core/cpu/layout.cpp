@@ -1,0 +1,78 @@
+#include "core/cpu/layout.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace hf::cpu {
+namespace {
+
+template <class Field>
+Level level_of(const Topology& topology, Field field) {
+  std::vector<std::uint32_t> ids;
+  ids.reserve(topology.cpus.size());
+  for (const Cpu& cpu : topology.cpus) {
+    ids.push_back(field(cpu));
+  }
+  return Level(ids);
+}
+
+Level machine_of(const Topology& topology) {
+  return level_of(topology, [](const Cpu&) { return 0U; });
+}
+
+std::vector<Index> rows_by_cpu(const Topology& topology) {
+  std::vector<Index> rows(topology.cpus.empty() ? 0 : topology.cpus.back().id + 1);
+  for (std::size_t row = 0; row < topology.cpus.size(); ++row) {
+    rows[topology.cpus[row].id] = Index(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Level::Level(std::span<const std::uint32_t> id_of_row) : ids_(id_of_row.begin(), id_of_row.end()) {
+  std::ranges::sort(ids_);
+  ids_.erase(std::ranges::unique(ids_).begin(), ids_.end());
+  counts_.resize(ids_.size());
+  of_row_.reserve(id_of_row.size());
+  for (const std::uint32_t id : id_of_row) {
+    of_row_.push_back(Index(std::ranges::lower_bound(ids_, id) - ids_.begin()));
+    ++counts_[of_row_.back()];
+  }
+}
+
+Nesting::Nesting(const Topology& topology, const Level& outer, const Level& inner) {
+  std::map<std::pair<Index, Index>, std::vector<Index>> cpus_of;
+  for (std::size_t row = 0; row < topology.cpus.size(); ++row) {
+    cpus_of[{outer.of_row(row), inner.of_row(row)}].push_back(Index(topology.cpus[row].id));
+  }
+  cpus_.reserve(topology.cpus.size());
+  for (const auto& [place, cpus] : cpus_of) {
+    first_.resize(std::size_t(place.first) + 1, std::uint32_t(parts_.size()));
+    const std::size_t begin = cpus_.size();
+    cpus_.insert(cpus_.end(), cpus.begin(), cpus.end());
+    parts_.push_back({place.second, std::span(cpus_).subspan(begin, cpus.size())});
+  }
+  first_.resize(std::size_t(outer.size()) + 1, std::uint32_t(parts_.size()));
+}
+
+Layout::Layout(Topology machine)
+    : topology(std::move(machine)),
+      cpus(all_cpus(topology)),
+      row_of(rows_by_cpu(topology)),
+      cores(level_of(topology, [](const Cpu& cpu) { return cpu.core; })),
+      caches(level_of(topology, [](const Cpu& cpu) { return cpu.cache; })),
+      sockets(level_of(topology, [](const Cpu& cpu) { return cpu.socket; })),
+      numa_nodes(level_of(topology, [](const Cpu& cpu) { return cpu.numa.value; })),
+      all_numa_nodes(topology, machine_of(topology), numa_nodes),
+      all_sockets(topology, machine_of(topology), sockets),
+      sockets_in_numa(topology, numa_nodes, sockets),
+      numa_in_sockets(topology, sockets, numa_nodes),
+      cores_in_sockets(topology, sockets, cores),
+      cores_in_numa(topology, numa_nodes, cores),
+      caches_in_numa(topology, numa_nodes, caches),
+      cores_in_caches(topology, caches, cores),
+      threads_of_cores(topology, cores, cores) {}
+
+}  // namespace hf::cpu

@@ -1,0 +1,78 @@
+// Layout: a Topology made ready for allocation. Ids become dense indices, and every list that kubelet's order asks for
+// is written down once, so that an allocation only counts and compares.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/cpu/cpu_set.h"
+#include "core/cpu/topology.h"
+
+namespace hf::cpu {
+
+using Index = std::uint16_t;  // of a core, cache, socket or NUMA node: ascending as their ids are
+
+// All objects of one kind: cores, caches, sockets or NUMA nodes.
+class Level {
+ public:
+  explicit Level(std::span<const std::uint32_t> id_of_row);  // one id for every row of Topology::cpus
+
+  [[nodiscard]] std::uint32_t size() const { return std::uint32_t(ids_.size()); }
+  [[nodiscard]] std::uint32_t id(Index index) const { return ids_[index]; }
+  [[nodiscard]] std::uint32_t cpus_in(Index index) const { return counts_[index]; }
+  [[nodiscard]] Index of_row(std::size_t row) const { return of_row_[row]; }
+
+ private:
+  std::vector<std::uint32_t> ids_;
+  std::vector<std::uint32_t> counts_;
+  std::vector<Index> of_row_;
+};
+
+// What of an inner level lies in each object of an outer one: the cores of a socket, say. A core that a file puts into
+// two sockets is a part of both.
+class Nesting {
+ public:
+  struct Part {
+    Index inner = 0;
+    std::span<const Index> cpus;  // of both, ascending
+  };
+
+  Nesting(const Topology& topology, const Level& outer, const Level& inner);
+  Nesting(const Nesting&) = delete;  // its parts point into it
+  Nesting& operator=(const Nesting&) = delete;
+
+  [[nodiscard]] std::span<const Part> parts(Index outer) const {
+    return std::span(parts_).subspan(first_[outer], first_[outer + 1] - first_[outer]);
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;  // of each outer object, and one more
+  std::vector<Part> parts_;
+  std::vector<Index> cpus_;
+};
+
+struct Layout {
+  explicit Layout(Topology machine);
+
+  Topology topology;
+  CpuSet cpus;
+  std::vector<Index> row_of;  // by CPU: its place in Topology::cpus
+
+  Level cores;
+  Level caches;
+  Level sockets;
+  Level numa_nodes;
+
+  Nesting all_numa_nodes;  // of the whole machine, which is the one outer object
+  Nesting all_sockets;
+  Nesting sockets_in_numa;
+  Nesting numa_in_sockets;
+  Nesting cores_in_sockets;
+  Nesting cores_in_numa;
+  Nesting caches_in_numa;
+  Nesting cores_in_caches;
+  Nesting threads_of_cores;  // every core's one part: all its CPUs, in whichever socket
+};
+
+}  // namespace hf::cpu

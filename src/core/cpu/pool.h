@@ -1,0 +1,76 @@
+// Pool: the CPUs that are still free, counted by core, cache, socket and NUMA node, and kubelet's order of each.
+// Lives on the stack; nothing here allocates.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "core/cpu/cpu_set.h"
+#include "core/cpu/layout.h"
+
+namespace hf::cpu {
+
+class IndexList {
+ public:
+  void add(Index index) { items_[size_++] = index; }
+  void clear() { size_ = 0; }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  [[nodiscard]] Index* begin() { return items_.data(); }
+  [[nodiscard]] Index* end() { return items_.data() + size_; }
+  [[nodiscard]] const Index* begin() const { return items_.data(); }
+  [[nodiscard]] const Index* end() const { return items_.data() + size_; }
+  [[nodiscard]] Index operator[](std::uint32_t place) const { return items_[place]; }
+
+ private:
+  std::array<Index, kMostCpus> items_;  // never cleared: only the first size_ count
+  std::uint32_t size_ = 0;
+};
+
+class Pool {
+ public:
+  Pool(const Layout& layout, const CpuSet& available);
+
+  [[nodiscard]] const Layout& layout() const { return *layout_; }
+  [[nodiscard]] const CpuSet& free() const { return free_; }
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  [[nodiscard]] std::uint32_t free_in_core(Index core) const { return in_core_[core]; }
+  [[nodiscard]] std::uint32_t free_in_cache(Index cache) const { return in_cache_[cache]; }
+  [[nodiscard]] std::uint32_t free_in_socket(Index socket) const { return in_socket_[socket]; }
+  [[nodiscard]] std::uint32_t free_in_numa(Index numa) const { return in_numa_[numa]; }
+  void take(std::uint32_t cpu);
+
+  // Those with a free CPU, in kubelet's order: fewest free CPUs first, then by id; added to the list.
+  void order_numa_nodes(IndexList& list) const;
+  void order_sockets(IndexList& list) const;
+  void order_caches(IndexList& list) const;
+  // Cores are put into order one outer object at a time, so that who needs few never sorts all.
+  [[nodiscard]] const Nesting& cores_of_outer() const;  // cores_in_sockets, or cores_in_numa
+  void order_outer(IndexList& list) const;              // the sockets, or the NUMA nodes
+  void order_cores(Index outer, IndexList& list) const;
+
+  // Free CPUs as kubelet counts them: by the machine's means. Wholly free as well, where kubelet forgets to look.
+  [[nodiscard]] bool is_free_core(Index core) const;
+  [[nodiscard]] bool is_free_cache(Index cache) const;
+  [[nodiscard]] bool is_free_socket(Index socket) const;
+  [[nodiscard]] bool is_free_numa(Index numa) const;
+
+ private:
+  using Counts = std::array<Index, kMostCpus>;
+
+  void order(const Nesting& nesting, Index outer, const Counts& counts, IndexList& list) const;
+  [[nodiscard]] bool has_free(std::span<const Index> cpus) const;
+
+  const Layout* layout_;
+  CpuSet free_;
+  std::uint32_t count_ = 0;
+  Counts in_core_;  // never cleared: only as many as the layout has
+  Counts in_cache_;
+  Counts in_socket_;
+  Counts in_numa_;
+};
+
+// Whether NUMA nodes are made of sockets; else sockets are made of NUMA nodes.
+bool is_numa_first(const Counters& counters);
+
+}  // namespace hf::cpu

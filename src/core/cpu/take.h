@@ -1,0 +1,37 @@
+// Take: which free CPUs a request gets, CPU for CPU as kubelet's static policy chooses them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/cpu/cpu_set.h"
+#include "core/cpu/layout.h"
+
+namespace hf::cpu {
+
+enum class CpuOrder : std::uint8_t { packed, spread };  // spread: no core is filled before every core has one
+enum class CacheUse : std::uint8_t { ignored, preferred };
+
+struct Packing {
+  CpuOrder order = CpuOrder::packed;
+  CacheUse caches = CacheUse::ignored;
+};
+
+// Why some CPUs were chosen: for people.
+struct Step {
+  std::string because;  // "whole NUMA nodes"
+  CpuSet cpus;
+};
+using Story = std::vector<Step>;
+
+// Whole NUMA nodes and sockets, then caches where preferred, then whole cores, then single CPUs.
+Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::uint32_t count, Packing packing,
+                           Story* story = nullptr);
+
+// Evenly over as few NUMA nodes as can do it, `group` CPUs at a time.
+Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count,
+                                std::uint32_t group, Story* story = nullptr);
+
+}  // namespace hf::cpu

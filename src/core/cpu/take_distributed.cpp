@@ -1,0 +1,249 @@
+// The nodes that share a request evenly are found by trial: every combination of k nodes, then of k + 1, and for what
+// does not divide evenly every choice of nodes that give a little more. The best leaves the nodes' free CPUs most even.
+// Nodes that stand side by side in the order and have as many free CPUs are alike: of combinations that differ only in
+// such nodes the first is tried and the others could not be better. On a machine that is full, or used evenly, one trial
+// is left of thousands.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/cpu/pool.h"
+#include "core/cpu/take.h"
+
+namespace hf::cpu {
+namespace {
+
+constexpr std::uint32_t kMostNodes = 64;        // more are packed: nobody could wait for their combinations
+constexpr std::uint32_t kMostTrials = 200'000;  // a few milliseconds; what was best until then is taken
+
+// Some of the nodes, as places in the order.
+struct Chosen {
+  std::array<std::uint8_t, kMostNodes> places = {};
+  std::uint32_t size = 0;
+};
+
+struct Split {
+  Chosen nodes;
+  Chosen richer;  // those that give what does not divide evenly
+  double balance = std::numeric_limits<double>::max();
+};
+
+double rounded(double value) { return std::round(value * 1000) / 1000; }
+
+class Distribution {
+ public:
+  Distribution(const Pool& pool, const IndexList& order, std::uint32_t count, std::uint32_t group)
+      : count_(count), group_(group), nodes_(order.size()) {
+    for (std::uint32_t place = 0; place < nodes_; ++place) {
+      free_[place] = pool.free_in_numa(order[place]);
+    }
+  }
+
+  // The best of those with k nodes; none: k nodes cannot do it.
+  const Split* best_of(std::uint32_t k) {
+    best_ = {};
+    each_choice(nodes_, k, [this](std::uint32_t place) { return free_[place]; },
+                [this](const Chosen& nodes) { try_nodes(nodes); });
+    return best_.nodes.size == 0 ? nullptr : &best_;
+  }
+
+  [[nodiscard]] std::uint32_t even_share(std::uint32_t k) const { return count_ / k / group_ * group_; }
+
+ private:
+  template <class Free, class Try>
+  void each_choice(std::uint32_t from, std::uint32_t k, Free free, Try attempt);
+  void try_nodes(const Chosen& nodes);
+  void try_richer(const Chosen& nodes, const Chosen& richer, std::uint32_t share, Split& split);
+  [[nodiscard]] double balance_of(const std::array<std::uint32_t, kMostNodes>& left) const;
+
+  std::uint32_t count_;
+  std::uint32_t group_;
+  std::uint32_t nodes_;
+  std::uint32_t trials_ = 0;
+  std::array<std::uint32_t, kMostNodes> free_ = {};
+  Split best_;
+};
+
+// Every choice of k of the first `from` places, in lexical order; of those that differ in like nodes only, the first.
+template <class Free, class Try>
+void Distribution::each_choice(std::uint32_t from, std::uint32_t k, Free free, Try attempt) {
+  Chosen chosen;
+  std::uint32_t next = 0;  // the place to think about
+  while (true) {
+    while (chosen.size < k && next + (k - chosen.size) <= from) {
+      const bool follows = chosen.size > 0 && chosen.places[chosen.size - 1] + 1U == next;
+      if (next == 0 || follows || free(next) != free(next - 1)) {
+        chosen.places[chosen.size++] = std::uint8_t(next);
+      }
+      ++next;
+    }
+    if (chosen.size == k) {
+      attempt(chosen);
+      if (best_.balance == 0 || ++trials_ > kMostTrials) {
+        return;
+      }
+    }
+    if (chosen.size == 0) {
+      return;
+    }
+    next = chosen.places[--chosen.size] + 1U;
+  }
+}
+
+void Distribution::try_nodes(const Chosen& nodes) {
+  const std::uint32_t share = even_share(nodes.size);
+  std::uint32_t groups = 0;
+  for (std::uint32_t i = 0; i < nodes.size; ++i) {
+    const std::uint32_t free = free_[nodes.places[i]];
+    groups += free / group_;
+    if (free < share) {
+      return;
+    }
+  }
+  if (groups * group_ < count_) {
+    return;
+  }
+  Split split{.nodes = nodes, .richer = {}};
+  const std::uint32_t rest = count_ - share * nodes.size;
+  if (rest == 0) {
+    try_richer(nodes, {}, share, split);
+  }
+  Chosen able;
+  for (std::uint32_t i = 0; i < nodes.size; ++i) {
+    if (free_[nodes.places[i]] - share >= group_) {
+      able.places[able.size++] = nodes.places[i];
+    }
+  }
+  for (std::uint32_t k = able.size; rest > 0 && k >= 1; --k) {
+    each_choice(able.size, k, [&](std::uint32_t place) { return free_[able.places[place]]; },
+                [&](const Chosen& places) {
+                  Chosen richer;
+                  for (std::uint32_t i = 0; i < places.size; ++i) {
+                    richer.places[richer.size++] = able.places[places.places[i]];
+                  }
+                  try_richer(nodes, richer, share, split);
+                });
+  }
+  if (split.balance < best_.balance) {
+    best_ = split;
+  }
+}
+
+void Distribution::try_richer(const Chosen& nodes, const Chosen& richer, std::uint32_t share, Split& split) {
+  std::array<std::uint32_t, kMostNodes> left = free_;
+  for (std::uint32_t i = 0; i < nodes.size; ++i) {
+    left[nodes.places[i]] -= share;
+  }
+  std::uint32_t rest = count_ - share * nodes.size;
+  // A round in which nobody can give a group would be followed by the same round for ever: kubelet hangs here.
+  for (bool someone_gave = true; rest > 0 && someone_gave;) {
+    someone_gave = false;
+    for (std::uint32_t i = 0; i < richer.size && rest > 0; ++i) {
+      if (left[richer.places[i]] >= group_) {
+        left[richer.places[i]] -= group_;
+        rest -= group_;
+        someone_gave = true;
+      }
+    }
+  }
+  const double balance = balance_of(left);
+  if (rest == 0 && balance < split.balance) {
+    split.balance = balance;
+    split.richer = richer;
+  }
+}
+
+// The standard deviation, rounded as kubelet rounds: ties are a part of its choice.
+double Distribution::balance_of(const std::array<std::uint32_t, kMostNodes>& left) const {
+  std::uint32_t sum = 0;
+  for (std::uint32_t place = 0; place < nodes_; ++place) {
+    sum += left[place];
+  }
+  const double mean = rounded(double(sum) / nodes_);
+  double squares = 0;
+  for (std::uint32_t place = 0; place < nodes_; ++place) {
+    squares += (left[place] - mean) * (left[place] - mean);
+  }
+  return rounded(std::sqrt(squares / nodes_));
+}
+
+class Carrier {
+ public:
+  Carrier(const Layout& layout, const CpuSet& available, std::uint32_t group)
+      : layout_(layout), free_(available & layout.cpus), group_(group) {}
+
+  bool take(Index node, std::uint32_t count) {
+    CpuSet here;
+    for (const Index cpu : layout_.all_numa_nodes.parts(0)[node].cpus) {
+      if (free_.contains(cpu)) {
+        here.add(cpu);
+      }
+    }
+    const Result<CpuSet> cpus = take_packed(layout_, here, count, {});
+    if (cpus) {
+      free_ -= *cpus;
+      taken_ |= *cpus;
+    }
+    return cpus.has_value();
+  }
+
+  void carry_out(const Split& split, const IndexList& order, std::uint32_t share, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < split.nodes.size; ++i) {
+      take(order[split.nodes.places[i]], share);
+    }
+    std::uint32_t rest = count - share * split.nodes.size;
+    for (bool someone_gave = true; rest > 0 && someone_gave;) {
+      someone_gave = false;
+      for (std::uint32_t i = 0; i < split.richer.size && rest > 0; ++i) {
+        if (take(order[split.richer.places[i]], group_)) {
+          rest -= group_;
+          someone_gave = true;
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] const CpuSet& taken() const { return taken_; }
+
+ private:
+  const Layout& layout_;
+  CpuSet free_;
+  CpuSet taken_;
+  std::uint32_t group_;
+};
+
+std::uint32_t ceil_of(std::uint32_t whole, std::uint32_t part) { return (whole + part - 1) / part; }
+
+}  // namespace
+
+Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count,
+                                std::uint32_t group, Story* story) {
+  const Pool pool(layout, available);
+  IndexList order;
+  pool.order_numa_nodes(order);
+  if (group == 0 || count % group != 0 || count == 0 || count > pool.count() || order.size() > kMostNodes) {
+    return take_packed(layout, available, count, {}, story);
+  }
+  const std::uint32_t groups = ceil_of(std::uint32_t(layout.topology.cpus.size()), group);
+  const std::uint32_t per_node = std::max(1U, ceil_of(groups, layout.numa_nodes.size()));
+  const std::uint32_t need = ceil_of(count, group);
+  Distribution distribution(pool, order, count, group);
+  for (std::uint32_t k = ceil_of(need, per_node); k <= std::min(need, order.size()); ++k) {
+    const Split* split = distribution.best_of(k);
+    if (split == nullptr) {
+      continue;
+    }
+    Carrier carrier(layout, available, group);
+    carrier.carry_out(*split, order, distribution.even_share(k), count);
+    if (carrier.taken().count() == count) {
+      if (story != nullptr) {
+        story->push_back({"as many of each of " + std::to_string(k) + " NUMA nodes as can be", carrier.taken()});
+      }
+      return carrier.taken();
+    }
+    break;  // kubelet: "accounting error". Nothing was given yet, so packing can still do it.
+  }
+  return take_packed(layout, available, count, {}, story);
+}
+
+}  // namespace hf::cpu

@@ -1,0 +1,233 @@
+#include <algorithm>
+
+#include "core/cpu/pool.h"
+#include "core/cpu/take.h"
+
+namespace hf::cpu {
+namespace {
+
+class Taker {
+ public:
+  Taker(const Layout& layout, const CpuSet& available, std::uint32_t count, Story* story)
+      : layout_(layout), pool_(layout, available), need_(count), story_(story) {}
+
+  [[nodiscard]] const Pool& pool() const { return pool_; }
+  [[nodiscard]] const CpuSet& taken() const { return taken_; }
+  [[nodiscard]] bool is_done() const { return need_ == 0; }
+
+  void take_numa_nodes();
+  void take_sockets();
+  void take_by_cache();
+  void take_cores();
+  void take_packed_cpus();
+  void take_spread_cpus();
+
+ private:
+  void take(std::uint32_t cpu);
+  void take_all(std::span<const Index> cpus);
+  void take_whole_caches();
+  void take_part_of(Index cache);
+  void tell(const char* because);
+
+  const Layout& layout_;
+  Pool pool_;
+  CpuSet taken_;
+  CpuSet told_;
+  std::uint32_t need_;
+  Story* story_;
+};
+
+void Taker::take(std::uint32_t cpu) {
+  pool_.take(cpu);
+  taken_.add(cpu);
+  --need_;
+}
+
+void Taker::take_all(std::span<const Index> cpus) {
+  for (const Index cpu : cpus) {
+    take(cpu);
+  }
+}
+
+void Taker::tell(const char* because) {
+  if (story_ != nullptr && taken_ != told_) {
+    story_->push_back({because, taken_ - told_});
+    told_ = taken_;
+  }
+}
+
+void Taker::take_numa_nodes() {
+  IndexList nodes;
+  pool_.order_numa_nodes(nodes);
+  for (const Index node : nodes) {
+    if (pool_.is_free_numa(node) && need_ >= layout_.numa_nodes.cpus_in(node)) {
+      take_all(layout_.all_numa_nodes.parts(0)[node].cpus);
+    }
+  }
+  tell("whole NUMA nodes");
+}
+
+void Taker::take_sockets() {
+  IndexList sockets;
+  pool_.order_sockets(sockets);
+  for (const Index socket : sockets) {
+    if (pool_.is_free_socket(socket) && need_ >= layout_.sockets.cpus_in(socket)) {
+      take_all(layout_.all_sockets.parts(0)[socket].cpus);
+    }
+  }
+  tell("whole sockets");
+}
+
+void Taker::take_by_cache() {
+  const Counters& counters = layout_.topology.counters;
+  const std::uint32_t usual = counters.caches == 0 ? 0 : counters.cpus / counters.caches;
+  IndexList caches;
+  pool_.order_caches(caches);
+  for (const Index cache : caches) {
+    if (is_done()) {
+      return;
+    }
+    if (need_ >= usual) {
+      take_whole_caches();
+    }
+    if (!is_done()) {
+      take_part_of(cache);
+    }
+  }
+}
+
+void Taker::take_whole_caches() {
+  IndexList caches;
+  pool_.order_caches(caches);
+  for (const Index cache : caches) {
+    if (pool_.is_free_cache(cache) && need_ >= layout_.caches.cpus_in(cache)) {
+      for (const Nesting::Part& core : layout_.cores_in_caches.parts(cache)) {
+        take_all(core.cpus);
+      }
+    }
+  }
+  tell("whole last-level caches");
+}
+
+// Of one cache all that is missing, or nothing: its lowest cores with a free CPU.
+void Taker::take_part_of(Index cache) {
+  const std::uint32_t threads = std::max(1U, threads_per_core(layout_.topology.counters));
+  std::uint32_t cores_left = (need_ + threads - 1) / threads;
+  CpuSet cpus;
+  std::uint32_t highest = 0;
+  for (const Nesting::Part& core : layout_.cores_in_caches.parts(cache)) {
+    if (cores_left == 0) {
+      break;
+    }
+    bool has_free = false;
+    for (const Index cpu : core.cpus) {
+      has_free = has_free || pool_.free().contains(cpu);
+    }
+    if (!has_free) {
+      continue;
+    }
+    --cores_left;
+    for (const Index cpu : layout_.threads_of_cores.parts(core.inner)[0].cpus) {
+      if (pool_.free().contains(cpu)) {
+        cpus.add(cpu);
+        highest = std::max(highest, std::uint32_t(cpu));
+      }
+    }
+  }
+  if (need_ % 2 != 0 && threads > 1 && cpus.count() > need_) {
+    cpus.remove(highest);
+  }
+  if (cpus.count() != need_) {
+    return;
+  }
+  for (const std::uint32_t cpu : cpus) {
+    take(cpu);
+  }
+  tell("cores of one last-level cache");
+}
+
+void Taker::take_cores() {
+  const std::uint32_t threads = threads_per_core(layout_.topology.counters);
+  IndexList outer;
+  pool_.order_outer(outer);
+  for (const Index object : outer) {
+    if (need_ < std::max(1U, threads)) {
+      break;
+    }
+    IndexList cores;
+    pool_.order_cores(object, cores);
+    for (const Index core : cores) {
+      if (pool_.is_free_core(core) && need_ >= layout_.cores.cpus_in(core)) {
+        take_all(layout_.threads_of_cores.parts(core)[0].cpus);
+      }
+    }
+  }
+  tell("whole cores");
+}
+
+void Taker::take_packed_cpus() {
+  IndexList outer;
+  pool_.order_outer(outer);
+  for (const Index object : outer) {
+    if (is_done()) {
+      break;
+    }
+    IndexList cores;
+    pool_.order_cores(object, cores);
+    for (const Index core : cores) {
+      for (const Index cpu : layout_.threads_of_cores.parts(core)[0].cpus) {
+        if (!is_done() && pool_.free().contains(cpu)) {
+          take(cpu);
+        }
+      }
+    }
+  }
+  tell("single CPUs, of the cores that are used most already");
+}
+
+void Taker::take_spread_cpus() {
+  IndexList sockets;
+  pool_.order_sockets(sockets);
+  for (const Index socket : sockets) {
+    for (const Index cpu : layout_.all_sockets.parts(0)[socket].cpus) {
+      if (!is_done() && pool_.free().contains(cpu)) {
+        take(cpu);
+      }
+    }
+  }
+  tell("single CPUs, a core each as long as there are cores");
+}
+
+}  // namespace
+
+Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::uint32_t count, Packing packing,
+                           Story* story) {
+  Taker taker(layout, available, count, story);
+  if (count > taker.pool().count()) {
+    return fail(std::errc::resource_unavailable_try_again,
+                "not enough cpus available to satisfy request: requested=" + std::to_string(count) +
+                    ", available=" + std::to_string(taker.pool().count()));
+  }
+  if (is_numa_first(layout.topology.counters)) {
+    taker.take_numa_nodes();
+    taker.take_sockets();
+  } else {
+    taker.take_sockets();
+    taker.take_numa_nodes();
+  }
+  if (packing.caches == CacheUse::preferred) {
+    taker.take_by_cache();
+  }
+  if (packing.order == CpuOrder::packed) {
+    taker.take_cores();
+    taker.take_packed_cpus();
+  } else {
+    taker.take_spread_cpus();
+  }
+  if (!taker.is_done()) {
+    return fail(std::errc::resource_unavailable_try_again, "failed to allocate cpus");
+  }
+  return taker.taken();
+}
+
+}  // namespace hf::cpu
