@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace hf::cpu {
@@ -19,6 +20,14 @@ Level level_of(const Topology& topology, Field field) {
 
 Level machine_of(const Topology& topology) {
   return level_of(topology, [](const Cpu&) { return 0U; });
+}
+
+// Named by their lowest CPU.
+Level real_cores_of(const Topology& topology) {
+  std::map<std::tuple<std::uint32_t, std::uint32_t, NumaId>, std::uint32_t> lowest;
+  return level_of(topology, [&](const Cpu& cpu) {
+    return lowest.try_emplace({cpu.core, cpu.socket, cpu.numa}, cpu.id).first->second;
+  });
 }
 
 std::vector<Index> rows_by_cpu(const Topology& topology) {
@@ -62,6 +71,7 @@ Layout::Layout(Topology machine)
       cpus(all_cpus(topology)),
       row_of(rows_by_cpu(topology)),
       cores(level_of(topology, [](const Cpu& cpu) { return cpu.core; })),
+      real_cores(real_cores_of(topology)),
       caches(level_of(topology, [](const Cpu& cpu) { return cpu.cache; })),
       sockets(level_of(topology, [](const Cpu& cpu) { return cpu.socket; })),
       numa_nodes(level_of(topology, [](const Cpu& cpu) { return cpu.numa.value; })),
@@ -73,6 +83,20 @@ Layout::Layout(Topology machine)
       cores_in_numa(topology, numa_nodes, cores),
       caches_in_numa(topology, numa_nodes, caches),
       cores_in_caches(topology, caches, cores),
-      threads_of_cores(topology, cores, cores) {}
+      threads_of_cores(topology, cores, cores),
+      threads_of_real_cores(topology, real_cores, real_cores) {}
+
+CpuSet whole_cores_in(const Layout& layout, const CpuSet& cpus) {
+  CpuSet whole;
+  for (Index core = 0; core < layout.real_cores.size(); ++core) {
+    const std::span<const Index> threads = layout.threads_of_real_cores.parts(core)[0].cpus;
+    if (std::ranges::all_of(threads, [&](Index cpu) { return cpus.contains(cpu); })) {
+      for (const Index cpu : threads) {
+        whole.add(cpu);
+      }
+    }
+  }
+  return whole;
+}
 
 }  // namespace hf::cpu

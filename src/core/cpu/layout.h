@@ -60,6 +60,7 @@ struct Layout {
   std::vector<Index> row_of;  // by CPU: its place in Topology::cpus
 
   Level cores;
+  Level real_cores;  // a core that a file puts into two sockets is two of these
   Level caches;
   Level sockets;
   Level numa_nodes;
@@ -73,6 +74,9 @@ struct Layout {
   Nesting caches_in_numa;
   Nesting cores_in_caches;
   Nesting threads_of_cores;  // every core's one part: all its CPUs, in whichever socket
+  Nesting threads_of_real_cores;
 };
+
+CpuSet whole_cores_in(const Layout& layout, const CpuSet& cpus);  // those of its CPUs whose whole core is in it
 
 }  // namespace hf::cpu

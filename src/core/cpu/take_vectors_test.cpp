@@ -9,7 +9,7 @@
 namespace hf::cpu {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 class RecordedTakes : public testing::Test {
  protected:
@@ -23,7 +23,7 @@ class RecordedTakes : public testing::Test {
   template <class Order>
   static void expect_lists(const char* table, Order order) {
     ASSERT_FALSE(test::cpu_vectors()[table].empty());
-    for (const json& entry : test::cpu_vectors()[table]) {
+    for (const Json& entry : test::cpu_vectors()[table]) {
       const Layout layout(test::recorded_topology(entry["topology"]));
       const Pool pool(layout, test::cpus(entry["available"]));
       std::vector<std::uint32_t> found;
@@ -33,7 +33,7 @@ class RecordedTakes : public testing::Test {
   }
 };
 
-Result<CpuSet> take(const Layout& layout, const json& entry) {
+Result<CpuSet> take(const Layout& layout, const Json& entry) {
   const CpuSet available = test::cpus(entry["available"]);
   if (entry["algorithm"] == "distributed") {
     return take_distributed(layout, available, entry["num_cpus"], entry["cpu_group_size"]);
@@ -45,7 +45,7 @@ Result<CpuSet> take(const Layout& layout, const json& entry) {
 
 TEST_F(RecordedTakes, AreOursToo) {
   ASSERT_EQ(test::cpu_vectors()["take_cases"].size(), 62U);
-  for (const json& entry : test::cpu_vectors()["take_cases"]) {
+  for (const Json& entry : test::cpu_vectors()["take_cases"]) {
     const Layout layout(test::recorded_topology(entry["topology"]));
     const Result<CpuSet> taken = take(layout, entry);
     EXPECT_EQ(taken ? "" : taken.error().message, test::error_of(entry)) << entry["name"];

@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "core/cpu/policy.h"
+
+namespace hf::cpu {
+namespace {
+
+CpuSet reusable(const State& state, const std::string& pod) {
+  if (state.reuse.pod != pod) {
+    return {};
+  }
+  return state.reuse.cpus & (cpus_of_pod(state, pod, "") | state.shared);  // never what others have got meanwhile
+}
+
+void remember_reuse(State& state, const std::string& pod, const ContainerAsk& container, const CpuSet& cpus) {
+  if (state.reuse.pod != pod) {
+    state.reuse = {.pod = pod, .cpus = {}};
+  }
+  if (container.role == ContainerRole::init) {
+    state.reuse.cpus |= cpus;
+  } else {
+    state.reuse.cpus -= cpus;
+  }
+}
+
+// How the containers of a pod divide its budget.
+struct Division {
+  std::map<Owner, CpuSet> entries;
+  CpuSet left;
+};
+
+Result<Division> divide(const Policy& policy, const PodAsk& pod, const CpuSet& budget, const Wish& wish) {
+  Division division{.entries = {}, .left = budget};
+  std::vector<Owner> sharing;
+  for (const ContainerAsk& container : pod.containers) {
+    const Owner owner{pod.uid, container.name};
+    const std::uint32_t count = cpus_of_its_own(pod, container);
+    if (container.role == ContainerRole::init) {
+      division.entries[owner] = count == 0 ? division.left : TRY(choose(policy, division.left, count, wish));
+    } else if (count == 0) {
+      sharing.push_back(owner);
+    } else {
+      const CpuSet own = TRY(choose(policy, division.left, count, wish));
+      division.entries[owner] = own;
+      division.left -= own;
+    }
+  }
+  for (const Owner& owner : sharing) {
+    division.entries[owner] = division.left;
+  }
+  return division;
+}
+
+}  // namespace
+
+Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodAsk& pod,
+                                       std::string_view container, const Wish& wish, Story* story) {
+  const ContainerAsk* ask = find_container(pod, container);
+  if (ask == nullptr) {
+    return fail(std::errc::invalid_argument, "pod " + pod.uid + " has no container " + std::string(container));
+  }
+  const bool is_ignored = pod.shared_between && policy.budgets == PodBudgets::ignored;
+  const std::uint32_t count = is_ignored ? 0 : cpus_of_its_own(pod, *ask);
+  if (count == 0) {
+    return std::nullopt;
+  }
+  const Owner owner{pod.uid, ask->name};
+  if (const CpuSet* own = find_entry(state, owner)) {
+    const CpuSet cpus = *own;
+    remember_reuse(state, pod.uid, *ask, cpus);
+    return cpus;
+  }
+  TRY(check_full_cores(policy, state, count));
+  const CpuSet cpus =
+      TRY(choose(policy, assignable(policy, state) | reusable(state, pod.uid), count, wish, story));
+  state.shared -= cpus;
+  state.entries[owner] = cpus;
+  remember_reuse(state, pod.uid, *ask, cpus);
+  return cpus;
+}
+
+Result<void> allocate_pod(const Policy& policy, State& state, const PodAsk& pod, const Wish& wish) {
+  const std::uint32_t count = cpus_of_its_own(pod);
+  if (!pod.shared_between || policy.budgets == PodBudgets::ignored || count == 0 || state.pods.contains(pod.uid)) {
+    return {};
+  }
+  TRY(check_budget(pod));
+  TRY(check_full_cores(policy, state, count));
+  const CpuSet budget = TRY(choose(policy, assignable(policy, state), count, wish));
+  Division division = TRY(divide(policy, pod, budget, wish));
+  state.shared -= budget;
+  state.pods[pod.uid] = budget;
+  state.entries.merge(division.entries);
+  return {};
+}
+
+CpuSet remove(State& state, const Owner& owner) {
+  const auto entry = state.entries.find(owner);
+  if (entry == state.entries.end()) {
+    return {};
+  }
+  CpuSet freed = entry->second;
+  state.entries.erase(entry);
+  const CpuSet siblings = cpus_of_pod(state, owner.pod, "");
+  const auto budget = state.pods.find(owner.pod);
+  if (budget == state.pods.end()) {
+    freed -= siblings;
+  } else if (siblings.empty()) {
+    freed = budget->second;
+    state.pods.erase(budget);
+  } else {
+    freed = {};
+  }
+  state.shared |= freed;
+  return freed;
+}
+
+}  // namespace hf::cpu

@@ -1,0 +1,217 @@
+// Which CPUs: the hint's NUMA nodes first, or the nodes near the devices, then the rest; each part as kubelet takes it.
+// With full-pcpus-only kubelet's own choice stands as long as it splits no core. Else it is made again from whole cores
+// alone, and on machines whose cores have unlike numbers of threads the cores are picked one by one so that they add up.
+#include <algorithm>
+
+#include "core/cpu/policy.h"
+#include "core/cpu/pool.h"
+
+namespace hf::cpu {
+namespace {
+
+struct Tier {
+  CpuSet cpus;
+  std::string because;
+};
+
+std::string in_words(const std::vector<NumaId>& nodes) {
+  std::string text;
+  for (const NumaId node : nodes) {
+    text += (text.empty() ? "" : ",") + std::to_string(node.value);
+  }
+  return text;
+}
+
+CpuSet cpus_of_hint(const Policy& policy, const std::vector<NumaId>& hint) {
+  CpuSet cpus;
+  for (const Cpu& cpu : policy.layout->topology.cpus) {
+    if (std::ranges::find(hint, cpu.numa) != hint.end()) {
+      cpus.add(cpu.id);
+    }
+  }
+  if (!policy.options.by_socket) {
+    return cpus;
+  }
+  CpuSet sockets;
+  for (const std::uint32_t cpu : cpus) {
+    const Index socket = policy.layout->sockets.of_row(policy.layout->row_of[cpu]);
+    for (const Index member : policy.layout->all_sockets.parts(0)[socket].cpus) {
+      sockets.add(member);
+    }
+  }
+  return sockets;
+}
+
+// The machine in rings around the devices: their own nodes, then all that are next nearest, and so on.
+std::vector<Tier> rings_around(const Topology& topology, const std::vector<NumaId>& device_nodes) {
+  std::map<std::uint32_t, std::vector<NumaId>> by_distance;
+  for (const NumaId node : numa_nodes(topology)) {
+    std::uint32_t nearest = ~0U;
+    for (const NumaId device : device_nodes) {
+      nearest = node == device ? 0 : std::min(nearest, distance(topology, device, node));
+      if (nearest == 0) {
+        break;
+      }
+    }
+    by_distance[nearest].push_back(node);
+  }
+  std::vector<Tier> rings;
+  for (const auto& [far, nodes] : by_distance) {
+    Tier ring{.cpus = {}, .because = far == 0 ? "NUMA node " + in_words(nodes) + ", where the devices sit"
+                                              : "NUMA node " + in_words(nodes) + ", at distance " + std::to_string(far)};
+    for (const NumaId node : nodes) {
+      ring.cpus |= cpus_of(topology, node);
+    }
+    rings.push_back(std::move(ring));
+  }
+  return rings;
+}
+
+std::vector<Tier> tiers_of(const Policy& policy, const Wish& wish) {
+  std::vector<Tier> tiers;
+  const CpuSet hinted = wish.hint ? cpus_of_hint(policy, *wish.hint) : CpuSet();
+  std::vector<Tier> rings;
+  if (policy.options.near_devices && !wish.device_nodes.empty()) {
+    rings = rings_around(policy.layout->topology, wish.device_nodes);
+  }
+  if (wish.hint) {
+    const std::string words = "the hint, NUMA node " + in_words(*wish.hint);
+    for (const Tier& ring : rings) {
+      tiers.push_back({ring.cpus & hinted, words + "; " + ring.because});
+    }
+    if (rings.empty()) {
+      tiers.push_back({hinted, words});
+    }
+  }
+  for (Tier& ring : rings) {
+    ring.cpus -= hinted;
+    tiers.push_back(std::move(ring));
+  }
+  tiers.push_back({policy.layout->cpus, tiers.empty() ? "" : "the rest of the machine"});
+  return tiers;
+}
+
+Result<CpuSet> take_tiers(const Policy& policy, const std::vector<Tier>& tiers, const CpuSet& allocatable,
+                          std::uint32_t count, Story* story) {
+  CpuSet taken;
+  std::uint32_t need = count;
+  for (const Tier& tier : tiers) {
+    const bool is_last = &tier == &tiers.back();
+    const CpuSet free = (allocatable & tier.cpus) - taken;
+    const std::uint32_t share = is_last ? need : std::min(need, free.count());
+    const std::size_t told = story == nullptr ? 0 : story->size();
+    const CpuSet cpus = TRY(take(policy, free, share, story));
+    for (std::size_t i = told; story != nullptr && i < story->size(); ++i) {
+      (*story)[i].because += tier.because.empty() ? "" : " of " + tier.because;
+    }
+    taken |= cpus;
+    need -= share;
+  }
+  return taken;
+}
+
+// For every core from which on: which sums the cores from there on can make.
+std::vector<std::vector<bool>> reachable_sums(const std::vector<std::uint32_t>& sizes, std::uint32_t count) {
+  std::vector<std::vector<bool>> reach(sizes.size() + 1, std::vector<bool>(count + 1));
+  reach.back()[0] = true;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    for (std::uint32_t sum = 0; sum <= count; ++sum) {
+      reach[i][sum] = reach[i + 1][sum] || (sum >= sizes[i] && reach[i + 1][sum - sizes[i]]);
+    }
+  }
+  return reach;
+}
+
+// In the order of the tiers and, inside one, of kubelet.
+std::vector<Index> ordered_cores(const Policy& policy, const std::vector<Tier>& tiers, const CpuSet& whole) {
+  std::vector<Index> ordered;
+  CpuSet seen;
+  for (const Tier& tier : tiers) {
+    const Pool pool(*policy.layout, (whole & tier.cpus) - seen);
+    IndexList outer;
+    pool.order_outer(outer);
+    for (const Index object : outer) {
+      IndexList cores;
+      pool.order_cores(object, cores);
+      for (const Index core : cores) {
+        for (const Index cpu : policy.layout->threads_of_cores.parts(core)[0].cpus) {
+          const Index real = policy.layout->real_cores.of_row(policy.layout->row_of[cpu]);
+          if (pool.free().contains(cpu) && std::ranges::find(ordered, real) == ordered.end()) {
+            ordered.push_back(real);
+          }
+        }
+      }
+    }
+    seen |= tier.cpus;
+  }
+  return ordered;
+}
+
+Result<CpuSet> pick_cores(const Policy& policy, const std::vector<Tier>& tiers, const CpuSet& whole,
+                          std::uint32_t count) {
+  const std::vector<Index> cores = ordered_cores(policy, tiers, whole);
+  std::vector<std::uint32_t> sizes;
+  sizes.reserve(cores.size());
+  for (const Index core : cores) {
+    sizes.push_back(policy.layout->real_cores.cpus_in(core));
+  }
+  const std::vector<std::vector<bool>> reach = reachable_sums(sizes, count);
+  if (!reach[0][count]) {
+    return fail(std::errc::resource_unavailable_try_again,
+                "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " +
+                    std::to_string(whole.count()) + ", requested CPUs = " + std::to_string(count) +
+                    ", CPUs per core = " + std::to_string(threads_per_core(policy.layout->topology.counters)));
+  }
+  CpuSet taken;
+  std::uint32_t need = count;
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    if (sizes[i] <= need && reach[i + 1][need - sizes[i]]) {
+      need -= sizes[i];
+      for (const Index cpu : policy.layout->threads_of_real_cores.parts(cores[i])[0].cpus) {
+        taken.add(cpu);
+      }
+    }
+  }
+  return taken;
+}
+
+}  // namespace
+
+Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t count, Story* story) {
+  if (policy.options.across_numa) {
+    const std::uint32_t threads = std::max(1U, threads_per_core(policy.layout->topology.counters));
+    return take_distributed(*policy.layout, free, count, policy.options.full_cores ? threads : 1, story);
+  }
+  return take_packed(*policy.layout, free, count,
+                     {.order = policy.options.across_cores ? CpuOrder::spread : CpuOrder::packed,
+                      .caches = policy.options.by_cache ? CacheUse::preferred : CacheUse::ignored},
+                     story);
+}
+
+Result<CpuSet> choose(const Policy& policy, const CpuSet& allocatable, std::uint32_t count, const Wish& wish,
+                      Story* story) {
+  const std::vector<Tier> tiers = tiers_of(policy, wish);
+  const CpuSet free = allocatable & policy.layout->cpus;
+  Result<CpuSet> chosen = take_tiers(policy, tiers, free, count, story);
+  if (!chosen || !policy.options.full_cores || whole_cores_in(*policy.layout, *chosen) == *chosen) {
+    return chosen;
+  }
+  if (story != nullptr) {
+    story->clear();
+  }
+  const CpuSet whole = whole_cores_in(*policy.layout, free);
+  chosen = take_tiers(policy, tiers, whole, count, story);
+  if (chosen && whole_cores_in(*policy.layout, *chosen) == *chosen) {
+    return chosen;
+  }
+  chosen = pick_cores(policy, tiers, whole, count);
+  if (story != nullptr) {
+    story->clear();
+    if (chosen) {
+      story->push_back({"whole cores that add up", *chosen});
+    }
+  }
+  return chosen;
+}
+
+}  // namespace hf::cpu

@@ -1,0 +1,86 @@
+#include "core/cpu/options.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace hf::cpu {
+namespace {
+
+struct Word {
+  const char* name;
+  bool Options::*field;
+};
+
+constexpr std::array kWords = {
+    Word{"full-pcpus-only", &Options::full_cores},
+    Word{"distribute-cpus-across-numa", &Options::across_numa},
+    Word{"align-by-socket", &Options::by_socket},
+    Word{"distribute-cpus-across-cores", &Options::across_cores},
+    Word{"strict-cpu-reservation", &Options::strict_reservation},
+    Word{"prefer-align-cpus-by-uncorecache", &Options::by_cache},
+    Word{"prefer-device-numa", &Options::near_devices},
+};
+
+constexpr std::array kRefusedPairs = {
+    std::pair{kWords[0], kWords[3]},
+    std::pair{kWords[1], kWords[3]},
+    std::pair{kWords[5], kWords[3]},
+    std::pair{kWords[5], kWords[1]},
+};
+
+std::unexpected<Error> refuse(std::string why) { return fail(std::errc::invalid_argument, std::move(why)); }
+
+}  // namespace
+
+Result<bool> parse_truth(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "true", "TRUE", "True"};
+  constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "false", "FALSE", "False"};
+  if (std::ranges::find(kTrue, text) != kTrue.end()) {
+    return true;
+  }
+  if (std::ranges::find(kFalse, text) != kFalse.end()) {
+    return false;
+  }
+  return refuse("strconv.ParseBool: parsing \"" + std::string(text) + "\": invalid syntax");
+}
+
+Result<Options> parse_options(const std::map<std::string, std::string>& words) {
+  Options options;
+  for (const auto& [name, value] : words) {
+    const auto* const found = std::ranges::find(kWords, std::string_view(name), &Word::name);
+    if (found == kWords.end()) {
+      return refuse("unknown CPU Manager Policy option: \"" + name + "\"");
+    }
+    const Result<bool> truth = parse_truth(value);
+    if (!truth) {
+      return refuse("bad value for option \"" + name + "\": " + truth.error().message);
+    }
+    options.*(found->field) = *truth;
+  }
+  for (const auto& [one, other] : kRefusedPairs) {
+    if (options.*one.field && options.*other.field) {
+      return refuse("static policy options " + std::string(one.name) + " and " + other.name +
+                    " can not be used at the same time");
+    }
+  }
+  return options;
+}
+
+Result<void> check_options(const Options& options, const Topology& topology) {
+  if (options.by_socket && topology.counters.sockets > topology.counters.numa_nodes) {
+    return refuse("Align by socket is not compatible with hardware where number of sockets are more than number of NUMA");
+  }
+  return {};
+}
+
+std::map<std::string, bool> to_words(const Options& options) {
+  std::map<std::string, bool> words;
+  for (const Word& word : kWords) {
+    words[word.name] = options.*word.field;
+  }
+  return words;
+}
+
+}  // namespace hf::cpu

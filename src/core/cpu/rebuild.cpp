@@ -1,0 +1,58 @@
+#include "core/cpu/rebuild.h"
+
+#include <algorithm>
+
+namespace hf::cpu {
+namespace {
+
+// "": they are its own.
+std::string why_shared(const Policy& policy, const std::vector<Resident>& residents, const Resident& resident) {
+  if (!resident.present || resident.present->empty()) {
+    return "its cpuset could not be read";
+  }
+  const CpuSet& cpus = *resident.present;
+  if (!policy.layout->cpus.contains(cpus)) {
+    return "its cpuset has CPUs " + to_string(cpus - policy.layout->cpus) + " which this machine has not";
+  }
+  if (cpus.overlaps(policy.reserved)) {
+    return "its cpuset has reserved CPUs " + to_string(cpus & policy.reserved);
+  }
+  if (cpus == policy.layout->cpus) {
+    return "its cpuset is the whole machine";
+  }
+  for (const Resident& other : residents) {
+    if (&other != &resident && other.present && other.owner.pod != resident.owner.pod &&
+        other.present->overlaps(cpus)) {
+      return "its CPUs " + to_string(cpus & *other.present) + " are also " + other.owner.pod + "/" +
+             other.owner.container + "'s";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& residents) {
+  Rebuilt rebuilt;
+  for (const Resident& resident : residents) {
+    if (resident.phase != Phase::running) {
+      continue;
+    }
+    const std::string why = why_shared(policy, residents, resident);
+    if (why.empty()) {
+      rebuilt.state.entries[resident.owner] = *resident.present;
+    } else {
+      rebuilt.shared.push_back({resident.owner, resident.id, why});
+    }
+  }
+  const CpuSet own = given_cpus(rebuilt.state);
+  rebuilt.state.shared = policy.layout->cpus - own - (policy.options.strict_reservation ? policy.reserved : CpuSet());
+  if (rebuilt.state.shared.empty()) {
+    return fail(std::errc::invalid_argument, "rebuild: the containers' own CPUs " + to_string(own) +
+                                                 " leave none to the shared pool");
+  }
+  TRY(start(policy, rebuilt.state));
+  return rebuilt;
+}
+
+}  // namespace hf::cpu

@@ -1,0 +1,22 @@
+// Rebuild: a State from nothing but the cpusets of the containers that run, for when the file with it is lost.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/cpu/policy.h"
+#include "core/cpu/reconcile.h"
+
+namespace hf::cpu {
+
+struct Rebuilt {
+  State state;
+  std::vector<Skipped> shared;  // residents that seem to have no CPUs of their own, and why
+};
+
+// A container has CPUs of its own where nobody else's cpuset has any of them, none is reserved, and it is not simply on
+// the whole machine.
+Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& residents);
+
+}  // namespace hf::cpu

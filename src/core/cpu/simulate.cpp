@@ -1,0 +1,78 @@
+#include "core/cpu/simulate.h"
+
+#include <algorithm>
+#include <set>
+
+namespace hf::cpu {
+namespace {
+
+class Simulator {
+ public:
+  explicit Simulator(const Policy& policy) : policy_(policy) {}
+
+  Result<void> begin() { return start(policy_, state_); }
+  [[nodiscard]] const State& state() const { return state_; }
+
+  Result<StepResult> run(const ScenarioStep& step) {
+    StepResult result{.step = step, .cpus = {}, .shared_after = {}, .error = {}};
+    const Result<CpuSet> cpus = carry_out(step);
+    if (!cpus && cpus.error().code == std::errc::invalid_argument) {
+      return std::unexpected(cpus.error());
+    }
+    result.cpus = cpus.value_or(CpuSet());
+    result.error = cpus ? "" : cpus.error().message;
+    result.shared_after = state_.shared;
+    return result;
+  }
+
+ private:
+  Result<CpuSet> carry_out(const ScenarioStep& step) {
+    const Owner owner{step.pod.uid, step.container};
+    switch (step.operation) {
+      case Operation::allocate: {
+        known_.insert(owner);
+        return TRY(allocate(policy_, state_, step.pod, step.container, step.wish)).value_or(CpuSet());
+      }
+      case Operation::allocate_pod: {
+        for (const ContainerAsk& container : step.pod.containers) {
+          known_.insert({step.pod.uid, container.name});
+        }
+        TRY(allocate_pod(policy_, state_, step.pod, step.wish));
+        const auto budget = state_.pods.find(step.pod.uid);
+        return budget == state_.pods.end() ? CpuSet() : budget->second;
+      }
+      case Operation::remove: break;
+    }
+    if (known_.erase(owner) == 0) {
+      return fail(std::errc::invalid_argument,
+                  "remove of pod " + owner.pod + " container " + owner.container + ": it was never given anything");
+    }
+    return remove(state_, owner);
+  }
+
+  const Policy& policy_;
+  State state_;
+  std::set<Owner> known_;  // also those in the shared pool
+};
+
+}  // namespace
+
+Result<Simulation> simulate(const Scenario& scenario) {
+  const Layout layout(scenario.topology);
+  Policy policy = TRY(make_policy(layout, scenario.options, scenario.reserved, scenario.reserved_amount));
+  policy.budgets = scenario.budgets;
+  Simulator simulator(policy);
+  TRY(simulator.begin());
+  Simulation simulation{.reserved = policy.reserved, .steps = {}, .state = {}};
+  for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
+    Result<StepResult> result = simulator.run(scenario.steps[i]);
+    if (!result) {
+      return fail(result.error().code, "scenario: op " + std::to_string(i + 1) + ": " + result.error().message);
+    }
+    simulation.steps.push_back(*std::move(result));
+  }
+  simulation.state = simulator.state();
+  return simulation;
+}
+
+}  // namespace hf::cpu
