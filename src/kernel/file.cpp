@@ -174,6 +174,13 @@ Result<std::optional<PlainFile>> read_plain_file(int directory, const std::strin
   return PlainFile{TRY(read_all(file, path)), status.st_mode & kBits, FileOwner{status.st_uid, status.st_gid}};
 }
 
+Result<void> name_again(int directory, const std::string& path, const std::string& name) {
+  if (::linkat(directory, path.c_str(), directory, name.c_str(), 0) != 0) {
+    return fail_errno(errno, "keep " + path + " as " + name);
+  }
+  return {};
+}
+
 Result<void> make_folders(int directory, const std::string& path) {
   constexpr mode_t kMode = 0755;
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {

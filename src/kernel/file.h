@@ -51,6 +51,9 @@ struct PlainFile {
 };
 Result<std::optional<PlainFile>> read_plain_file(int directory, const std::string& path);
 
+// A second name for the same file; fails where that name is taken. What is put in its place later leaves this one be.
+Result<void> name_again(int directory, const std::string& path, const std::string& name);
+
 Result<void> make_folders(int directory, const std::string& path);  // that and those above it, where they are missing
 Result<void> remove_file(int directory, const std::string& path);   // none there is fine
 

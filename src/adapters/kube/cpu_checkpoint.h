@@ -28,7 +28,7 @@ struct CpuCheckpoint {
 struct CpuReader {
   std::string policy;  // "": whichever the file names
   cpu::PodBudgets budgets = cpu::PodBudgets::ignored;
-  std::map<std::string, cpu::Owner> containers;  // of the engine, by id: what v1 needs
+  std::map<std::string, cpu::Owner> containers = {};  // of the engine, by id: what v1 needs
 };
 
 struct CheckpointFault {

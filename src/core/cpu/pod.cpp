@@ -6,7 +6,7 @@ namespace hf::cpu {
 namespace {
 
 constexpr std::uint64_t kMilli = 1000;
-constexpr std::uint64_t kMostMilli = 1'000'000'000;  // a million CPUs: more is nonsense, and must not overflow
+constexpr std::uint64_t kMostMilli = 4'000'000'000'000;  // so that CPUs fit 32 bits
 
 std::uint32_t whole(const CpuAmount& amount) {
   const std::uint64_t milli = amount.request.value_or(0);

@@ -8,9 +8,9 @@ namespace {
 
 class Simulator {
  public:
-  explicit Simulator(const Policy& policy) : policy_(policy) {}
+  Simulator(const Policy& policy, PolicyKind kind) : policy_(policy), kind_(kind) {}
 
-  Result<void> begin() { return start(policy_, state_); }
+  Result<void> begin() { return kind_ == PolicyKind::none ? Result<void>() : start(policy_, state_); }
   [[nodiscard]] const State& state() const { return state_; }
 
   Result<StepResult> run(const ScenarioStep& step) {
@@ -31,11 +31,17 @@ class Simulator {
     switch (step.operation) {
       case Operation::allocate: {
         known_.insert(owner);
+        if (kind_ == PolicyKind::none) {
+          return CpuSet();
+        }
         return TRY(allocate(policy_, state_, step.pod, step.container, step.wish)).value_or(CpuSet());
       }
       case Operation::allocate_pod: {
         for (const ContainerAsk& container : step.pod.containers) {
           known_.insert({step.pod.uid, container.name});
+        }
+        if (kind_ == PolicyKind::none) {
+          return CpuSet();
         }
         TRY(allocate_pod(policy_, state_, step.pod, step.wish));
         const auto budget = state_.pods.find(step.pod.uid);
@@ -51,6 +57,7 @@ class Simulator {
   }
 
   const Policy& policy_;
+  PolicyKind kind_;
   State state_;
   std::set<Owner> known_;  // also those in the shared pool
 };
@@ -61,7 +68,7 @@ Result<Simulation> simulate(const Scenario& scenario) {
   const Layout layout(scenario.topology);
   Policy policy = TRY(make_policy(layout, scenario.options, scenario.reserved, scenario.reserved_amount));
   policy.budgets = scenario.budgets;
-  Simulator simulator(policy);
+  Simulator simulator(policy, scenario.kind);
   TRY(simulator.begin());
   Simulation simulation{.reserved = policy.reserved, .steps = {}, .state = {}};
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {

@@ -11,6 +11,9 @@
 
 namespace hf::cpu {
 
+// kubelet's names are none and static. Under none nobody has CPUs of his own.
+enum class PolicyKind : std::uint8_t { none, fixed };
+
 enum class Operation : std::uint8_t { allocate, allocate_pod, remove };
 
 struct ScenarioStep {
@@ -22,6 +25,7 @@ struct ScenarioStep {
 
 struct Scenario {
   Topology topology;
+  PolicyKind kind = PolicyKind::fixed;
   Options options;
   CpuSet reserved;
   std::optional<std::uint32_t> reserved_amount;  // where there is no list

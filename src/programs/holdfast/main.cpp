@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   hf::programs::add_grant_and_revoke(app, status);
   hf::programs::add_cdi(app, status);
   hf::programs::add_setup(app, status);
+  hf::programs::add_cpu(app, status);
   hf::programs::add_demo(app, status);
   try {
     app.parse(argc, argv);

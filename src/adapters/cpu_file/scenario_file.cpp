@@ -1,0 +1,236 @@
+#include "adapters/cpu_file/scenario_file.h"
+
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "adapters/cpu_file/topology_file.h"
+#include "core/base/text.h"
+
+namespace hf::cpu_file {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMostCpusAsked = 1'000'000;
+
+std::unexpected<Error> refuse(const std::string& place, const std::string& why) {
+  return fail(std::errc::invalid_argument, "scenario: " + place + ": " + why);
+}
+
+const Json* find(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+Result<std::string> text_of(const Json& object, const char* name, const std::string& place) {
+  const Json* value = find(object, name);
+  if (value == nullptr || !value->is_string()) {
+    return refuse(place, std::string("want a text ") + name);
+  }
+  return value->get<std::string>();
+}
+
+Result<std::vector<cpu::NumaId>> nodes_of(const Json& list, const std::string& place) {
+  if (!list.is_array()) {
+    return refuse(place, "want a list of NUMA nodes, found " + quote(list.dump()));
+  }
+  std::vector<cpu::NumaId> nodes;
+  for (const Json& node : list) {
+    if (!node.is_number_unsigned() || node.get<std::uint64_t>() > cpu::kLastCpu) {
+      return refuse(place, "want a list of NUMA nodes, found " + quote(list.dump()));
+    }
+    nodes.push_back({node.get<std::uint32_t>()});
+  }
+  return nodes;
+}
+
+Result<cpu::CpuAmount> amount_of(const Json& value, const std::string& place) {
+  if (!value.is_number() || value.get<double>() < 0 || value.get<double>() > kMostCpusAsked) {
+    return refuse(place, "want a number of cpus, found " + quote(value.dump()));
+  }
+  const auto milli = std::uint64_t(std::llround(value.get<double>() * 1000));
+  return cpu::CpuAmount{.request = milli, .limit = milli};
+}
+
+Result<cpu::ContainerRole> role_of(const Json& container, const std::string& place) {
+  const Json* type = find(container, "type");
+  const std::string word = type == nullptr ? "app" : type->is_string() ? type->get<std::string>() : type->dump();
+  if (word == "app") {
+    return cpu::ContainerRole::app;
+  }
+  if (word == "init") {
+    return cpu::ContainerRole::init;
+  }
+  if (word == "sidecar") {
+    return cpu::ContainerRole::sidecar;
+  }
+  return refuse(place, "type " + quote(word) + " is none of init, sidecar, app");
+}
+
+Result<std::vector<cpu::ContainerAsk>> containers_of(const Json& list, const std::string& place) {
+  if (!list.is_array()) {
+    return refuse(place, "pod_containers: want a list");
+  }
+  std::vector<cpu::ContainerAsk> containers;
+  for (const Json& entry : list) {
+    if (!entry.is_object()) {
+      return refuse(place, "pod_containers: want {\"name\", \"type\", \"cpus\"}, found " + quote(entry.dump()));
+    }
+    cpu::ContainerAsk container{.name = TRY(text_of(entry, "name", place)), .role = TRY(role_of(entry, place))};
+    if (const Json* cpus = find(entry, "cpus")) {
+      container.cpu = TRY(amount_of(*cpus, place));
+    }
+    containers.push_back(std::move(container));
+  }
+  return containers;
+}
+
+class Reader {
+ public:
+  Result<cpu::ScenarioStep> step_of(const Json& op, const std::string& place) {
+    if (!op.is_object()) {
+      return refuse(place, "want {\"op\": …}, found " + quote(op.dump()));
+    }
+    const std::string word = TRY(text_of(op, "op", place));
+    cpu::ScenarioStep step;
+    step.pod.uid = TRY(text_of(op, "pod", place));
+    step.pod.is_guaranteed = true;
+    if (word != "allocate_pod") {
+      step.container = TRY(text_of(op, "container", place));
+    }
+    if (word == "remove") {
+      step.operation = cpu::Operation::remove;
+      return step;
+    }
+    if (word != "allocate" && word != "allocate_pod") {
+      return refuse(place, "op " + quote(word) + " is none of allocate, allocate_pod, remove");
+    }
+    step.operation = word == "allocate" ? cpu::Operation::allocate : cpu::Operation::allocate_pod;
+    TRY(read_pod(op, place, step));
+    if (const Json* hint = find(op, "hint_numa")) {
+      step.wish.hint = TRY(nodes_of(*hint, place + " hint_numa"));
+    }
+    if (const Json* near = find(op, "device_numa")) {
+      step.wish.device_nodes = TRY(nodes_of(*near, place + " device_numa"));
+    }
+    return step;
+  }
+
+ private:
+  // The containers of a pod are told once, with its first container, or with every one.
+  Result<void> read_pod(const Json& op, const std::string& place, cpu::ScenarioStep& step) {
+    const Json* list = find(op, "pod_containers");
+    const Json* cpus = find(op, "cpus");
+    if (list != nullptr) {
+      pods_[step.pod.uid] = TRY(containers_of(*list, place));
+    } else if (cpus != nullptr) {
+      pods_[step.pod.uid].push_back({step.container, cpu::ContainerRole::app, TRY(amount_of(*cpus, place))});
+    }
+    step.pod.containers = pods_[step.pod.uid];
+    if (const Json* budget = find(op, "pod_cpus")) {
+      step.pod.shared_between = TRY(amount_of(*budget, place));
+    }
+    if (step.operation == cpu::Operation::allocate && find_container(step.pod, step.container) == nullptr) {
+      return refuse(place, "container " + quote(step.container) + " is not among pod_containers");
+    }
+    return {};
+  }
+
+  std::map<std::string, std::vector<cpu::ContainerAsk>> pods_;
+};
+
+Result<void> read_machine(const Json& json, ScenarioFile& file) {
+  const Json* machine = find(json, "topology");
+  if (machine == nullptr) {
+    return refuse("topology", "there is none: want a file, synthetic:…, the name of a machine, or {\"cpus\": …}");
+  }
+  if (machine->is_string()) {
+    file.machine_word = machine->get<std::string>();
+    const Json* own = find(json, "topologies");
+    if (own == nullptr || !own->is_object() || !own->contains(file.machine_word)) {
+      return file.machine_word.empty() ? refuse("topology", "it is empty") : Result<void>();
+    }
+    machine = &(*own)[file.machine_word];
+    file.machine_word.clear();
+  }
+  file.scenario.topology = TRY(parse_topology(machine->dump()));
+  return {};
+}
+
+Result<std::map<std::string, std::string>> words_of(const Json& options) {
+  if (!options.is_object()) {
+    return refuse("options", "want {\"name\": true, …}");
+  }
+  std::map<std::string, std::string> words;
+  for (const auto& [name, value] : options.items()) {
+    if (!value.is_boolean() && !value.is_string()) {
+      return refuse("options", quote(name) + " is neither true nor false");
+    }
+    words[name] = value.is_string() ? value.get<std::string>() : value.get<bool>() ? "true" : "false";
+  }
+  return words;
+}
+
+Result<void> read_reserved(const Json& reserved, cpu::Scenario& scenario) {
+  if (reserved.is_number_unsigned() && reserved.get<std::uint64_t>() <= cpu::kLastCpu) {
+    scenario.reserved_amount = reserved.get<std::uint32_t>();
+    return {};
+  }
+  if (!reserved.is_string()) {
+    return refuse("reserved", "want a CPU list such as \"0,4\", or how many");
+  }
+  scenario.reserved = TRY(cpu::parse_cpu_set(reserved.get<std::string>()));
+  return {};
+}
+
+Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
+  std::map<std::string, std::string> words;
+  if (const Json* options = find(json, "options")) {
+    words = TRY(words_of(*options));
+  }
+  scenario.options = TRY(cpu::parse_options(words));
+  if (const Json* reserved = find(json, "reserved")) {
+    TRY(read_reserved(*reserved, scenario));
+  }
+  if (const Json* budgets = find(json, "pod_budgets")) {
+    scenario.budgets = *budgets == true ? cpu::PodBudgets::honoured : cpu::PodBudgets::ignored;
+  }
+  if (find(json, "policy") == nullptr) {
+    return {};
+  }
+  const std::string policy = TRY(text_of(json, "policy", "policy"));
+  if (policy != "static" && policy != "none") {
+    return fail(std::errc::invalid_argument, "unknown policy: \"" + policy + "\"");
+  }
+  if (policy == "none" && !words.empty()) {
+    return refuse("options", "the policy none takes no option");
+  }
+  scenario.kind = policy == "none" ? cpu::PolicyKind::none : cpu::PolicyKind::fixed;
+  return {};
+}
+
+}  // namespace
+
+Result<ScenarioFile> parse_scenario(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) {
+    return fail(std::errc::invalid_argument, "scenario: it is no JSON object");
+  }
+  ScenarioFile file;
+  TRY(read_machine(json, file));
+  TRY(read_policy(json, file.scenario));
+  const Json* ops = find(json, "ops");
+  if (ops == nullptr || !ops->is_array()) {
+    return refuse("ops", "want a list");
+  }
+  Reader reader;
+  for (std::size_t i = 0; i < ops->size(); ++i) {
+    file.scenario.steps.push_back(TRY(reader.step_of((*ops)[i], "op " + std::to_string(i + 1))));
+  }
+  return file;
+}
+
+}  // namespace hf::cpu_file

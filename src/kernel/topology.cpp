@@ -1,0 +1,177 @@
+#include "kernel/topology.h"
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <hwloc.h>
+
+#include "core/base/text.h"
+#include "kernel/file.h"
+
+namespace hf::kernel {
+namespace {
+
+struct Destroy {
+  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+};
+using Tree = std::unique_ptr<hwloc_topology, Destroy>;
+
+std::unexpected<Error> refuse(const std::string& why) {
+  return fail(std::errc::invalid_argument, "topology: " + why);
+}
+
+// hwloc's plugins are shared libraries for another hwloc than the one inside us.
+void keep_plugins_out() { (void)::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1); }
+
+Result<Tree> make_tree() {
+  keep_plugins_out();
+  hwloc_topology_t made = nullptr;
+  if (hwloc_topology_init(&made) != 0) {
+    return fail(std::errc::not_enough_memory, "topology: hwloc does not start");
+  }
+  Tree tree(made);
+  (void)hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  (void)hwloc_topology_set_cache_types_filter(made, HWLOC_TYPE_FILTER_KEEP_ALL);
+  return tree;
+}
+
+std::uint32_t id_of(hwloc_obj_t object) {
+  return object->os_index == HWLOC_UNKNOWN_INDEX ? object->logical_index : object->os_index;
+}
+
+// The cache that is shared most; none: the socket stands for it.
+hwloc_obj_t last_cache_above(hwloc_obj_t cpu) {
+  hwloc_obj_t found = nullptr;
+  for (hwloc_obj_t above = cpu->parent; above != nullptr; above = above->parent) {
+    if (hwloc_obj_type_is_dcache(above->type) != 0) {
+      found = above;
+    }
+  }
+  return found;
+}
+
+std::optional<std::uint32_t> ancestor_id(hwloc_topology_t tree, hwloc_obj_t cpu, hwloc_obj_type_t type) {
+  const hwloc_obj_t found = hwloc_get_ancestor_obj_by_type(tree, type, cpu);
+  return found == nullptr ? std::nullopt : std::optional(id_of(found));
+}
+
+cpu::Cpu row_of(hwloc_topology_t tree, hwloc_obj_t cpu) {
+  cpu::Cpu row;
+  row.id = id_of(cpu);
+  const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(tree, HWLOC_OBJ_CORE, cpu);
+  row.core = core == nullptr ? row.id : std::uint32_t(hwloc_bitmap_first(core->cpuset));
+  row.socket = ancestor_id(tree, cpu, HWLOC_OBJ_PACKAGE).value_or(0);
+  row.numa = {std::uint32_t(std::max(0, hwloc_bitmap_first(cpu->nodeset)))};
+  const hwloc_obj_t cache = last_cache_above(cpu);
+  row.cache = cache == nullptr || cache->type == HWLOC_OBJ_L1CACHE ? row.socket : id_of(cache);
+  return row;
+}
+
+void read_distances(hwloc_topology_t tree, cpu::Topology& topology) {
+  unsigned count = 1;
+  hwloc_distances_s* found = nullptr;
+  if (hwloc_distances_get_by_type(tree, HWLOC_OBJ_NUMANODE, &count, &found, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) !=
+          0 ||
+      count == 0) {
+    return;
+  }
+  for (unsigned from = 0; from < found->nbobjs; ++from) {
+    for (unsigned to = 0; to < found->nbobjs; ++to) {
+      topology.distances.push_back({.from = {id_of(found->objs[from])},
+                                    .to = {id_of(found->objs[to])},
+                                    .value = std::uint32_t(found->values[from * found->nbobjs + to])});
+    }
+  }
+  hwloc_distances_release(tree, found);
+}
+
+// Of a hybrid machine: hwloc numbers its kinds of cores from the most efficient one on.
+cpu::CpuSet read_efficient(hwloc_topology_t tree) {
+  cpu::CpuSet efficient;
+  if (hwloc_cpukinds_get_nr(tree, 0) < 2) {
+    return efficient;
+  }
+  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> set(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  int efficiency = -1;
+  if (hwloc_cpukinds_get_info(tree, 0, set.get(), &efficiency, nullptr, nullptr, 0) != 0 || efficiency < 0) {
+    return efficient;
+  }
+  for (int cpu = hwloc_bitmap_first(set.get()); cpu >= 0 && std::uint32_t(cpu) <= cpu::kLastCpu;
+       cpu = hwloc_bitmap_next(set.get(), cpu)) {
+    efficient.add(std::uint32_t(cpu));
+  }
+  return efficient;
+}
+
+// hwloc would build any number of them, for hours.
+bool is_too_big(const std::string& words) {
+  std::uint64_t cpus = 1;
+  for (const std::string_view word : split_words(std::string_view(words))) {
+    const std::size_t colon = word.find(':');
+    const std::string_view count = colon == std::string_view::npos ? word : word.substr(colon + 1);
+    const std::size_t end = std::min(count.find_first_not_of("0123456789"), count.size());
+    if (end > 0 && word.front() != '[') {
+      cpus *= std::min(parse_number<std::uint64_t>(count.substr(0, end)).value_or(cpu::kMostCpus + 1),
+                       std::uint64_t(cpu::kMostCpus) + 1);
+    }
+    if (cpus > cpu::kMostCpus) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Result<cpu::Topology> read_tree(const Tree& tree) {
+  std::vector<cpu::Cpu> rows;
+  hwloc_obj_t cpu = nullptr;
+  while ((cpu = hwloc_get_next_obj_by_type(tree.get(), HWLOC_OBJ_PU, cpu)) != nullptr) {
+    rows.push_back(row_of(tree.get(), cpu));
+  }
+  cpu::Topology topology = TRY(cpu::make_topology(std::move(rows)));
+  read_distances(tree.get(), topology);
+  topology.efficient = read_efficient(tree.get());
+  return topology;
+}
+
+cpu::CpuSet read_set(const Host& host, const std::string& name) {
+  const Result<std::string> text = read_text(host.root.get(), "sys/devices/system/cpu/" + name);
+  return text ? cpu::parse_cpu_set(*text).value_or(cpu::CpuSet()) : cpu::CpuSet();
+}
+
+}  // namespace
+
+Result<cpu::Topology> read_topology(const Host& host) {
+  const Tree tree = TRY(make_tree());
+  if (hwloc_topology_load(tree.get()) != 0) {
+    return fail_errno(errno, "topology: hwloc cannot read this machine");
+  }
+  cpu::Topology topology = TRY(read_tree(tree));
+  topology.offline = read_set(host, "offline") & (read_set(host, "present") - cpu::all_cpus(topology));
+  topology.isolated = read_set(host, "isolated");
+  return topology;
+}
+
+Result<cpu::Topology> read_hwloc_xml(const std::string& text) {
+  const Tree tree = TRY(make_tree());
+  if (hwloc_topology_set_xmlbuffer(tree.get(), text.c_str(), int(text.size() + 1)) != 0 ||
+      hwloc_topology_load(tree.get()) != 0) {
+    return refuse("it is no XML of hwloc's");
+  }
+  return read_tree(tree);
+}
+
+Result<cpu::Topology> read_synthetic(const std::string& words) {
+  if (is_too_big(words)) {
+    return refuse("synthetic " + quote(words) + " has more than " + std::to_string(cpu::kMostCpus) + " CPUs");
+  }
+  const Tree tree = TRY(make_tree());
+  if (hwloc_topology_set_synthetic(tree.get(), words.c_str()) != 0 || hwloc_topology_load(tree.get()) != 0) {
+    return refuse("synthetic " + quote(words) + " is none of hwloc's descriptions; one is \"pack:2 numa:2 l3:1 core:8 pu:2\"");
+  }
+  return read_tree(tree);
+}
+
+}  // namespace hf::kernel

@@ -1,0 +1,127 @@
+#include "services/cpus/state.h"
+
+#include <fcntl.h>
+
+#include "adapters/config/config.h"
+#include "adapters/kube/cpu_checkpoint.h"
+#include "core/base/text.h"
+#include "kernel/file.h"
+#include "kernel/host.h"
+#include "node/census.h"
+
+namespace hf::cpus {
+namespace {
+
+constexpr const char* kPolicy = "static";
+constexpr std::uint32_t kPrivate = 0600;
+
+void add_cure(report::CpuStateReport& report) {
+  report.cure = {
+      "holdfast cpu state " + report.file + " --rebuild   # from the cpusets of the containers that run",
+      "kubectl drain NODE, systemctl stop kubelet, rm " + report.file + ", systemctl start kubelet   # kubelet's own way",
+  };
+}
+
+void check_against(const Expected& expected, report::CpuStateReport& report) {
+  if (expected.policy == nullptr || report.policy != kPolicy) {
+    return;
+  }
+  if (const Result<void> checked = cpu::check_as_kubelet(*expected.policy, report.state); !checked) {
+    report.problems.push_back({"it does not fit this machine: " + checked.error().message, checked.error().message});
+  }
+  if (const Result<void> owners = cpu::check_owners(*expected.policy, report.state); !owners) {
+    report.problems.push_back({owners.error().message, ""});
+  }
+}
+
+std::vector<cpu::Resident> residents_of(const node::Census& census) {
+  std::vector<cpu::Resident> residents;
+  for (const container::Container& container : census.containers()) {
+    cpu::Resident resident{.owner = {container.id.value, container.name.empty() ? container.id.value : container.name},
+                           .id = container.id.value,
+                           .present = {}};
+    if (container.pod && !container.pod->uid.empty()) {
+      resident.owner = {container.pod->uid, container.is_sandbox ? "POD" : container.pod->container};
+    }
+    if (const Result<cpu::CpuSet> cpus = cpu::parse_cpu_set(container.cpus); cpus && !cpus->empty()) {
+      resident.present = *cpus;
+    }
+    residents.push_back(std::move(resident));
+  }
+  return residents;
+}
+
+}  // namespace
+
+Result<report::CpuStateReport> check_state(const std::string& file, const Expected& expected) {
+  const std::string text = TRY(kernel::read_regular_file(file));
+  report::CpuStateReport report{.file = file};
+  kube::CpuReader reader{.policy = expected.policy_name};
+  auto checkpoint = kube::parse_cpu_checkpoint(text, reader);
+  if (!checkpoint) {
+    const kube::CheckpointFault fault = checkpoint.error();
+    reader.budgets = cpu::PodBudgets::honoured;
+    checkpoint = kube::parse_cpu_checkpoint(text, reader);
+    if (!checkpoint) {
+      report.problems.push_back({fault.what, kube::restart_error(fault.kubelet_says, file)});
+      add_cure(report);
+      return report;
+    }
+    report.notes.push_back("only a kubelet with the gate PodLevelResourceManagers reads it; another says: " +
+                           kube::restart_error(fault.kubelet_says, file));
+  }
+  report.format = to_string(checkpoint->format);
+  report.policy = checkpoint->policy;
+  report.is_checked = checkpoint->is_checked;
+  report.state = checkpoint->state;
+  for (const auto& [id, cpus] : checkpoint->by_id) {
+    report.unnamed.push_back(id + " " + to_string(cpus));
+  }
+  if (!checkpoint->by_id.empty()) {
+    report.notes.push_back("it is older than kubelet 1.18: its containers are known by id, and 1.37 does not read it");
+  }
+  if (!checkpoint->is_checked) {
+    report.notes.push_back("its checksum is 0, which kubelet takes without a look");
+  }
+  check_against(expected, report);
+  if (!report.problems.empty()) {
+    add_cure(report);
+  }
+  return report;
+}
+
+Result<cpu::State> read_state(const std::string& file) {
+  const report::CpuStateReport report = TRY(check_state(file, {}));
+  if (!report.problems.empty()) {
+    return fail(std::errc::invalid_argument, file + ": " + report.problems.front().what);
+  }
+  return report.state;
+}
+
+Result<void> write_state(const std::string& file, const cpu::State& state) {
+  return kernel::replace_file(
+      AT_FDCWD, file, {.text = kube::render_cpu_checkpoint(kPolicy, state), .mode = kPrivate, .is_synced = true});
+}
+
+Result<cpu::Rebuilt> rebuild_state(const cpu::Policy& policy) {
+  const kernel::Host host = TRY(kernel::open_host());
+  const node::Census census = TRY(node::take_census(host, TRY(config::read_config(host))));
+  return cpu::rebuild(policy, residents_of(census));
+}
+
+Result<RebuiltFile> replace_state(const std::string& file, const cpu::Rebuilt& rebuilt) {
+  RebuiltFile replaced{.rebuilt = rebuilt, .kept_aside = ""};
+  if (kernel::exists(AT_FDCWD, file)) {
+    std::string aside = file + ".damaged";
+    for (std::uint32_t number = 1; kernel::exists(AT_FDCWD, aside); ++number) {
+      aside = file + ".damaged." + std::to_string(number);
+    }
+    // Another name for the same file: at no moment is there none under the old one.
+    TRY(kernel::name_again(AT_FDCWD, file, aside));
+    replaced.kept_aside = aside;
+  }
+  TRY(write_state(file, rebuilt.state));
+  return replaced;
+}
+
+}  // namespace hf::cpus
