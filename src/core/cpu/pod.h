@@ -30,8 +30,8 @@ struct ContainerAsk {
 struct PodAsk {
   std::string uid;
   bool is_guaranteed = false;               // its QoS class
-  std::vector<ContainerAsk> containers;     // init and sidecar containers first, in their order
-  std::optional<CpuAmount> shared_between;  // a budget of the whole pod (pod-level resources)
+  std::vector<ContainerAsk> containers = {};     // init and sidecar containers first, in their order
+  std::optional<CpuAmount> shared_between = {};  // a budget of the whole pod (pod-level resources)
 };
 
 CpuAmount whole_cpus(std::uint32_t count);

@@ -34,8 +34,8 @@ Result<Policy> make_policy(const Layout& layout, const Options& options, const C
 
 // Which NUMA nodes an allocation should come from, and where its devices sit.
 struct Wish {
-  std::optional<std::vector<NumaId>> hint;  // the topology manager's; none: no opinion
-  std::vector<NumaId> device_nodes;         // for prefer-device-numa
+  std::optional<std::vector<NumaId>> hint = {};  // the topology manager's; none: no opinion
+  std::vector<NumaId> device_nodes = {};         // for prefer-device-numa
 };
 
 // A state read from a file, or an empty one, which is filled. Both checks must be passed.

@@ -3,6 +3,7 @@
 // Nodes that stand side by side in the order and have as many free CPUs are alike: of combinations that differ only in
 // such nodes the first is tried and the others could not be better. On a machine that is full, or used evenly, one trial
 // is left of thousands.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -212,6 +213,19 @@ class Carrier {
   std::uint32_t group_;
 };
 
+// A node that a file puts into two sockets is twice in kubelet's order; it can give only once.
+IndexList nodes_in_order(const Pool& pool) {
+  IndexList all;
+  pool.order_numa_nodes(all);
+  IndexList once;
+  for (const Index node : all) {
+    if (std::ranges::find(once, node) == once.end()) {
+      once.add(node);
+    }
+  }
+  return once;
+}
+
 std::uint32_t ceil_of(std::uint32_t whole, std::uint32_t part) { return (whole + part - 1) / part; }
 
 }  // namespace
@@ -219,8 +233,7 @@ std::uint32_t ceil_of(std::uint32_t whole, std::uint32_t part) { return (whole +
 Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count,
                                 std::uint32_t group, Story* story) {
   const Pool pool(layout, available);
-  IndexList order;
-  pool.order_numa_nodes(order);
+  const IndexList order = nodes_in_order(pool);
   if (group == 0 || count % group != 0 || count == 0 || count > pool.count() || order.size() > kMostNodes) {
     return take_packed(layout, available, count, {}, story);
   }

@@ -1,0 +1,284 @@
+// What must hold on any machine, for any request, in any order.
+#include <gtest/gtest.h>
+
+#include "core/cpu/machine.h"
+#include "core/cpu/policy.h"
+#include "core/cpu/reconcile.h"
+#include "core/cpu/take.h"
+#include "support/kubelet_rules.h"
+#include "support/random_machine.h"
+
+namespace hf::cpu {
+namespace {
+
+std::string words_of(const Topology& topology) {
+  std::string text;
+  for (const Cpu& cpu : topology.cpus) {
+    text += "[" + std::to_string(cpu.id) + "," + std::to_string(cpu.core) + "," + std::to_string(cpu.socket) + "," +
+            std::to_string(cpu.numa.value) + "," + std::to_string(cpu.cache) + "]";
+  }
+  return text;
+}
+
+TEST(Taking, AnswersWhatKubeletAnswersSanely) {
+  test::Random random(1);
+  std::uint32_t compared = 0;
+  std::uint32_t insane = 0;
+  for (int round = 0; round < 6000; ++round) {
+    const Layout layout(test::random_machine(random));
+    const CpuSet available = test::random_part(random, layout.cpus, 2 + random.below(8));
+    const std::uint32_t count = random.below(available.count() + 2);
+    const Packing packing{.order = random.one_in(3) ? CpuOrder::spread : CpuOrder::packed,
+                          .caches = random.one_in(2) ? CacheUse::preferred : CacheUse::ignored};
+    const std::uint32_t group = 1 + random.below(2);
+    const bool distributed = random.one_in(2);
+    const Result<CpuSet> ours = distributed ? take_distributed(layout, available, count, group)
+                                            : take_packed(layout, available, count, packing);
+    const std::optional<CpuSet> theirs =
+        distributed ? test::kubelet_distributed(layout.topology, available, count, group)
+                    : test::kubelet_packed(layout.topology, available, count, packing);
+    ASSERT_EQ(ours.has_value(), count <= available.count()) << words_of(layout.topology);
+    if (ours) {
+      ASSERT_EQ(ours->count(), count) << words_of(layout.topology);
+      ASSERT_TRUE(available.contains(*ours)) << words_of(layout.topology);
+    }
+    if (!theirs || theirs->count() != count || !available.contains(*theirs)) {
+      insane += ours ? 1 : 0;
+      continue;
+    }
+    ++compared;
+    ASSERT_EQ(to_string(*ours), to_string(*theirs))
+        << words_of(layout.topology) << " free " << to_string(available) << " want " << count
+        << (distributed ? " distributed by " + std::to_string(group) : " packed");
+  }
+  EXPECT_GT(compared, 4000U);
+  EXPECT_GT(insane, 10U);  // else the machines are too tame to show kubelet's faults
+}
+
+// Kubelet's faults, as they were seen.
+TEST(Taking, PicksTheNodesItReckonedWithAndNotOthers) {
+  const Layout layout(build({.sockets = 2, .nodes_per_socket = 4, .caches_per_node = 1, .cores_per_cache = 16,
+                             .threads = 2}));
+  EXPECT_EQ(to_string(*take_distributed(layout, layout.cpus, 128, 1)), "0-63,128-191");
+}
+
+TEST(Taking, EndsWhereKubeletNeverDoes) {
+  const Layout layout(build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10,
+                             .threads = 2}));
+  const Options options = *parse_options({{"full-pcpus-only", "true"}, {"distribute-cpus-across-numa", "true"}});
+  const Policy policy = *make_policy(layout, options, *parse_cpu_set("0,10,20,30"), std::nullopt);
+  State state;
+  ASSERT_TRUE(start(policy, state));
+  const PodAsk pod{.uid = "p", .is_guaranteed = true, .containers = {{"c", ContainerRole::app, whole_cpus(70)}}};
+  const auto given = allocate(policy, state, pod, "c", {});
+  ASSERT_TRUE(given) << given.error().message;
+  EXPECT_EQ((*given)->count(), 70U);
+  EXPECT_EQ(whole_cores_in(layout, **given), **given);
+}
+
+TEST(Taking, SplitsNoCoreUnderANarrowHint) {
+  const Layout layout(build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10,
+                             .threads = 2}));
+  const Options options = *parse_options({{"full-pcpus-only", "true"}});
+  const Policy policy = *make_policy(layout, options, *parse_cpu_set("0"), std::nullopt);
+  const Result<CpuSet> cpus = choose(policy, layout.cpus - policy.reserved, 20, {.hint = {{NumaId{0}}}});
+  ASSERT_TRUE(cpus) << cpus.error().message;
+  EXPECT_EQ(to_string(*cpus), "1-10,41-50");  // nine cores of the hinted node, and a whole one of the next
+}
+
+TEST(Taking, GivesTheSmallCoresOfAHybridMachineOnlyWhole) {
+  // Two cores of two threads and two of one: three CPUs are a big and a small core, never half a big one.
+  const Layout layout(*make_topology({{0, 0, 0, {0}, 0}, {1, 0, 0, {0}, 0}, {2, 2, 0, {0}, 0}, {3, 2, 0, {0}, 0},
+                                      {4, 4, 0, {0}, 0}, {5, 5, 0, {0}, 0}}));
+  const Policy policy = *make_policy(layout, *parse_options({{"full-pcpus-only", "true"}}), {}, std::nullopt);
+  for (std::uint32_t count = 0; count <= 6; ++count) {
+    const Result<CpuSet> cpus = choose(policy, layout.cpus, count, {});
+    ASSERT_TRUE(cpus) << count << cpus.error().message;
+    EXPECT_EQ(cpus->count(), count);
+    EXPECT_EQ(whole_cores_in(layout, *cpus), *cpus) << to_string(*cpus);
+  }
+  EXPECT_FALSE(choose(policy, *parse_cpu_set("0-3"), 3, {}));
+}
+
+Options random_options(test::Random& random) {
+  Options options;
+  options.full_cores = random.one_in(2);
+  options.across_numa = random.one_in(3);
+  options.across_cores = !options.full_cores && !options.across_numa && random.one_in(3);
+  options.by_cache = !options.across_numa && !options.across_cores && random.one_in(3);
+  options.strict_reservation = random.one_in(2);
+  options.near_devices = random.one_in(2);
+  return options;
+}
+
+Wish random_wish(test::Random& random, const Topology& topology) {
+  const std::vector<NumaId> nodes = numa_nodes(topology);
+  Wish wish;
+  if (random.one_in(2)) {
+    wish.hint.emplace();
+    for (const NumaId node : nodes) {
+      if (random.one_in(2)) {
+        wish.hint->push_back(node);
+      }
+    }
+  }
+  if (random.one_in(2)) {
+    wish.device_nodes.push_back(nodes[random.below(std::uint32_t(nodes.size()))]);
+  }
+  return wish;
+}
+
+PodAsk random_pod(test::Random& random, std::uint32_t number) {
+  PodAsk pod{.uid = "pod" + std::to_string(number), .is_guaranteed = !random.one_in(8)};
+  for (std::uint32_t i = 0; i < 1 + random.below(3); ++i) {
+    const ContainerRole role = i == 0 && random.one_in(3)   ? ContainerRole::init
+                               : i == 0 && random.one_in(3) ? ContainerRole::sidecar
+                                                            : ContainerRole::app;
+    pod.containers.push_back({"c" + std::to_string(i), role, whole_cpus(random.below(6))});
+  }
+  return pod;
+}
+
+// Every CPU is in the shared pool, or of one pod, or reserved and in no pool.
+void expect_sound(const Policy& policy, const State& state) {
+  ASSERT_TRUE(check_owners(policy, state)) << check_owners(policy, state).error().message;
+  const CpuSet given = given_cpus(state);
+  ASSERT_FALSE(given.overlaps(state.shared));
+  ASSERT_FALSE(given.overlaps(policy.reserved));
+  const CpuSet all = policy.options.strict_reservation ? policy.layout->cpus - policy.reserved : policy.layout->cpus;
+  ASSERT_EQ(given | state.shared, all);
+  for (const auto& [owner, cpus] : state.entries) {
+    if (policy.options.full_cores) {
+      ASSERT_EQ(whole_cores_in(*policy.layout, cpus), cpus) << to_string(cpus) << " " << words_of(policy.layout->topology);
+    }
+  }
+}
+
+TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
+  test::Random random(2);
+  std::uint32_t given = 0;
+  std::uint32_t refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Layout layout(test::random_machine(random));
+    const CpuSet reserved = layout.cpus - test::random_part(random, layout.cpus, 6);
+    Policy policy = *make_policy(layout, random_options(random), reserved, std::nullopt);
+    State state;
+    if (!start(policy, state)) {
+      continue;
+    }
+    std::vector<std::pair<Owner, CpuSet>> owners;
+    for (std::uint32_t number = 0; number < 30; ++number) {
+      if (!owners.empty() && random.one_in(3)) {
+        const std::size_t at = random.below(std::uint32_t(owners.size()));
+        const CpuSet before = state.shared;
+        const CpuSet freed = remove(state, owners[at].first);
+        ASSERT_EQ(before | freed, state.shared);
+        ASSERT_TRUE(owners[at].second.contains(freed));
+        owners.erase(owners.begin() + std::ptrdiff_t(at));
+      } else {
+        const PodAsk pod = random_pod(random, number);
+        for (const ContainerAsk& container : pod.containers) {
+          const Wish wish = random_wish(random, layout.topology);
+          State again = state;
+          const auto cpus = allocate(policy, state, pod, container.name, wish);
+          const auto same = allocate(policy, again, pod, container.name, wish);
+          ASSERT_EQ(cpus.has_value(), same.has_value());
+          ASSERT_EQ(state, again);  // same question, same answer
+          if (cpus && *cpus) {
+            ASSERT_EQ((*cpus)->count(), cpus_of_its_own(pod, container));
+            owners.emplace_back(Owner{pod.uid, container.name}, **cpus);
+            ++given;
+          }
+          refused += cpus ? 0 : 1;
+        }
+      }
+      expect_sound(policy, state);
+    }
+    for (const auto& [owner, cpus] : owners) {
+      remove(state, owner);
+    }
+    ASSERT_TRUE(given_cpus(state).empty());  // all that was given came back
+  }
+  EXPECT_GT(given, 1000U);
+  EXPECT_GT(refused, 500U);
+}
+
+// A random state, and containers that are anywhere.
+struct Chaos {
+  State state;
+  std::vector<Resident> residents;
+};
+
+Chaos random_chaos(test::Random& random) {
+  const CpuSet all = *parse_cpu_set("0-15");
+  Chaos chaos;
+  chaos.state.shared = all;
+  for (std::uint32_t i = 0; i < 1 + random.below(6); ++i) {
+    const Owner owner{"pod" + std::to_string(i), "c"};
+    if (!random.one_in(3)) {
+      const CpuSet own = chaos.state.shared - test::random_part(random, chaos.state.shared, 4);
+      if (!own.empty() && own != chaos.state.shared) {
+        chaos.state.entries[owner] = own;
+        chaos.state.shared -= own;
+      }
+    }
+    Resident resident{.owner = owner, .id = owner.pod, .present = test::random_part(random, all, 2)};
+    if (resident.present->empty()) {
+      resident.present = all;
+    }
+    chaos.residents.push_back(resident);
+  }
+  // Sometimes two have each other's.
+  if (chaos.state.entries.size() >= 2 && random.one_in(2)) {
+    const auto first = chaos.state.entries.begin();
+    const auto second = std::next(first);
+    for (Resident& resident : chaos.residents) {
+      if (resident.owner == first->first) {
+        resident.present = second->second;
+      } else if (resident.owner == second->first) {
+        resident.present = first->second;
+      }
+    }
+  }
+  return chaos;
+}
+
+TEST(Reconciling, NeverPutsAnybodyOnAnothersCoreOnTheWay) {
+  test::Random random(3);
+  std::uint32_t on_the_way = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const Chaos chaos = random_chaos(random);
+    const Reconciliation plan = plan_reconcile(chaos.state, chaos.residents);
+    ASSERT_TRUE(plan.skipped.empty());
+    std::map<std::string, CpuSet> now;
+    std::map<std::string, CpuSet> then;
+    for (const Resident& resident : chaos.residents) {
+      now[resident.id] = *resident.present;
+      then[resident.id] = cpus_for(chaos.state, resident.owner);
+    }
+    for (const Write& write : plan.writes) {
+      ASSERT_FALSE(write.cpus.empty());
+      ASSERT_NE(write.cpus, now[write.id]) << "nothing is written that already is";
+      const CpuSet entered = write.cpus - now[write.id];
+      for (const auto& [id, cpus] : then) {
+        if (id == write.id) {
+          continue;
+        }
+        const bool is_exclusive = chaos.state.entries.contains({id, "c"});
+        ASSERT_FALSE(is_exclusive && entered.overlaps(cpus)) << write.id << " is put on " << id << "'s own CPUs";
+        // Whoever comes to cores of his own finds nobody there.
+        if (chaos.state.entries.contains(write.owner)) {
+          ASSERT_FALSE((entered & then[write.id]).overlaps(now[id]));
+        }
+      }
+      on_the_way += write.is_on_the_way ? 1 : 0;
+      now[write.id] = write.cpus;
+    }
+    ASSERT_EQ(now, then);
+    ASSERT_LE(plan.writes.size(), 2 * chaos.residents.size() + 2);
+  }
+  EXPECT_GT(on_the_way, 100U);
+}
+
+}  // namespace
+}  // namespace hf::cpu
