@@ -148,7 +148,8 @@ Result<void> add_v1(const Cgroup& cgroup, Observed& observed) {
   std::optional<Cgroup> above;
   for (const Cgroup* level = &cgroup; !level->path.is_root(); level = &*above) {
     above = TRY(open_parent(*level));
-    observed.v1_above.push_back({above->where, TRY(read_v1_list(*above))});
+    device::V1List list = TRY(read_v1_list(*above));
+    observed.v1_above.push_back({above->where, std::move(list)});
   }
   return {};
 }

@@ -79,7 +79,9 @@ Result<std::vector<cpu::ContainerAsk>> containers_of(const Json& list, const std
     if (!entry.is_object()) {
       return refuse(place, "pod_containers: want {\"name\", \"type\", \"cpus\"}, found " + quote(entry.dump()));
     }
-    cpu::ContainerAsk container{.name = TRY(text_of(entry, "name", place)), .role = TRY(role_of(entry, place))};
+    cpu::ContainerAsk container;
+    container.name = TRY(text_of(entry, "name", place));
+    container.role = TRY(role_of(entry, place));
     if (const Json* cpus = find(entry, "cpus")) {
       container.cpu = TRY(amount_of(*cpus, place));
     }
@@ -127,7 +129,8 @@ class Reader {
     if (list != nullptr) {
       pods_[step.pod.uid] = TRY(containers_of(*list, place));
     } else if (cpus != nullptr) {
-      pods_[step.pod.uid].push_back({step.container, cpu::ContainerRole::app, TRY(amount_of(*cpus, place))});
+      const cpu::CpuAmount amount = TRY(amount_of(*cpus, place));
+      pods_[step.pod.uid].push_back({step.container, cpu::ContainerRole::app, amount});
     }
     step.pod.containers = pods_[step.pod.uid];
     if (const Json* budget = find(op, "pod_cpus")) {

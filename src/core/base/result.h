@@ -30,6 +30,7 @@ T take(Result<T>&& result) {
 }  // namespace hf
 
 // The value, or an early return of the error. The only macro of the house. One TRY inside another is fine.
+// Not behind other members inside one pair of braces: GCC forgets to destroy those on the way out.
 #define TRY(expression)                                                                                           \
   __extension__({                                                                                                 \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"") auto try_result = (expression); \

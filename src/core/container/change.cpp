@@ -205,7 +205,8 @@ Result<void> plan_v2_revoke(const Observed& observed, const Change& change, cons
     return {};
   }
   const Table before = TRY(switched_off_by_a_new_program(observed));
-  plan.steps.emplace_back(AttachProgram{where, TRY(generate(before - taken)), change.rules});
+  bpf::Code code = TRY(generate(before - taken));
+  plan.steps.emplace_back(AttachProgram{where, std::move(code), change.rules});
   return {};
 }
 

@@ -21,8 +21,8 @@ std::string why_shared(const Policy& policy, const std::vector<Resident>& reside
     return "its cpuset is the whole machine";
   }
   for (const Resident& other : residents) {
-    if (&other != &resident && other.present && other.owner.pod != resident.owner.pod &&
-        other.present->overlaps(cpus)) {
+    const bool is_confined = other.present && *other.present != policy.layout->cpus;  // else nobody manages it
+    if (&other != &resident && is_confined && other.owner.pod != resident.owner.pod && other.present->overlaps(cpus)) {
       return "its CPUs " + to_string(cpus & *other.present) + " are also " + other.owner.pod + "/" +
              other.owner.container + "'s";
     }

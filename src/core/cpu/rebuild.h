@@ -15,8 +15,8 @@ struct Rebuilt {
   std::vector<Skipped> shared;  // residents that seem to have no CPUs of their own, and why
 };
 
-// A container has CPUs of its own where nobody else's cpuset has any of them, none is reserved, and it is not simply on
-// the whole machine.
+// A container has CPUs of its own where nobody else's cpuset has any of them and none is reserved. Containers on the
+// whole machine are nobody's to manage, and count for nothing.
 Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& residents);
 
 }  // namespace hf::cpu

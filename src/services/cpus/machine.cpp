@@ -1,6 +1,8 @@
 #include "services/cpus/machine.h"
 
 #include <algorithm>
+#include <utility>
+
 #include <fcntl.h>
 
 #include "adapters/config/config.h"
@@ -34,9 +36,9 @@ void seat_devices(const kernel::Host& host, cpu::Topology& topology) {
 
 Result<Machine> read_this_machine() {
   const kernel::Host host = TRY(kernel::open_host());
-  Machine machine{.title = "this machine", .topology = TRY(kernel::read_topology(host))};
-  seat_devices(host, machine.topology);
-  return machine;
+  cpu::Topology topology = TRY(kernel::read_topology(host));
+  seat_devices(host, topology);
+  return Machine{.title = "this machine", .topology = std::move(topology)};
 }
 
 Result<cpu::Topology> parse_file(const std::string& text) {
@@ -66,7 +68,8 @@ Result<Machine> read_machine(const std::string& word, const std::string& folder)
     return read_this_machine();
   }
   if (word.starts_with(kSynthetic)) {
-    return Machine{.title = word, .topology = TRY(kernel::read_synthetic(word.substr(kSynthetic.size())))};
+    cpu::Topology topology = TRY(kernel::read_synthetic(word.substr(kSynthetic.size())));
+    return Machine{.title = word, .topology = std::move(topology)};
   }
   if (const std::string file = find_file(word, folder); !file.empty()) {
     const Result<cpu::Topology> topology = parse_file(TRY(kernel::read_regular_file(file)));

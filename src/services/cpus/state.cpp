@@ -37,11 +37,14 @@ void check_against(const Expected& expected, report::CpuStateReport& report) {
 std::vector<cpu::Resident> residents_of(const node::Census& census) {
   std::vector<cpu::Resident> residents;
   for (const container::Container& container : census.containers()) {
+    if (container.is_sandbox || container.inside) {
+      continue;  // kubelet confines no pause container, and what is inside another is within that one's CPUs
+    }
     cpu::Resident resident{.owner = {container.id.value, container.name.empty() ? container.id.value : container.name},
                            .id = container.id.value,
                            .present = {}};
     if (container.pod && !container.pod->uid.empty()) {
-      resident.owner = {container.pod->uid, container.is_sandbox ? "POD" : container.pod->container};
+      resident.owner = {container.pod->uid, container.pod->container};
     }
     if (const Result<cpu::CpuSet> cpus = cpu::parse_cpu_set(container.cpus); cpus && !cpus->empty()) {
       resident.present = *cpus;

@@ -1,0 +1,47 @@
+#include "core/cpu/rebuild.h"
+
+#include <gtest/gtest.h>
+
+#include "core/cpu/machine.h"
+#include "core/cpu/simulate.h"
+
+namespace hf::cpu {
+namespace {
+
+TEST(Rebuild, GivesBackWhatTheCpusetsShow) {
+  const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 8}));
+  const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
+  const std::vector<Resident> residents = {
+      {.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("2-3").value()},
+      {.owner = {"b", "c"}, .id = "2", .present = parse_cpu_set("0-1,6-7").value()},
+      {.owner = {"d", "c"}, .id = "3", .present = parse_cpu_set("0-1,6-7").value()},
+      {.owner = {"e", "c"}, .id = "4", .present = parse_cpu_set("4-5").value()},
+      {.owner = {"f", "c"}, .id = "5", .present = layout.cpus},
+      {.owner = {"g", "c"}, .id = "6", .present = {}},
+  };
+  const Result<Rebuilt> rebuilt = rebuild(policy, residents);
+  ASSERT_TRUE(rebuilt) << rebuilt.error().message;
+  EXPECT_EQ(to_string(rebuilt->state.entries.at({"a", "c"})), "2-3");
+  EXPECT_EQ(to_string(rebuilt->state.entries.at({"e", "c"})), "4-5");
+  EXPECT_EQ(to_string(rebuilt->state.shared), "0-1,6-7");
+  EXPECT_EQ(rebuilt->shared.size(), 4U);
+}
+
+TEST(Rebuild, RefusesToLeaveNobodyACpu) {
+  const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 2}));
+  const Policy policy = *make_policy(layout, {}, {}, std::nullopt);
+  EXPECT_FALSE(rebuild(policy, {{.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("0").value()},
+                                {.owner = {"b", "c"}, .id = "2", .present = parse_cpu_set("1").value()}}));
+}
+
+TEST(Simulate, RefusesARemoveOfWhatWasNeverGiven) {
+  Scenario scenario;
+  scenario.topology = *find_machine("workstation");
+  scenario.steps.push_back({.operation = Operation::remove, .container = "c", .pod = {.uid = "p"}});
+  const Result<Simulation> simulation = simulate(scenario);
+  ASSERT_FALSE(simulation);
+  EXPECT_EQ(simulation.error().message, "scenario: op 1: remove of pod p container c: it was never given anything");
+}
+
+}  // namespace
+}  // namespace hf::cpu

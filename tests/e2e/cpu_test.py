@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""`holdfast cpu` from the outside: kubelet's recorded tables through the commands, real cpusets, bad input."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from support import holdfast
+
+VECTORS = pathlib.Path(os.environ.get("HOLDFAST_VECTORS", pathlib.Path(__file__).parents[2] / "../shared/vectors"))
+TABLES = VECTORS / "cpu/kubelet-tables.json"
+
+
+class CpuCase(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="hf-e2e-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, name: str, content) -> str:
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return str(path)
+
+    def cpu(self, *words: str, status: int = 0) -> str:
+        done = holdfast("cpu", *words)
+        self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def json(self, *words: str, status: int = 0) -> dict:
+        return json.loads(self.cpu(*words, "-o", "json", status=status))
+
+    def refused(self, contains: str, *words: str) -> None:
+        done = holdfast("cpu", *words)
+        self.assertEqual(done.returncode, 2, f"{words}: {done.stdout}{done.stderr}")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn(contains, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+
+@unittest.skipUnless(TABLES.exists(), f"no recorded tables at {TABLES}")
+class Recorded(CpuCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.tables = json.loads(TABLES.read_text())
+
+    def options(self, options) -> list[str]:
+        return [word for name, value in (options or {}).items() if value for word in ("--option", f"{name}=true")]
+
+    def test_takes_are_planned_as_kubelet_takes_them(self):
+        for case in self.tables["take_cases"]:
+            options = {
+                "distribute-cpus-across-numa": case["algorithm"] == "distributed",
+                "full-pcpus-only": case.get("cpu_group_size", 1) > 1,
+                "distribute-cpus-across-cores": case["sort"] == "spread",
+                "prefer-align-cpus-by-uncorecache": case.get("prefer_align_uncore", False),
+            }
+            topology = self.file("topology.json", self.tables["topologies"][case["topology"]])
+            words = ["plan", "--cpus", str(case["num_cpus"]), "--free", case["available"], "--topology", topology]
+            if case["num_cpus"] % case.get("cpu_group_size", 1) != 0:
+                continue  # the policy refuses half a core before anything is taken
+            with self.subTest(case["name"]):
+                plan = self.json(*words, *self.options(options), status=1 if case["error"] else 0)
+                self.assertEqual((plan["cpus"], plan["error"]), (case["result"], case["error"]))
+
+    def scenario_of(self, case) -> dict:
+        """Whatever is allocated before becomes a pod that asks for just that, by a hint nobody can refuse."""
+        return {
+            "topology": self.tables["topologies"][case["policy"]["topology"]],
+            "options": {name: value for name, value in case["policy"]["options"].items() if value},
+            "reserved": case["policy"]["reserved"],
+            "ops": [
+                {
+                    "op": "allocate",
+                    "pod": case["pod"]["uid"],
+                    "container": case["container"],
+                    "hint_numa": case["hint"]["numa"],
+                    "pod_containers": [
+                        {"name": c["name"], "type": c["type"], "cpus": c["requests"].get("cpu_milli", 0) / 1000}
+                        for c in case["pod"]["containers"]
+                    ],
+                }
+            ],
+        }
+
+    def test_containers_of_a_fresh_machine_are_simulated_as_kubelet_serves_them(self):
+        served = 0
+        for case in self.tables["allocate"]:
+            strict = case["policy"]["options"].get("strict-cpu-reservation")
+            online = {row[0] for row in self.tables["topologies"][case["policy"]["topology"]]["cpus"]}
+            reserved = parse(case["policy"]["reserved"])
+            fresh = parse(case["before"]["default_cpuset"]) == (online - reserved if strict else online)
+            if not fresh or case["before"]["assignments"] or case["pod"]["qos"] != "Guaranteed" or "pod_level" in case["pod"]:
+                continue
+            served += 1
+            with self.subTest(case["case"]):
+                scenario = self.file("scenario.json", self.scenario_of(case))
+                answer = self.json("simulate", scenario, status=1 if case["error"] else 0)
+                step = answer["steps"][0]
+                given = case["after"]["assignments"].get(case["pod"]["uid"], {}).get(case["container"], "")
+                self.assertEqual((step["result"], step["error"]), (given, case["error"]))
+                self.assertEqual(step["default_after"], case["after"]["default_cpuset"])
+        self.assertGreater(served, 20)
+
+    def test_checkpoints_are_judged_as_kubelet_judges_them(self):
+        for case in self.tables["checkpoint_restore"]:
+            if not case["file_content"] or case["gate_PodLevelResourceManagers"] or case["initial_containers"]:
+                continue
+            with self.subTest(case["case"]):
+                path = self.file("cpu_manager_state", case["file_content"])
+                only_other_gate = "PodLevelResourceManagers disabled" in case["case"] and case["error"]
+                state = self.json("state", path, "--policy", case["policy_name"],
+                                  status=1 if case["error"] and not only_other_gate else 0)
+                if only_other_gate:
+                    self.assertIn("PodLevelResourceManagers", state["notes"][0])
+                elif case["error"]:
+                    self.assertIn(case["expected_error_substring"], state["problems"][0]["kubelet_says"])
+                else:
+                    self.assertEqual(state["shared"], case["state"]["default_cpuset"])
+
+
+def parse(text: str) -> set[int]:
+    cpus: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        cpus |= set(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+class Commands(CpuCase):
+    def test_this_machine_is_what_the_kernel_says(self):
+        topology = self.json("topology")
+        online = parse(pathlib.Path("/sys/devices/system/cpu/online").read_text().strip())
+        self.assertEqual({row[0] for row in topology["cpus"]}, online)
+        self.assertIn("socket 0", self.cpu("topology"))
+
+    def test_a_map_is_a_topology_again(self):
+        for word in ("dgx-a100", "synthetic:pack:2 numa:2 l3:2 core:4 pu:2"):
+            first = self.json("topology", "--from", word)
+            again = self.json("topology", "--from", self.file("t.json", first))
+            first.pop("source"), again.pop("source")
+            self.assertEqual(first, again)
+
+    def test_a_picture_has_every_cpu_once_and_the_owners_in_it(self):
+        state = '{"policyName":"static","defaultCpuSet":"0-1,4-15","entries":{"u<&>":{"c":"2-3"}},"checksum":0}'
+        svg = self.cpu("topology", "--from", "workstation", "--state", self.file("state", state), "-o", "svg")
+        root = xml.etree.ElementTree.fromstring(svg)
+        cells = [rect for rect in root.iter("{http://www.w3.org/2000/svg}rect") if rect.get("class") == "cpu"]
+        self.assertEqual(len(cells), 16)
+        titles = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(sorted(titles)[:2], ["CPU 0", "CPU 1"])
+        self.assertIn("CPU 2, u<&>/c", titles)
+        text = self.cpu("topology", "--from", "workstation", "--state", self.file("state", state))
+        self.assertIn("2a+10", text)
+        self.assertIn("a = u<&>/c: 2-3", text)
+
+    def test_hwlocs_own_xml_is_read(self):
+        if subprocess.run(["sh", "-c", "command -v lstopo-no-graphics"], stdout=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no lstopo here")
+        path = self.folder / "machine.xml"
+        subprocess.run(["lstopo-no-graphics", "--input", "pack:2 numa:2 l3:1 core:4 pu:2", str(path)], check=True)
+        self.assertEqual(self.json("topology", "--from", str(path))["num_cpus"], 32)
+
+    def test_a_plan_tells_why(self):
+        plan = self.json("plan", "--cpus", "20", "--topology", "dgx-a100", "--near-device", "/dev/nvidia0")
+        self.assertEqual(plan["cpus"], "48-57,176-185")
+        self.assertEqual(plan["numa"], [{"node": 3, "cpus": "48-57,176-185"}])
+        self.assertIn("where the devices sit", plan["steps"][0]["because"])
+        text = self.cpu("plan", "--cpus", "20", "--topology", "dgx-a100", "--near-device", "nvidia0")
+        self.assertTrue(text.startswith("48-57,176-185\n"), text)
+
+    def test_what_cannot_be_done_is_told_in_kubelets_words(self):
+        plan = self.json("plan", "--cpus", "17", "--topology", "workstation", status=1)
+        self.assertEqual(plan["error"], "not enough cpus available to satisfy request: requested=17, available=16")
+        text = self.cpu("plan", "--cpus", "3", "--topology", "workstation", "--option", "full-pcpus-only=true", status=1)
+        self.assertIn("SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2", text)
+
+    def test_kubelets_hang_ends_and_its_alias_is_right(self):
+        full = ("--option", "full-pcpus-only=true", "--option", "distribute-cpus-across-numa=true")
+        hang = self.json("plan", "--topology", "synthetic:pack:2 numa:2 core:10 pu:2", "--reserved", "0,20,40,60",
+                         "--cpus", "70", *full)
+        self.assertEqual(len(parse(hang["cpus"])), 70)
+        alias = self.json("plan", "--topology", "dgx-a100", "--cpus", "128", "--option", "distribute-cpus-across-numa=true")
+        self.assertEqual([entry["node"] for entry in alias["numa"]], [0, 1, 2, 3])
+
+    def test_a_scenario_serves_init_sidecar_and_app(self):
+        containers = [
+            {"name": "i", "type": "init", "cpus": 4},
+            {"name": "s", "type": "sidecar", "cpus": 2},
+            {"name": "a", "type": "app", "cpus": 4},
+            {"name": "b", "type": "app", "cpus": 0.5},
+        ]
+        op = lambda name: {"op": "allocate", "pod": "p", "container": name, "hint_numa": None, "pod_containers": containers}
+        scenario = {
+            "topology": "workstation",
+            "reserved": "0",
+            "ops": [op("i"), op("s"), op("a"), op("b"), {"op": "remove", "pod": "p", "container": "s"}],
+        }
+        steps = self.json("simulate", self.file("s.json", scenario))["steps"]
+        init, sidecar, app = (parse(step["result"]) for step in steps[:3])
+        self.assertTrue(sidecar < init)  # an init container's CPUs are used again
+        self.assertFalse(sidecar & app)
+        self.assertEqual(steps[3]["result"], "")
+        self.assertEqual(parse(steps[4]["default_after"]), parse(steps[3]["default_after"]) | (sidecar - init))
+
+    def test_a_scenarios_machine_is_looked_for_beside_it(self):
+        self.file("machine.json", self.json("topology", "--from", "workstation"))
+        scenario = {"topology": "machine.json", "ops": [{"op": "allocate", "pod": "p", "container": "c", "cpus": 2}]}
+        self.assertEqual(self.json("simulate", self.file("s.json", scenario))["steps"][0]["result"], "0,8")
+
+
+class States(CpuCase):
+    GOOD = '{"policyName":"static","defaultCpuSet":"0","entries":{"20be37a85e389e305fa8ec82c962a309":{"e":"1"}},"checksum":2562873961}'
+    TWO = "synthetic:pack:1 core:2 pu:1"
+
+    def test_a_sound_state_is_shown(self):
+        state = self.json("state", self.file("s", self.GOOD), "--topology", self.TWO, "--reserved", "0")
+        self.assertTrue(state["sound"])
+        self.assertEqual(state["entries"], [{"pod": "20be37a85e389e305fa8ec82c962a309", "container": "e", "cpus": "1"}])
+
+    def test_every_rule_of_a_restart_has_its_words(self):
+        table = [
+            ("", "unexpected end of JSON input"),
+            (self.GOOD.replace('"0"', '"0-1"'), "json: cannot unmarshal object into Go struct field"),
+            (unchecked("", {"u": {"c": "1"}}), "default cpuset cannot be empty"),
+            (unchecked("1", {"u": {"c": "0"}}), 'not all reserved cpus: "0" are present in defaultCpuSet: "1"'),
+            (unchecked("0-1", {"u": {"c": "1"}}), 'pod: u, container: c cpuset: "1" overlaps with default cpuset "0-1"'),
+            (unchecked("0-2", {}), 'current set of available CPUs "0-1" doesn\'t match with CPUs in state "0-2"'),
+        ]
+        for text, words in table:
+            with self.subTest(words):
+                state = self.json("state", self.file("s", text), "--topology", self.TWO, "--reserved", "0", status=1)
+                self.assertIn(words, state["problems"][0]["kubelet_says"])
+                self.assertTrue(state["cure"])
+        strict = self.json("state", self.file("s", unchecked("0-1", {})), "--topology", self.TWO, "--reserved", "0",
+                           "--option", "strict-cpu-reservation=true", status=1)
+        self.assertIn("some of strictly reserved cpus", strict["problems"][0]["kubelet_says"])
+        other = self.json("state", self.file("s", self.GOOD), "--topology", self.TWO, "--policy", "none", status=1)
+        self.assertIn('configured policy "none" differs', other["problems"][0]["kubelet_says"])
+
+    def test_what_kubelet_does_not_notice_we_do(self):
+        path = self.file("s", unchecked("0", {"u": {"c": "1-2"}, "v": {"c": "2-3"}}))
+        state = self.json("state", path, "--topology", "synthetic:core:4 pu:1", status=1)
+        self.assertEqual(state["problems"], [{"what": "CPU 2 belongs to two pods: u and v", "kubelet_says": None}])
+
+    def test_a_lost_state_is_rebuilt_from_real_cpusets(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        path = self.file("cpu_manager_state", "{ torn")
+        dry = self.json("state", path, "--rebuild", "--dry-run")
+        self.assertEqual(pathlib.Path(path).read_text(), "{ torn")
+        rebuilt = self.json("state", path, "--rebuild")
+        self.assertEqual(dry["shared"], rebuilt["shared"])
+        self.assertEqual(pathlib.Path(path + ".damaged").read_text(), "{ torn")
+        self.assertTrue(self.json("state", path)["sound"])
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        self.json("state", path, "--rebuild")
+        self.assertTrue(pathlib.Path(path + ".damaged.1").exists())
+
+
+def unchecked(shared: str, entries: dict) -> str:
+    return json.dumps({"policyName": "static", "defaultCpuSet": shared, "entries": entries, "checksum": 0})
+
+
+class BadInput(CpuCase):
+    def test_of_plans(self):
+        on = ("plan", "--topology", "workstation", "--cpus", "2")
+        self.refused("3-1", *on, "--free", "3-1")
+        self.refused("1-", *on, "--free", "1-")
+        self.refused("0-99999999999", *on, "--free", "0-99999999999")
+        self.refused("99", *on, "--free", "0-99")
+        self.refused("99", *on, "--reserved", "99")
+        self.refused('unknown CPU Manager Policy option: "quick"', *on, "--option", "quick=true")
+        self.refused("want NAME=true", *on, "--option", "full-pcpus-only")
+        self.refused("can not be used at the same time", *on, "--option", "full-pcpus-only=true", "--option",
+                     "distribute-cpus-across-cores=true")
+        self.refused("no NUMA node 7", *on, "--hint", "7")
+        self.refused("'nvidia9'", *on, "--near-device", "nvidia9")
+        self.refused("--cpus", "plan", "--cpus", "-1", "--topology", "workstation")
+        self.refused("--cpus", "plan", "--cpus", "many", "--topology", "workstation")
+
+    def test_of_topologies(self):
+        rows = lambda *cpus: {"cpus": [[cpu, cpu, 0, 0, 0] for cpu in cpus]}
+        self.refused("CPU 1 is missing", "topology", "--from", self.file("t", rows(0, 2)))
+        self.refused("CPU 0 is there twice", "topology", "--from", self.file("t", rows(0, 0)))
+        self.refused("no CPU", "topology", "--from", self.file("t", rows()))
+        self.refused("no JSON object", "topology", "--from", self.file("t", "not json"))
+        self.refused("no XML of hwloc's", "topology", "--from", self.file("t", "<topology"))
+        self.refused("'nowhere'", "topology", "--from", "nowhere")
+        self.refused("synthetic", "topology", "--from", "synthetic:what is this")
+        self.refused("more than 8192", "topology", "--from", "synthetic:pack:99999 core:99999 pu:9")
+
+    def test_of_scenarios(self):
+        self.refused("never given", "simulate", self.file("s", {
+            "topology": "workstation", "ops": [{"op": "remove", "pod": "p", "container": "c"}]}))
+        self.refused("unknown CPU Manager Policy option", "simulate", self.file("s", {
+            "topology": "workstation", "options": {"quick": True}, "ops": []}))
+        self.refused("no JSON object", "simulate", self.file("s", "[" * 100000))
+        self.refused("No such file", "simulate", str(self.folder / "nowhere"))
+
+    def test_of_states(self):
+        self.refused("No such file", "state", str(self.folder / "nowhere"))
+        self.refused("want an ordinary file", "state", str(self.folder))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
