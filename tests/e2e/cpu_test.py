@@ -9,7 +9,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from support import holdfast
+import engines
+from support import holdfast, why_not
 
 VECTORS = pathlib.Path(os.environ.get("HOLDFAST_VECTORS", pathlib.Path(__file__).parents[2] / "../shared/vectors"))
 TABLES = VECTORS / "cpu/kubelet-tables.json"
@@ -247,7 +248,21 @@ class States(CpuCase):
         state = self.json("state", path, "--topology", "synthetic:core:4 pu:1", status=1)
         self.assertEqual(state["problems"], [{"what": "CPU 2 belongs to two pods: u and v", "kubelet_says": None}])
 
-    def test_a_lost_state_is_rebuilt_from_real_cpusets(self):
+    def test_a_state_is_rebuilt_from_the_cpuset_of_a_real_container(self):
+        if reason := why_not():
+            self.skipTest(reason)
+        if len(parse(pathlib.Path("/sys/devices/system/cpu/online").read_text().strip())) < 2:
+            self.skipTest("needs two CPUs")
+        path = str(self.folder / "cpu_manager_state")
+        with engines.oci("v1", "runc", gpu=False) as container:
+            container.call("update", "--cpuset-cpus", "1", container.name)
+            rebuilt = self.json("state", path, "--rebuild", "--reserved", "0")
+        mine = [entry for entry in rebuilt["entries"] if entry["pod"] == container.id]
+        self.assertEqual([entry["cpus"] for entry in mine], ["1"], rebuilt)
+        self.assertNotIn(1, parse(rebuilt["shared"]))
+        self.assertTrue(self.json("state", path, "--reserved", "0")["sound"])
+
+    def test_a_lost_state_is_kept_aside(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         path = self.file("cpu_manager_state", "{ torn")

@@ -55,6 +55,7 @@ class Distribution {
   void each_choice(std::uint32_t from, std::uint32_t k, Free free, Try attempt);
   void try_nodes(const Chosen& nodes);
   void try_richer(const Chosen& nodes, const Chosen& richer, std::uint32_t share, Split& split);
+  [[nodiscard]] double best_thinkable(const Chosen& nodes, std::uint32_t share) const;
   [[nodiscard]] double balance_of(const std::array<std::uint32_t, kMostNodes>& left) const;
 
   std::uint32_t count_;
@@ -115,7 +116,11 @@ void Distribution::try_nodes(const Chosen& nodes) {
       able.places[able.size++] = nodes.places[i];
     }
   }
-  for (std::uint32_t k = able.size; rest > 0 && k >= 1; --k) {
+  const double bound = rest == 0 ? 0 : best_thinkable(nodes, share);
+  if (bound >= best_.balance) {
+    return;
+  }
+  for (std::uint32_t k = able.size; rest > 0 && k >= 1 && split.balance > bound; --k) {
     each_choice(able.size, k, [&](std::uint32_t place) { return free_[able.places[place]]; },
                 [&](const Chosen& places) {
                   Chosen richer;
@@ -152,6 +157,22 @@ void Distribution::try_richer(const Chosen& nodes, const Chosen& richer, std::ui
     split.balance = balance;
     split.richer = richer;
   }
+}
+
+// The rest taken from whoever has most, a group at a time: no choice of nodes leaves it more even than that.
+double Distribution::best_thinkable(const Chosen& nodes, std::uint32_t share) const {
+  std::array<std::uint32_t, kMostNodes> left = free_;
+  for (std::uint32_t i = 0; i < nodes.size; ++i) {
+    left[nodes.places[i]] -= share;
+  }
+  for (std::uint32_t rest = count_ - share * nodes.size; rest > 0; rest -= group_) {
+    std::uint32_t most = nodes.places[0];
+    for (std::uint32_t i = 1; i < nodes.size; ++i) {
+      most = left[nodes.places[i]] > left[most] ? nodes.places[i] : most;
+    }
+    left[most] -= std::min(left[most], group_);
+  }
+  return balance_of(left);
 }
 
 // The standard deviation, rounded as kubelet rounds: ties are a part of its choice.
