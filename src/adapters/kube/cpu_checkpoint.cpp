@@ -339,6 +339,8 @@ std::string go_syntax_error(std::string_view text) {
     if (error.byte >= 1 && error.byte <= text.size()) {
       return std::string("invalid character '") + text[error.byte - 1] + "' looking for beginning of value";
     }
+  } catch (const Json::exception&) {
+    return "json: cannot unmarshal number into Go value of type state.CPUManagerCheckpointV1";  // beyond all numbers
   }
   return "unexpected end of JSON input";
 }

@@ -132,6 +132,7 @@ TEST(CpuCheckpoint, IsRefusedInKubeletsWords) {
       {"", "unexpected end of JSON input"},
       {"{\"policyName\":", "unexpected end of JSON input"},
       {"?", "invalid character '?' looking for beginning of value"},
+      {"1e999", "json: cannot unmarshal number into Go value of type state.CPUManagerCheckpointV1"},
       {"[]", "json: cannot unmarshal array into Go value of type state.CPUManagerCheckpointV1"},
       {R"({"policyName":7})",
        "json: cannot unmarshal number into Go struct field CPUManagerCheckpointV1.policyName of type string"},
