@@ -1,5 +1,6 @@
 #include "kernel/inside.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -47,14 +48,18 @@ Result<Fd> open_inside(int root, const std::string& path, int flags) {
 }
 
 Result<Fd> make_folder_inside(int root, const std::string& path) {
+  const auto parts = split(path, '/');
+  if (std::ranges::find(parts, "..") != parts.end()) {
+    return fail(std::errc::invalid_argument, "make " + path + ": '..' in it");
+  }
+  if (Result<Fd> whole = open_inside(root, path, O_PATH | O_DIRECTORY)) {
+    return whole;  // as mostly: one look instead of one for every folder above it
+  }
   Fd folder = TRY(open_inside(root, ".", O_PATH | O_DIRECTORY));
   std::string so_far;
-  for (const std::string_view part : split(path, '/')) {
+  for (const std::string_view part : parts) {
     if (part.empty() || part == ".") {
       continue;
-    }
-    if (part == "..") {
-      return fail(std::errc::invalid_argument, "make " + path + ": '..' in it");
     }
     so_far += "/" + std::string(part);
     Result<Fd> next = open_inside(root, so_far, O_PATH | O_DIRECTORY);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/oci/json_places.h"
 #include "adapters/oci/oci_config.h"
 #include "core/base/text.h"
 
@@ -174,6 +175,18 @@ Result<Spec> parse_spec(std::string_view json) {
     spec.rules = rules == nullptr ? device::OciRules() : TRY(parse_rules(*rules));
   }
   return spec;
+}
+
+Result<std::string> parse_root(std::string_view json) {
+  const JsonPlaces places = TRY(JsonPlaces::read(json));
+  if (places.root().kind != JsonPlaces::Kind::object) {
+    return malformed("it is no object");
+  }
+  const JsonPlaces::Place* root = TRY(places.member(places.root(), "root"));
+  if (root == nullptr) {
+    return std::string();
+  }
+  return text_of(Json::parse(places.text_of(*root), nullptr, /*allow_exceptions=*/false), "path");
 }
 
 std::string annotation_of(const Spec& spec, const std::string& key) {

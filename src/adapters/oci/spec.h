@@ -48,6 +48,9 @@ struct Spec {
 // Fields of no interest here may be anything; one of interest that is malformed refuses the whole.
 Result<Spec> parse_spec(std::string_view json);
 
+// Its `root` alone, "" where there is none: a hook needs no more, and a spec is long.
+Result<std::string> parse_root(std::string_view json);
+
 std::string annotation_of(const Spec& spec, const std::string& key);    // "" where there is none
 std::string environment_of(const Spec& spec, const std::string& name);  // "" where there is none
 

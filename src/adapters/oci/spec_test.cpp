@@ -133,5 +133,15 @@ TEST(Spec, IsRefusedWhereTheListOfRulesIsAnotherConfig) {
       R"({"linux":{"resources":{"devices":{"linux":{"resources":{"devices":[{"allow":true,"access":"rwm"}]}}}}}})"));
 }
 
+TEST(ParseRoot, TakesNoMoreThanTheRoot) {
+  EXPECT_EQ(*parse_root(R"({"linux":{"devices":"anything"},"root":{"path":"/a \"b\"","readonly":true}})"), "/a \"b\"");
+  EXPECT_EQ(*parse_root(R"({"process":{"root":{"path":"/no"}}})"), "");
+  EXPECT_EQ(*parse_root(R"({"root":null})"), "");
+  EXPECT_EQ(*parse_root(R"({"root":"/no"})"), "");
+  for (const char* text : {"", "[]", "7", "{", R"({"root":{}} x)", R"({"root":{"path":"/a"},"root":{"path":"/b"}})"}) {
+    EXPECT_FALSE(parse_root(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace hf::oci

@@ -42,17 +42,9 @@ kernel::Fd open_ldconfig() {
   return {};
 }
 
-[[noreturn]] void become_ldconfig(int root, const kernel::Fd& program, const std::vector<std::string>& folders) {
+[[noreturn]] void become_ldconfig(int root, int program, char* const* arguments) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::alarm(kLongestCache);
-  std::vector<std::string> words = {"ldconfig", "-C", "/etc/ld.so.cache", "-f", "/etc/ld.so.conf"};
-  words.insert(words.end(), folders.begin(), folders.end());
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
   std::array<char*, 1> environment = {nullptr};
   const int nowhere = ::open("/dev/null", O_RDWR);
   if (nowhere < 0) {
@@ -62,9 +54,30 @@ kernel::Fd open_ldconfig() {
     (void)::dup2(nowhere, file);  // it has a word to say about every odd file of an image
   }
   if (::fchdir(root) == 0 && ::chroot(".") == 0) {
-    ::fexecve(program.get(), arguments.data(), environment.data());
+    ::fexecve(program, arguments, environment.data());
   }
   ::_exit(1);
+}
+
+// Our memory is lent to the child until it is ldconfig: copying it takes longer. It changes nothing of ours.
+Result<void> run_ldconfig(int root, const kernel::Fd& program, const std::vector<std::string>& folders) {
+  std::vector<std::string> words = {"ldconfig", "-C", "/etc/ld.so.cache", "-f", "/etc/ld.so.conf"};
+  words.insert(words.end(), folders.begin(), folders.end());
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  const pid_t child = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork): posix_spawn knows no chroot
+  if (child == 0) {
+    become_ldconfig(root, program.get(), arguments.data());
+  }
+  int status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  const bool done = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return done ? Result<void>() : fail(std::errc::io_error, "write the loader's cache of the container");
 }
 
 // No file of ours stays in the container but the cache itself, which every image has: the folders are told by words.
@@ -77,15 +90,7 @@ Result<void> write_cache(int root, std::vector<std::string> folders) {
     return {};
   }
   (void)TRY(kernel::make_folder_inside(root, "/etc"));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    become_ldconfig(root, program, folders);
-  }
-  int status = 0;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  const bool done = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  return done ? Result<void>() : fail(std::errc::io_error, "write the loader's cache of the container");
+  return run_ldconfig(root, program, folders);
 }
 
 Result<void> keep_device_files(int root) {
@@ -102,9 +107,9 @@ Result<void> keep_device_files(int root) {
 
 Result<kernel::Fd> open_root_of(const oci::HookState& state, const std::string& told) {
   const std::string file = told.empty() ? state.bundle + "/config.json" : told;
-  const oci::Spec spec = TRY(oci::parse_spec(TRY(kernel::read_text(AT_FDCWD, file))));
-  const std::string path = spec.root.starts_with('/') ? spec.root : state.bundle + "/" + spec.root;
-  if (spec.root.empty()) {
+  const std::string root = TRY(oci::parse_root(TRY(kernel::read_text(AT_FDCWD, file))));
+  const std::string path = root.starts_with('/') ? root : state.bundle + "/" + root;
+  if (root.empty()) {
     return fail(std::errc::invalid_argument, file + " names no root");
   }
   return kernel::open_directory(AT_FDCWD, path);
