@@ -1,16 +1,14 @@
 #include "adapters/oci/command_line.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
+
+#include "adapters/oci/option.h"
 
 namespace hf::oci {
 namespace {
 
 // Options that take the next word where they have no "=". All others stand alone.
-constexpr std::array<std::string_view, 7> kGlobalWithValue = {"log",      "log-format", "log-level",     "root",
-                                                              "rootless", "criu",       "cgroup-manager"};
 constexpr std::array<std::string_view, 32> kWithValue = {"bundle",
                                                          "b",
                                                          "config",
@@ -44,46 +42,6 @@ constexpr std::array<std::string_view, 32> kWithValue = {"bundle",
                                                          "l3-cache-schema",
                                                          "mem-bw-schema"};
 
-struct Option {
-  std::string_view name;
-  std::optional<std::string_view> value;
-};
-
-// "-b/path": crun takes a short option and its value in one word. Where it is no path it may be runc's "-bundle".
-bool has_path_attached(std::string_view word) {
-  constexpr std::string_view kLetters = "bfr";
-  return word.size() > 2 && word[0] == '-' && kLetters.find(word[1]) != std::string_view::npos &&
-         (word[2] == '/' || word[2] == '.' || word == "-r-");
-}
-
-// "--name", "-name", "--name=value"; absent for a word that is no option. "-" alone is a file.
-std::optional<Option> option_of(std::string_view word) {
-  if (word.size() < 2 || word[0] != '-') {
-    return std::nullopt;
-  }
-  if (has_path_attached(word)) {
-    return Option{word.substr(1, 1), word.substr(2)};
-  }
-  word.remove_prefix(word.starts_with("--") ? 2 : 1);
-  const std::size_t equals = word.find('=');
-  if (equals == std::string_view::npos) {
-    return Option{word, std::nullopt};
-  }
-  return Option{word.substr(0, equals), word.substr(equals + 1)};
-}
-
-bool is_among(std::string_view name, const auto& names) { return std::ranges::find(names, name) != names.end(); }
-
-Verb verb_of(std::string_view word) {
-  constexpr std::array<std::pair<std::string_view, Verb>, 5> kVerbs = {{{"create", Verb::create},
-                                                                        {"run", Verb::run},
-                                                                        {"restore", Verb::restore},
-                                                                        {"update", Verb::update},
-                                                                        {"delete", Verb::remove}}};
-  const auto* const found = std::ranges::find(kVerbs, word, &std::pair<std::string_view, Verb>::first);
-  return found == kVerbs.end() ? Verb::other : found->second;
-}
-
 class Reader {
  public:
   explicit Reader(const std::vector<std::string>& words) : words_(words) {}
@@ -108,7 +66,7 @@ class Reader {
       if (!option) {
         return;
       }
-      const std::string value = value_of(*option, is_among(option->name, kGlobalWithValue));
+      const std::string value = value_of(*option, takes_next_word(option->name));
       if (option->name == "log") {
         line_.log = value;
       } else if (option->name == "log-format") {
@@ -168,18 +126,6 @@ class Reader {
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& words) { return Reader(words).read(); }
-
-bool is_passed_on(std::span<const char* const> words) {
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    const std::optional<Option> option = option_of(words[at]);
-    if (!option) {
-      constexpr std::string_view kOurs = "hook";
-      return verb_of(words[at]) == Verb::other && words[at] != kOurs;
-    }
-    at += !option->value && is_among(option->name, kGlobalWithValue) ? 1 : 0;
-  }
-  return true;
-}
 
 std::vector<std::string> with_resources(std::vector<std::string> words, const CommandLine& line,
                                         const std::string& file) {

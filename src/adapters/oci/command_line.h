@@ -30,7 +30,7 @@ struct CommandLine {
 // The words after the program's name. A word is a verb only where a verb can stand: a container may be called "create".
 CommandLine parse_command_line(const std::vector<std::string>& words);
 
-// Is it none of our business? Without a single allocation: most calls are not, and take no longer than they must.
+// Is it none of our business? Bare (core/base/bare.h): most calls are not, and take no longer than they must.
 bool is_passed_on(std::span<const char* const> words);
 
 // The same words with another file to read the resources from.

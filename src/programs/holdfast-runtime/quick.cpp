@@ -1,16 +1,17 @@
 // What is none of our business is handed on before this program has really started: before its libraries have made a
-// single object, which takes longer than all that is left to do.
+// single object, and before the C library has asked the processor some thirty times what it is, each of which takes a
+// virtual machine's host to answer. That takes longer than all that is left to do. All that runs here is bare
+// (core/base/bare.h).
 #include <array>
 #include <climits>
-#include <cstring>
-#include <string_view>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "adapters/config/config.h"
 #include "adapters/oci/command_line.h"
-#include "services/shim/low_level.h"
+#include "core/base/bare.h"
+#include "kernel/bare_call.h"
+#include "services/shim/usual.h"
 
 #if !defined(__SANITIZE_ADDRESS__)  // which must come first itself
 
@@ -18,24 +19,19 @@ namespace {
 
 // Only the usual programs are found without reading YAML.
 bool is_usual() {
-  if (::access(hf::config::kDropIns, F_OK) == 0) {
+  if (hf::kernel::bare_access(hf::config::kDropIns, F_OK)) {
     return false;
   }
-  const int file = ::open(hf::config::kFile, O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-    return true;
-  }
   std::array<char, 16384> text;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by the kernel
-  const ssize_t size = ::read(file, text.data(), text.size());
-  ::close(file);
-  return size >= 0 && std::size_t(size) < text.size() &&
-         !hf::shim::names_programs(std::string_view(text.data(), std::size_t(size)));
+  const long size = hf::kernel::bare_read(hf::config::kFile, text);
+  return size >= 0 && std::size_t(size) < text.size() && !hf::shim::names_programs({text.data(), std::size_t(size)});
 }
 
 const char* find_path(char** environment) {
   constexpr std::string_view kPath = "PATH=";
   for (; *environment != nullptr; ++environment) {
-    if (std::strncmp(*environment, kPath.data(), kPath.size()) == 0) {
+    const std::string_view entry = hf::bare::text_of(*environment);
+    if (entry.size() >= kPath.size() && hf::bare::is_same(hf::bare::before(entry, kPath.size()), kPath)) {
       return *environment + kPath.size();
     }
   }
@@ -50,13 +46,41 @@ void hand_on(int count, char** words, char** environment) {
   }
   char* const ourselves = words[0];
   words[0] = program.data();
-  ::execve(program.data(), words, environment);
+  hf::kernel::bare_exec(program.data(), words, environment);
   words[0] = ourselves;  // whatever went wrong, the long way has words for it
 }
 
+#if !defined(__x86_64__)
 using Start = void (*)(int, char**, char**);
 [[gnu::section(".preinit_array"), gnu::used]] const Start kFirst = hand_on;
+#endif
 
 }  // namespace
 
+#if defined(__x86_64__)
+
+// The stack as the kernel leaves it to a program: a count, that many words, none, the environment, none.
+extern "C" [[gnu::used]] void holdfast_hand_on(long* stack) {
+  char** const words = reinterpret_cast<char**>(stack + 1);  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+  hand_on(int(*stack), words, words + *stack + 1);
+}
+
+// The entry point (see CMakeLists.txt): the C library's own, _start, finds stack and registers as the kernel left them.
+asm(R"(
+  .globl holdfast_start
+  .type holdfast_start, @function
+holdfast_start:
+  endbr64
+  xorl %ebp, %ebp
+  movq %rsp, %rbx
+  movq %rdx, %r12
+  movq %rsp, %rdi
+  andq $-16, %rsp
+  call holdfast_hand_on
+  movq %rbx, %rsp
+  movq %r12, %rdx
+  jmp _start
+)");
+
+#endif
 #endif

@@ -1,61 +1,20 @@
 #include "services/shim/low_level.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
-#include <string_view>
 
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "services/shim/usual.h"
 
 namespace hf::shim {
 namespace {
-
-// Engines start us with little or no PATH.
-constexpr std::array<std::string_view, 6> kUsualFolders = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
-                                                           "/usr/bin",        "/sbin",          "/bin"};
-
-bool is_program(const char* path) {
-  struct stat file{};
-  struct stat ourselves{};
-  if (::stat(path, &file) < 0 || !S_ISREG(file.st_mode) || ::access(path, X_OK) < 0) {
-    return false;
-  }
-  const bool is_ours =
-      ::stat("/proc/self/exe", &ourselves) == 0 && file.st_dev == ourselves.st_dev && file.st_ino == ourselves.st_ino;
-  return !is_ours;
-}
-
-// "FOLDER/NAME" where it is a program.
-bool try_folder(std::string_view folder, std::string_view name, std::span<char> into) {
-  if (!folder.starts_with('/') || folder.size() + name.size() + 2 > into.size()) {
-    return false;
-  }
-  const auto slash = std::ranges::copy(folder, into.begin()).out;
-  *slash = '/';
-  *std::ranges::copy(name, slash + 1).out = '\0';
-  return is_program(into.data());
-}
-
-// No strings and no lists: this runs before there is a heap.
-bool find_in_path(const char* path, std::string_view name, std::span<char> into) {
-  std::string_view rest = path == nullptr ? "" : path;
-  while (!rest.empty()) {
-    const std::size_t colon = rest.find(':');
-    if (try_folder(rest.substr(0, colon), name, into)) {
-      return true;
-    }
-    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
-  }
-  return std::ranges::any_of(kUsualFolders, [&](std::string_view folder) { return try_folder(folder, name, into); });
-}
 
 std::string find(const std::string& name) {
   if (name.starts_with('/')) {
@@ -98,23 +57,6 @@ void hand_on(int signal) {
 }
 
 }  // namespace
-
-bool find_usual(const char* path, std::span<char> into) {
-  return find_in_path(path, "runc", into) || find_in_path(path, "crun", into);
-}
-
-bool names_programs(std::string_view text) {
-  constexpr std::string_view kWord = "programs";
-  for (std::size_t at = text.find(kWord); at != std::string_view::npos; at = text.find(kWord, at + 1)) {
-    const std::size_t before = text.rfind('\n', at);
-    const std::string_view line = text.substr(before == std::string_view::npos ? 0 : before + 1);
-    const std::size_t first = line.find_first_not_of(" \t");
-    if (line[first] != '#') {
-      return true;
-    }
-  }
-  return false;
-}
 
 Result<std::string> find_low_level(const std::vector<std::string>& programs) {
   for (const std::string& name : programs) {

@@ -1,9 +1,7 @@
 // LowLevel: the runtime that does the work, and how we become it.
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -12,12 +10,6 @@ namespace hf::shim {
 
 // The first of these that is there: a path, or a name in the folders of PATH and the usual ones. Never ourselves.
 Result<std::string> find_low_level(const std::vector<std::string>& programs);
-
-// The same for the usual names, without a single allocation; false: none is there. `path` is $PATH, or null.
-bool find_usual(const char* path, std::span<char> into);
-
-// Does this text of a config file name programs of its own?
-bool names_programs(std::string_view text);
 
 // Comes back only if it fails.
 std::unexpected<Error> become(const std::string& program, const std::vector<std::string>& words);

@@ -1,7 +1,5 @@
 #include "services/shim/low_level.h"
 
-#include <array>
-
 #include <gtest/gtest.h>
 
 namespace hf::shim {
@@ -18,20 +16,6 @@ TEST(LowLevel, IsFoundByNameOrPathAndNamedWhereItIsNot) {
 }
 
 TEST(LowLevel, IsNeverOurselves) { EXPECT_FALSE(find_low_level({"/proc/self/exe"})); }
-
-TEST(LowLevel, IsLookedForInEveryFolderThereIsRoomFor) {
-  std::array<char, 8> small{};
-  EXPECT_FALSE(find_usual("/a/folder/with/a/long/name:relative::", small));
-}
-
-TEST(LowLevel, OnlyLinesThatCountNameProgramsOfTheirOwn) {
-  EXPECT_TRUE(names_programs("runtime:\n  programs: [crun]\n"));
-  EXPECT_TRUE(names_programs("runtime: {programs: [crun]}"));
-  EXPECT_TRUE(names_programs("# programs\nruntime:\n programs: [x]"));
-  EXPECT_FALSE(names_programs("runtime:\n  # programs: [runc, crun]\n  mounts: true\n"));
-  EXPECT_FALSE(names_programs("#programs"));
-  EXPECT_FALSE(names_programs(""));
-}
 
 TEST(LowLevel, ItsExitCodeIsOurs) {
   EXPECT_EQ(*run_to_end("/bin/sh", {"-c", "exit 7"}), 7);

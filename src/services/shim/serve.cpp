@@ -21,6 +21,7 @@
 #include "services/shim/delivery.h"
 #include "services/shim/low_level.h"
 #include "services/shim/request.h"
+#include "services/shim/usual.h"
 
 namespace hf::shim {
 namespace {
