@@ -18,6 +18,7 @@
 #include "core/base/text.h"
 #include "kernel/file.h"
 #include "kernel/inside.h"
+#include "services/shim/cache_check.h"
 
 namespace hf::shim {
 namespace {
@@ -126,7 +127,9 @@ Result<void> carry_out(const HookWords& words) {
   if (!compat.empty()) {
     folders.insert(folders.begin(), compat);
   }
-  TRY(write_cache(root.get(), std::move(folders)));
+  if (!compat.empty() || !is_cache_current(root.get(), words)) {
+    TRY(write_cache(root.get(), std::move(folders)));
+  }
   return words.keeps_device_files ? keep_device_files(root.get()) : Result<void>();
 }
 
