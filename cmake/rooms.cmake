@@ -19,7 +19,7 @@ endfunction()
 # hf_bare(FILES…): sources that run before there is a C library (core/base/bare.h): the compiler puts no call to one there.
 function(hf_bare)
   if(NOT HOLDFAST_SANITIZE)
-    set(options -fno-builtin -fno-stack-protector)
+    set(options -fno-builtin -fno-stack-protector -U_GLIBCXX_ASSERTIONS)
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       list(APPEND options -fno-tree-loop-distribute-patterns)
     endif()

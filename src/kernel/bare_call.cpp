@@ -9,8 +9,8 @@ namespace {
 
 #if defined(__x86_64__)
 long call(long number, long first, long second, long third, long fourth) {
-  long result = number;
-  register long last asm("r10") = fourth;
+  long result = number;  // NOLINT(misc-const-correctness): the kernel's answer is put there
+  register const long last asm("r10") = fourth;
   asm volatile("syscall" : "+a"(result) : "D"(first), "S"(second), "d"(third), "r"(last) : "rcx", "r11", "memory");
   return result;
 }
@@ -21,7 +21,7 @@ long call(long number, long first, long second, long third, long fourth) {
 }
 #endif
 
-long number_of(const void* pointer) { return reinterpret_cast<long>(pointer); }  // NOLINT: as the kernel takes it
+long number_of(auto* pointer) { return reinterpret_cast<long>(pointer); }
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "adapters/oci/option.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/bare.h"
@@ -43,12 +44,7 @@ std::optional<Option> option_of(std::string_view word) {
 }
 
 bool is_among(std::string_view name, std::span<const std::string_view> names) {
-  for (const std::string_view one : names) {
-    if (bare::is_same(one, name)) {
-      return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(names, [name](std::string_view one) { return bare::is_same(one, name); });
 }
 
 bool takes_next_word(std::string_view global_option) { return is_among(global_option, kGlobalWithValue); }

@@ -20,7 +20,7 @@ bool is_same(std::string_view text, std::string_view other) {
 
 bool contains(std::string_view text, std::string_view part) {
   for (std::size_t at = 0; at + part.size() <= text.size(); ++at) {
-    if (is_same({text.data() + at, part.size()}, part)) {
+    if (is_same(before(from(text, at), part.size()), part)) {
       return true;
     }
   }

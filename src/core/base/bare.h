@@ -15,7 +15,13 @@ bool contains(std::string_view text, std::string_view part);
 std::size_t find(std::string_view text, char letter);  // the text's size where there is none
 
 // Both take a place that lies inside.
-inline std::string_view before(std::string_view text, std::size_t at) { return {text.data(), at}; }
-inline std::string_view from(std::string_view text, std::size_t at) { return {text.data() + at, text.size() - at}; }
+inline std::string_view before(std::string_view text, std::size_t at) {
+  text.remove_suffix(text.size() - at);
+  return text;
+}
+inline std::string_view from(std::string_view text, std::size_t at) {
+  text.remove_prefix(at);
+  return text;
+}
 
 }  // namespace hf::bare

@@ -61,6 +61,16 @@ kernel::Fd open_ldconfig() {
 }
 
 // Our memory is lent to the child until it is ldconfig: copying it takes longer. It changes nothing of ours.
+// NOLINTBEGIN(bugprone-unsafe-functions,clang-analyzer-*): posix_spawn knows no chroot
+pid_t start_ldconfig(int root, int program, char* const* arguments) {
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    become_ldconfig(root, program, arguments);
+  }
+  return child;
+}
+// NOLINTEND(bugprone-unsafe-functions,clang-analyzer-*)
+
 Result<void> run_ldconfig(int root, const kernel::Fd& program, const std::vector<std::string>& folders) {
   std::vector<std::string> words = {"ldconfig", "-C", "/etc/ld.so.cache", "-f", "/etc/ld.so.conf"};
   words.insert(words.end(), folders.begin(), folders.end());
@@ -70,10 +80,7 @@ Result<void> run_ldconfig(int root, const kernel::Fd& program, const std::vector
     arguments.push_back(word.data());
   }
   arguments.push_back(nullptr);
-  const pid_t child = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork): posix_spawn knows no chroot
-  if (child == 0) {
-    become_ldconfig(root, program.get(), arguments.data());
-  }
+  const pid_t child = start_ldconfig(root, program.get(), arguments.data());
   int status = 0;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

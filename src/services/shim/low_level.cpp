@@ -36,10 +36,11 @@ std::vector<char*> arguments_of(const std::string& program, std::vector<std::str
 }
 
 // Our memory is lent to it until it is the other program: to copy it would take longer than all that we did before.
-// Until then it changes nothing of ours.
+// Until then it changes nothing of ours. NOLINTBEGIN(bugprone-unsafe-functions,clang-analyzer-*): posix_spawn
+// knows no signal of a parent's death
 pid_t start_child(const char* program, char* const* arguments) {
   constexpr int kCannotStart = 127;
-  const pid_t child = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork): posix_spawn sets no death signal
+  const pid_t child = ::vfork();
   if (child == 0) {
     (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever ends us means both
     ::execv(program, arguments);
@@ -47,6 +48,7 @@ pid_t start_child(const char* program, char* const* arguments) {
   }
   return child;
 }
+// NOLINTEND(bugprone-unsafe-functions,clang-analyzer-*)
 
 volatile std::sig_atomic_t g_child = 0;
 

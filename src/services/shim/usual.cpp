@@ -1,5 +1,6 @@
 #include "services/shim/usual.h"
 
+#include <algorithm>
 #include <array>
 
 #include <sys/stat.h>
@@ -59,12 +60,7 @@ bool find_in_path(const char* path, std::string_view name, std::span<char> into)
     }
     rest = colon == rest.size() ? std::string_view() : bare::from(rest, colon + 1);
   }
-  for (const std::string_view folder : kUsualFolders) {
-    if (try_folder(folder, name, into)) {
-      return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(kUsualFolders, [&](std::string_view folder) { return try_folder(folder, name, into); });
 }
 
 bool find_usual(const char* path, std::span<char> into) {
