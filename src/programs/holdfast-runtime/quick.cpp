@@ -1,7 +1,6 @@
 // What is none of our business is handed on before this program has really started: before its libraries have made a
-// single object, and before the C library has asked the processor some thirty times what it is, each of which takes a
-// virtual machine's host to answer. That takes longer than all that is left to do. All that runs here is bare
-// (core/base/bare.h).
+// single object, and before the C library has asked the processor what it is (CPUID), which on a virtual machine its
+// host has to answer. That takes longer than all that is left to do. All that runs here is bare (core/base/bare.h).
 #include <array>
 #include <climits>
 
