@@ -102,7 +102,7 @@ Result<CpuSet> take_tiers(const Policy& policy, const std::vector<Tier>& tiers, 
     const std::size_t told = story == nullptr ? 0 : story->size();
     const CpuSet cpus = TRY(take(policy, free, share, story));
     for (std::size_t i = told; story != nullptr && i < story->size(); ++i) {
-      (*story)[i].because += tier.because.empty() ? "" : " of " + tier.because;
+      (*story)[i].because.insert(0, tier.because.empty() ? "" : tier.because + "; ");
     }
     taken |= cpus;
     need -= share;

@@ -18,7 +18,8 @@ constexpr std::uint32_t kPrivate = 0600;
 void add_cure(report::CpuStateReport& report) {
   report.cure = {
       "holdfast cpu state " + report.file + " --rebuild   # from the cpusets of the containers that run",
-      "kubectl drain NODE, systemctl stop kubelet, rm " + report.file + ", systemctl start kubelet   # kubelet's own way",
+      "kubectl drain NODE && systemctl stop kubelet && rm " + report.file +
+          " && systemctl start kubelet   # kubelet's own way",
   };
 }
 
