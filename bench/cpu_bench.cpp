@@ -105,20 +105,44 @@ CpuSet ragged(const Layout& layout) {
 
 // Nanoseconds of kubelet v1.36.4, by algorithm, CPUs, pool and request.
 const std::map<std::string, double> kKubelet = {
-    {"packed 16 full 1", 164743},        {"packed 16 full 8", 97800},         {"packed 16 fragmented 1", 85926},
-    {"packed 16 fragmented 8", 75227},   {"packed 128 full 1", 4176951},      {"packed 128 full 8", 2767851},
-    {"packed 128 full 64", 298565},      {"packed 128 fragmented 1", 4198463}, {"packed 128 fragmented 8", 2891119},
-    {"packed 128 fragmented 64", 4198274}, {"packed 256 full 1", 14937056},   {"packed 256 full 8", 10271239},
-    {"packed 256 full 64", 1581543},     {"packed 256 full 128", 568988},     {"packed 256 fragmented 1", 13215134},
-    {"packed 256 fragmented 8", 7607386}, {"packed 256 fragmented 64", 11444819},
-    {"packed 256 fragmented 128", 11957450}, {"packed 1024 full 1", 222381277}, {"packed 1024 full 8", 102001189},
-    {"packed 1024 full 64", 124184682},  {"packed 1024 full 512", 4550250},   {"packed 1024 fragmented 1", 115887267},
-    {"packed 1024 fragmented 8", 65087957}, {"packed 1024 fragmented 64", 123794219},
-    {"packed 1024 fragmented 512", 148031751}, {"distributed 16 full 1", 181354}, {"distributed 16 full 8", 148974},
-    {"distributed 128 full 1", 2018874}, {"distributed 128 full 8", 1410020}, {"distributed 128 full 64", 397518},
-    {"distributed 256 full 1", 2783487}, {"distributed 256 full 8", 3123551}, {"distributed 256 full 64", 9844295},
-    {"distributed 256 full 128", 35167855}, {"distributed 1024 full 1", 30293566},
-    {"distributed 1024 full 8", 16639601}, {"distributed 1024 full 64", 14599840},
+    {"packed 16 full 1", 164743},
+    {"packed 16 full 8", 97800},
+    {"packed 16 fragmented 1", 85926},
+    {"packed 16 fragmented 8", 75227},
+    {"packed 128 full 1", 4176951},
+    {"packed 128 full 8", 2767851},
+    {"packed 128 full 64", 298565},
+    {"packed 128 fragmented 1", 4198463},
+    {"packed 128 fragmented 8", 2891119},
+    {"packed 128 fragmented 64", 4198274},
+    {"packed 256 full 1", 14937056},
+    {"packed 256 full 8", 10271239},
+    {"packed 256 full 64", 1581543},
+    {"packed 256 full 128", 568988},
+    {"packed 256 fragmented 1", 13215134},
+    {"packed 256 fragmented 8", 7607386},
+    {"packed 256 fragmented 64", 11444819},
+    {"packed 256 fragmented 128", 11957450},
+    {"packed 1024 full 1", 222381277},
+    {"packed 1024 full 8", 102001189},
+    {"packed 1024 full 64", 124184682},
+    {"packed 1024 full 512", 4550250},
+    {"packed 1024 fragmented 1", 115887267},
+    {"packed 1024 fragmented 8", 65087957},
+    {"packed 1024 fragmented 64", 123794219},
+    {"packed 1024 fragmented 512", 148031751},
+    {"distributed 16 full 1", 181354},
+    {"distributed 16 full 8", 148974},
+    {"distributed 128 full 1", 2018874},
+    {"distributed 128 full 8", 1410020},
+    {"distributed 128 full 64", 397518},
+    {"distributed 256 full 1", 2783487},
+    {"distributed 256 full 8", 3123551},
+    {"distributed 256 full 64", 9844295},
+    {"distributed 256 full 128", 35167855},
+    {"distributed 1024 full 1", 30293566},
+    {"distributed 1024 full 8", 16639601},
+    {"distributed 1024 full 64", 14599840},
     {"distributed 1024 full 512", 103297533},
 };
 
@@ -144,8 +168,7 @@ void bench_machine(const Machine& machine) {
           continue;
         }
         const bool is_packed = algorithm == std::string("packed");
-        const std::string name =
-            std::string(algorithm) + " " + machine.name + " " + pool + " " + std::to_string(count);
+        const std::string name = std::string(algorithm) + " " + machine.name + " " + pool + " " + std::to_string(count);
         show(name, measure([&] {
                const hf::Result<CpuSet> cpus =
                    is_packed ? take_packed(layout, free, count, {}) : take_distributed(layout, free, count, 1);

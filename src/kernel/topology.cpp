@@ -19,9 +19,7 @@ struct Destroy {
 };
 using Tree = std::unique_ptr<hwloc_topology, Destroy>;
 
-std::unexpected<Error> refuse(const std::string& why) {
-  return fail(std::errc::invalid_argument, "topology: " + why);
-}
+std::unexpected<Error> refuse(const std::string& why) { return fail(std::errc::invalid_argument, "topology: " + why); }
 
 // hwloc's plugins are shared libraries for another hwloc than the one inside us.
 void keep_plugins_out() { (void)::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1); }
@@ -169,7 +167,8 @@ Result<cpu::Topology> read_synthetic(const std::string& words) {
   }
   const Tree tree = TRY(make_tree());
   if (hwloc_topology_set_synthetic(tree.get(), words.c_str()) != 0 || hwloc_topology_load(tree.get()) != 0) {
-    return refuse("synthetic " + quote(words) + " is none of hwloc's descriptions; one is \"pack:2 numa:2 l3:1 core:8 pu:2\"");
+    return refuse("synthetic " + quote(words) +
+                  " is none of hwloc's descriptions; one is \"pack:2 numa:2 l3:1 core:8 pu:2\"");
   }
   return read_tree(tree);
 }

@@ -12,7 +12,7 @@ namespace hf::kernel {
 // Every online CPU, whatever cpuset we run in ourselves. Devices are left to whoever knows them.
 Result<cpu::Topology> read_topology(const Host& host);
 
-Result<cpu::Topology> read_hwloc_xml(const std::string& text);               // lstopo --of xml
-Result<cpu::Topology> read_synthetic(const std::string& words);              // "pack:2 numa:2 l3:1 core:8 pu:2"
+Result<cpu::Topology> read_hwloc_xml(const std::string& text);   // lstopo --of xml
+Result<cpu::Topology> read_synthetic(const std::string& words);  // "pack:2 numa:2 l3:1 core:8 pu:2"
 
 }  // namespace hf::kernel

@@ -1,5 +1,5 @@
-// KubeletRules: how kubelet takes CPUs, written down a second time: slowly, with plain sets, and with its faults. What it
-// answers sanely, we must answer too.
+// KubeletRules: how kubelet takes CPUs, written down a second time: slowly, with plain sets, and with its faults. What
+// it answers sanely, we must answer too.
 #pragma once
 
 #include <cstdint>

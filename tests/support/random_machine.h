@@ -29,8 +29,8 @@ inline cpu::Topology random_machine(Random& random) {
   const std::uint32_t kind = random.below(4);
   std::erase_if(rows, [&](const cpu::Cpu& cpu) {
     const bool is_second = cpu.id != cpu.core;
-    return (kind == 1 && is_second && random.one_in(4)) ||             // offline threads
-           (kind == 2 && is_second && cpu.core % 4 >= 2) ||            // hybrid: half the cores have one thread
+    return (kind == 1 && is_second && random.one_in(4)) ||   // offline threads
+           (kind == 2 && is_second && cpu.core % 4 >= 2) ||  // hybrid: half the cores have one thread
            (kind == 3 && cpu.numa.value == 0 && random.one_in(3) && cpu.core != 0);  // a smaller node
   });
   if (random.one_in(3) && shape.nodes_per_socket == 1) {  // two sockets that are one NUMA node

@@ -8,7 +8,8 @@ namespace {
 const std::string kMachine = R"("topology":{"cpus":[[0,0,0,0,0],[1,1,0,0,0],[2,0,0,0,0],[3,1,0,0,0]]})";
 
 TEST(ScenarioFile, TellsWhoComesAndGoes) {
-  const Result<ScenarioFile> file = parse_scenario("{" + kMachine + R"(,"options":{"full-pcpus-only":true},"reserved":"0",
+  const Result<ScenarioFile> file =
+      parse_scenario("{" + kMachine + R"(,"options":{"full-pcpus-only":true},"reserved":"0",
     "ops":[{"op":"allocate","pod":"p","container":"c","hint_numa":[0],
             "pod_containers":[{"name":"i","type":"init","cpus":2},{"name":"c","type":"app","cpus":2}]},
            {"op":"allocate","pod":"p","container":"i","hint_numa":null},
@@ -58,7 +59,8 @@ TEST(ScenarioFile, IsRefusedWithTheThingByName) {
       {"{" + kMachine + R"(,"ops":[{"op":"allocate","pod":"p","container":"c","cpus":1,"hint_numa":"0"}]})",
        "hint_numa"},
       {"{" + kMachine + R"(,"ops":[{"op":"allocate","pod":"p","container":"c",
-        "pod_containers":[{"name":"c","type":"side","cpus":1}]}]})", "'side'"},
+        "pod_containers":[{"name":"c","type":"side","cpus":1}]}]})",
+       "'side'"},
       {"{" + kMachine + R"(,"options":{"fast":true},"ops":[]})", "unknown CPU Manager Policy option: \"fast\""},
       {"{" + kMachine + R"(,"options":{"full-pcpus-only":7},"ops":[]})", "full-pcpus-only"},
       {"{" + kMachine + R"(,"reserved":"3-1","ops":[]})", "3-1"},

@@ -17,20 +17,18 @@ constexpr std::uint64_t kMostId = 1'000'000;
 
 struct Counter {
   const char* name;
-  std::uint32_t cpu::Counters::*field;
+  std::uint32_t cpu::Counters::* field;
 };
 
 constexpr std::array kCounters = {
-    Counter{"num_cpus", &cpu::Counters::cpus},
-    Counter{"num_cores", &cpu::Counters::cores},
-    Counter{"num_sockets", &cpu::Counters::sockets},
-    Counter{"num_numa_nodes", &cpu::Counters::numa_nodes},
+    Counter{"num_cpus", &cpu::Counters::cpus},           Counter{"num_cores", &cpu::Counters::cores},
+    Counter{"num_sockets", &cpu::Counters::sockets},     Counter{"num_numa_nodes", &cpu::Counters::numa_nodes},
     Counter{"num_uncore_cache", &cpu::Counters::caches},
 };
 
 struct SetField {
   const char* name;
-  cpu::CpuSet cpu::Topology::*field;
+  cpu::CpuSet cpu::Topology::* field;
 };
 
 constexpr std::array kSets = {
@@ -39,9 +37,7 @@ constexpr std::array kSets = {
     SetField{"efficient", &cpu::Topology::efficient},
 };
 
-std::unexpected<Error> refuse(const std::string& why) {
-  return fail(std::errc::invalid_argument, "topology: " + why);
-}
+std::unexpected<Error> refuse(const std::string& why) { return fail(std::errc::invalid_argument, "topology: " + why); }
 
 Result<std::uint32_t> number_of(const Json& json, const std::string& place) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > kMostId) {
@@ -125,12 +121,12 @@ Result<void> read_devices(const Json& json, cpu::Topology& topology) {
 // A number left out by mistake would be planned around for ever.
 Result<void> check_gaps(const Json& json, const cpu::Topology& topology) {
   const cpu::CpuSet online = cpu::all_cpus(topology);
-  const bool counts_rows =
-      json.contains("num_cpus") && topology.counters.cpus == std::uint32_t(topology.cpus.size());
+  const bool counts_rows = json.contains("num_cpus") && topology.counters.cpus == std::uint32_t(topology.cpus.size());
   for (std::uint32_t cpu = 0; cpu < topology.cpus.back().id; ++cpu) {
     if (!online.contains(cpu) && !topology.offline.contains(cpu) && !counts_rows) {
-      return refuse("CPU " + std::to_string(cpu) + " is missing between others: if it is offline, say so (\"offline\": \"" +
-                    std::to_string(cpu) + "\")");
+      return refuse("CPU " + std::to_string(cpu) +
+                    " is missing between others: if it is offline, say so (\"offline\": \"" + std::to_string(cpu) +
+                    "\")");
     }
   }
   if (online.overlaps(topology.offline)) {

@@ -107,8 +107,8 @@ std::expected<void, CheckpointFault> read_pods(const Json& pods, Words& words) {
 
 std::expected<Words, CheckpointFault> read_words(const Json& object) {
   if (!object.is_object()) {
-    return fault("it is no JSON object", "json: cannot unmarshal " + go_type(object) +
-                                             " into Go value of type state.CPUManagerCheckpointV1");
+    return fault("it is no JSON object",
+                 "json: cannot unmarshal " + go_type(object) + " into Go value of type state.CPUManagerCheckpointV1");
   }
   Words words;
   const auto policy = text_field(object, "policyName");
@@ -237,20 +237,20 @@ Fault corrupted(const Words& words) {
     what = "it has budgets of pods, which only a kubelet with the gate PodLevelResourceManagers reads";
   }
   // Kubelet tries the oldest format last, and it is that one's complaint which is logged.
-  return fault(std::move(what),
-               words.entries.empty()
-                   ? "checkpoint is corrupted"
-                   : "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string");
+  return fault(
+      std::move(what),
+      words.entries.empty()
+          ? "checkpoint is corrupted"
+          : "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string");
 }
 
 std::expected<CpuCheckpoint, CheckpointFault> mean(CpuFormat format, const Words& words, const CpuReader& reader) {
   CpuCheckpoint checkpoint{.format = format, .policy = words.policy, .state = {}, .by_id = {}};
   checkpoint.is_checked = words.checksum != 0;
   if (!reader.policy.empty() && reader.policy != words.policy) {
-    return fault("it was written for the policy " + quote(words.policy) + ", and this kubelet runs " +
-                     quote(reader.policy),
-                 "configured policy \"" + reader.policy + "\" differs from state checkpoint policy \"" + words.policy +
-                     "\"");
+    return fault(
+        "it was written for the policy " + quote(words.policy) + ", and this kubelet runs " + quote(reader.policy),
+        "configured policy \"" + reader.policy + "\" differs from state checkpoint policy \"" + words.policy + "\"");
   }
   const auto shared = parse_as_go(words.shared);
   if (!shared) {

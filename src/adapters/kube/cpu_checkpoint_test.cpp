@@ -67,8 +67,8 @@ TEST_F(RecordedCheckpoints, AreRestoredOrRefusedAsKubeletDoes) {
 TEST_F(RecordedCheckpoints, HaveTheSameChecksums) {
   ASSERT_EQ(test::cpu_vectors()["checkpoint_checksum"].size(), 12U);
   for (const Json& entry : test::cpu_vectors()["checkpoint_checksum"]) {
-    const CpuReader reader{.policy = "", .budgets = entry["format"] == "v3" ? cpu::PodBudgets::honoured
-                                                                            : cpu::PodBudgets::ignored,
+    const CpuReader reader{.policy = "",
+                           .budgets = entry["format"] == "v3" ? cpu::PodBudgets::honoured : cpu::PodBudgets::ignored,
                            .containers = {}};
     const auto checkpoint = parse_cpu_checkpoint(entry["file_bytes"].get<std::string>(), reader);
     ASSERT_TRUE(checkpoint) << entry["case"] << checkpoint.error().what;

@@ -71,8 +71,7 @@ Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const
     return cpus;
   }
   TRY(check_full_cores(policy, state, count));
-  const CpuSet cpus =
-      TRY(choose(policy, assignable(policy, state) | reusable(state, pod.uid), count, wish, story));
+  const CpuSet cpus = TRY(choose(policy, assignable(policy, state) | reusable(state, pod.uid), count, wish, story));
   state.shared -= cpus;
   state.entries[owner] = cpus;
   remember_reuse(state, pod.uid, *ask, cpus);

@@ -1,6 +1,7 @@
 // Which CPUs: the hint's NUMA nodes first, or the nodes near the devices, then the rest; each part as kubelet takes it.
 // With full-pcpus-only kubelet's own choice stands as long as it splits no core. Else it is made again from whole cores
-// alone, and on machines whose cores have unlike numbers of threads the cores are picked one by one so that they add up.
+// alone, and on machines whose cores have unlike numbers of threads the cores are picked one by one so that they add
+// up.
 #include <algorithm>
 
 #include "core/cpu/policy.h"
@@ -57,8 +58,9 @@ std::vector<Tier> rings_around(const Topology& topology, const std::vector<NumaI
   }
   std::vector<Tier> rings;
   for (const auto& [far, nodes] : by_distance) {
-    Tier ring{.cpus = {}, .because = far == 0 ? "NUMA node " + in_words(nodes) + ", where the devices sit"
-                                              : "NUMA node " + in_words(nodes) + ", at distance " + std::to_string(far)};
+    Tier ring{.cpus = {},
+              .because = far == 0 ? "NUMA node " + in_words(nodes) + ", where the devices sit"
+                                  : "NUMA node " + in_words(nodes) + ", at distance " + std::to_string(far)};
     for (const NumaId node : nodes) {
       ring.cpus |= cpus_of(topology, node);
     }

@@ -88,8 +88,7 @@ Result<Hints> hints_of(const Policy& policy, const CpuSet& available, const CpuS
     for (const NumaId node : hint.nodes) {
       cpus |= cpu::cpus_of(topology, node);
     }
-    hint.is_preferred =
-        hint.nodes.size() == least || (policy.options.by_socket && fits_sockets(topology, cpus, least));
+    hint.is_preferred = hint.nodes.size() == least || (policy.options.by_socket && fits_sockets(topology, cpus, least));
   }
   return hints;
 }

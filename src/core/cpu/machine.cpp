@@ -21,11 +21,20 @@ struct Entry {
 };
 
 constexpr std::array kMachines = {
-    Entry{"dgx-a100", "NVIDIA DGX A100: 2 x EPYC 7742, 8 NUMA nodes, 256 CPUs, 8 GPUs", {2, 4, 4, 4, 2}, {12, 32},
+    Entry{"dgx-a100",
+          "NVIDIA DGX A100: 2 x EPYC 7742, 8 NUMA nodes, 256 CPUs, 8 GPUs",
+          {2, 4, 4, 4, 2},
+          {12, 32},
           "33117755"},
-    Entry{"dgx-h100", "NVIDIA DGX H100: 2 x Xeon 8480C, 2 NUMA nodes, 224 CPUs, 8 GPUs", {2, 1, 1, 56, 2}, {10, 21},
+    Entry{"dgx-h100",
+          "NVIDIA DGX H100: 2 x Xeon 8480C, 2 NUMA nodes, 224 CPUs, 8 GPUs",
+          {2, 1, 1, 56, 2},
+          {10, 21},
           "00001111"},
-    Entry{"hgx-epyc-9554", "HGX with 2 x EPYC 9554, 2 NUMA nodes, 256 CPUs, 8 GPUs", {2, 1, 8, 8, 2}, {10, 32},
+    Entry{"hgx-epyc-9554",
+          "HGX with 2 x EPYC 9554, 2 NUMA nodes, 256 CPUs, 8 GPUs",
+          {2, 1, 8, 8, 2},
+          {10, 32},
           "00001111"},
     Entry{"workstation", "one socket, 8 cores, 16 CPUs, 1 GPU", {1, 1, 1, 8, 2}, {10, 10}, "0"},
 };
@@ -76,8 +85,8 @@ std::optional<Topology> find_machine(std::string_view name) {
   Topology topology = build(found->shape);
   add_distances(topology, found->shape, found->distances);
   for (std::size_t gpu = 0; gpu < found->gpu_nodes.size(); ++gpu) {
-    topology.devices.push_back({.name = "/dev/nvidia" + std::to_string(gpu),
-                                .numa = NumaId{std::uint32_t(found->gpu_nodes[gpu] - '0')}});
+    topology.devices.push_back(
+        {.name = "/dev/nvidia" + std::to_string(gpu), .numa = NumaId{std::uint32_t(found->gpu_nodes[gpu] - '0')}});
   }
   return topology;
 }

@@ -27,7 +27,8 @@ TEST_F(NearDevices, TakesTheirNodeFirst) {
 
 TEST_F(NearDevices, TakesTheNearestNextAndNotTheNextNumber) {
   // Node 3 has four CPUs left, node 4 is in the other socket.
-  EXPECT_EQ(to_string(*choose_near(8, "32-49,64-79,160-177,192-207", {.device_nodes = {{3}}})), "32-33,48-49,160-161,176-177");
+  EXPECT_EQ(to_string(*choose_near(8, "32-49,64-79,160-177,192-207", {.device_nodes = {{3}}})),
+            "32-33,48-49,160-161,176-177");
 }
 
 TEST_F(NearDevices, TakesTheOtherSocketOnlyInTheEnd) {
@@ -49,9 +50,7 @@ TEST_F(NearDevices, KeepsCoresWhole) {
             "20,48,148,176");
 }
 
-TEST_F(NearDevices, IsKubeletsChoiceWithoutDevices) {
-  EXPECT_EQ(to_string(*choose_near(8, "", {})), "0-3,128-131");
-}
+TEST_F(NearDevices, IsKubeletsChoiceWithoutDevices) { EXPECT_EQ(to_string(*choose_near(8, "", {})), "0-3,128-131"); }
 
 }  // namespace
 }  // namespace hf::cpu

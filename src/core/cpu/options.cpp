@@ -10,7 +10,7 @@ namespace {
 
 struct Word {
   const char* name;
-  bool Options::*field;
+  bool Options::* field;
 };
 
 constexpr std::array kWords = {
@@ -70,7 +70,8 @@ Result<Options> parse_options(const std::map<std::string, std::string>& words) {
 
 Result<void> check_options(const Options& options, const Topology& topology) {
   if (options.by_socket && topology.counters.sockets > topology.counters.numa_nodes) {
-    return refuse("Align by socket is not compatible with hardware where number of sockets are more than number of NUMA");
+    return refuse(
+        "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA");
   }
   return {};
 }

@@ -29,7 +29,7 @@ struct ContainerAsk {
 
 struct PodAsk {
   std::string uid;
-  bool is_guaranteed = false;               // its QoS class
+  bool is_guaranteed = false;                    // its QoS class
   std::vector<ContainerAsk> containers = {};     // init and sidecar containers first, in their order
   std::optional<CpuAmount> shared_between = {};  // a budget of the whole pod (pod-level resources)
 };

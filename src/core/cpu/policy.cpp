@@ -12,7 +12,7 @@ std::string quoted(const CpuSet& set) { return "\"" + to_string(set) + "\""; }
 
 CpuSet cpus_of_cores(const Layout& layout, const CpuSet& touched) {
   CpuSet cpus;
-  for (const std::uint32_t cpu : touched & layout.cpus) {
+  for (const std::uint32_t cpu : touched& layout.cpus) {
     for (const Index thread : layout.threads_of_cores.parts(layout.cores.of_row(layout.row_of[cpu]))[0].cpus) {
       cpus.add(thread);
     }
@@ -122,10 +122,10 @@ Result<void> check_full_cores(const Policy& policy, const State& state, std::uin
   }
   const std::uint32_t available = (state.shared - policy.reserved_cores).count();
   if (count > available) {
-    return fail(std::errc::resource_unavailable_try_again,
-                "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " +
-                    std::to_string(available) + ", requested CPUs = " + std::to_string(count) +
-                    ", CPUs per core = " + std::to_string(threads));
+    return fail(
+        std::errc::resource_unavailable_try_again,
+        "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " + std::to_string(available) +
+            ", requested CPUs = " + std::to_string(count) + ", CPUs per core = " + std::to_string(threads));
   }
   return {};
 }

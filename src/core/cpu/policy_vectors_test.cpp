@@ -202,7 +202,8 @@ TEST_F(RecordedPolicy, GivesContainersTheSameCpus) {
 TEST_F(RecordedPolicy, GivesPodsWithABudgetTheSameCpus) {
   for (const Json& entry : table("allocate_pod", 10)) {
     State state = before(entry);
-    const Result<void> given = allocate_pod(policy_of(entry), state, pod_of(entry["pod"]), wish_of(entry["hint"]["numa"]));
+    const Result<void> given =
+        allocate_pod(policy_of(entry), state, pod_of(entry["pod"]), wish_of(entry["hint"]["numa"]));
     expect_after(entry, state, given ? "" : given.error().message);
   }
 }

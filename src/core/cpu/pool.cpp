@@ -104,9 +104,8 @@ void Pool::order(const Nesting& nesting, Index outer, const Counts& counts, Inde
       list.add(part.inner);
     }
   }
-  std::sort(list.begin() + before, list.end(), [&](Index a, Index b) {
-    return counts[a] != counts[b] ? counts[a] < counts[b] : a < b;
-  });
+  std::sort(list.begin() + before, list.end(),
+            [&](Index a, Index b) { return counts[a] != counts[b] ? counts[a] < counts[b] : a < b; });
 }
 
 bool Pool::has_free(std::span<const Index> cpus) const {

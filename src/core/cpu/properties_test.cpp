@@ -34,9 +34,9 @@ TEST(Taking, AnswersWhatKubeletAnswersSanely) {
     const bool distributed = random.one_in(2);
     const Result<CpuSet> ours = distributed ? take_distributed(layout, available, count, group)
                                             : take_packed(layout, available, count, packing);
-    const std::optional<CpuSet> theirs =
-        distributed ? test::kubelet_distributed(layout.topology, available, count, group)
-                    : test::kubelet_packed(layout.topology, available, count, packing);
+    const std::optional<CpuSet> theirs = distributed
+                                             ? test::kubelet_distributed(layout.topology, available, count, group)
+                                             : test::kubelet_packed(layout.topology, available, count, packing);
     ASSERT_EQ(ours.has_value(), count <= available.count()) << words_of(layout.topology);
     if (ours) {
       ASSERT_EQ(ours->count(), count) << words_of(layout.topology);
@@ -57,14 +57,14 @@ TEST(Taking, AnswersWhatKubeletAnswersSanely) {
 
 // Kubelet's faults, as they were seen.
 TEST(Taking, PicksTheNodesItReckonedWithAndNotOthers) {
-  const Layout layout(build({.sockets = 2, .nodes_per_socket = 4, .caches_per_node = 1, .cores_per_cache = 16,
-                             .threads = 2}));
+  const Layout layout(
+      build({.sockets = 2, .nodes_per_socket = 4, .caches_per_node = 1, .cores_per_cache = 16, .threads = 2}));
   EXPECT_EQ(to_string(*take_distributed(layout, layout.cpus, 128, 1)), "0-63,128-191");
 }
 
 TEST(Taking, EndsWhereKubeletNeverDoes) {
-  const Layout layout(build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10,
-                             .threads = 2}));
+  const Layout layout(
+      build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10, .threads = 2}));
   const Options options = *parse_options({{"full-pcpus-only", "true"}, {"distribute-cpus-across-numa", "true"}});
   const Policy policy = *make_policy(layout, options, *parse_cpu_set("0,10,20,30"), std::nullopt);
   State state;
@@ -77,8 +77,8 @@ TEST(Taking, EndsWhereKubeletNeverDoes) {
 }
 
 TEST(Taking, SplitsNoCoreUnderANarrowHint) {
-  const Layout layout(build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10,
-                             .threads = 2}));
+  const Layout layout(
+      build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10, .threads = 2}));
   const Options options = *parse_options({{"full-pcpus-only", "true"}});
   const Policy policy = *make_policy(layout, options, *parse_cpu_set("0"), std::nullopt);
   const Result<CpuSet> cpus = choose(policy, layout.cpus - policy.reserved, 20, {.hint = {{NumaId{0}}}});
@@ -88,8 +88,12 @@ TEST(Taking, SplitsNoCoreUnderANarrowHint) {
 
 TEST(Taking, GivesTheSmallCoresOfAHybridMachineOnlyWhole) {
   // Two cores of two threads and two of one: three CPUs are a big and a small core, never half a big one.
-  const Layout layout(*make_topology({{0, 0, 0, {0}, 0}, {1, 0, 0, {0}, 0}, {2, 2, 0, {0}, 0}, {3, 2, 0, {0}, 0},
-                                      {4, 4, 0, {0}, 0}, {5, 5, 0, {0}, 0}}));
+  const Layout layout(*make_topology({{0, 0, 0, {0}, 0},
+                                      {1, 0, 0, {0}, 0},
+                                      {2, 2, 0, {0}, 0},
+                                      {3, 2, 0, {0}, 0},
+                                      {4, 4, 0, {0}, 0},
+                                      {5, 5, 0, {0}, 0}}));
   const Policy policy = *make_policy(layout, *parse_options({{"full-pcpus-only", "true"}}), {}, std::nullopt);
   for (std::uint32_t count = 0; count <= 6; ++count) {
     const Result<CpuSet> cpus = choose(policy, layout.cpus, count, {});
@@ -149,7 +153,8 @@ void expect_sound(const Policy& policy, const State& state) {
   ASSERT_EQ(given | state.shared, all);
   for (const auto& [owner, cpus] : state.entries) {
     if (policy.options.full_cores) {
-      ASSERT_EQ(whole_cores_in(*policy.layout, cpus), cpus) << to_string(cpus) << " " << words_of(policy.layout->topology);
+      ASSERT_EQ(whole_cores_in(*policy.layout, cpus), cpus)
+          << to_string(cpus) << " " << words_of(policy.layout->topology);
     }
   }
 }

@@ -48,8 +48,8 @@ Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& resid
   const CpuSet own = given_cpus(rebuilt.state);
   rebuilt.state.shared = policy.layout->cpus - own - (policy.options.strict_reservation ? policy.reserved : CpuSet());
   if (rebuilt.state.shared.empty()) {
-    return fail(std::errc::invalid_argument, "rebuild: the containers' own CPUs " + to_string(own) +
-                                                 " leave none to the shared pool");
+    return fail(std::errc::invalid_argument,
+                "rebuild: the containers' own CPUs " + to_string(own) + " leave none to the shared pool");
   }
   TRY(start(policy, rebuilt.state));
   return rebuilt;

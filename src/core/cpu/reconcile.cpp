@@ -56,7 +56,8 @@ class Planner {
   }
 
   bool finish_one() {
-    const auto found = std::ranges::find_if(moves_, [&](const Move& move) { return !move.is_done() && is_clear(move); });
+    const auto found =
+        std::ranges::find_if(moves_, [&](const Move& move) { return !move.is_done() && is_clear(move); });
     if (found == moves_.end()) {
       return false;
     }

@@ -17,7 +17,8 @@ struct Owner {
   friend auto operator<=>(const Owner&, const Owner&) = default;
 };
 
-// CPUs that init containers of the pod that is being admitted had: its next containers may have them again. Never saved.
+// CPUs that init containers of the pod that is being admitted had: its next containers may have them again. Never
+// saved.
 struct Reuse {
   std::string pod;
   CpuSet cpus;
@@ -26,8 +27,8 @@ struct Reuse {
 };
 
 struct State {
-  CpuSet shared;                    // kubelet's defaultCpuSet: of all containers without cores of their own
-  std::map<Owner, CpuSet> entries;  // cores of their own
+  CpuSet shared;                       // kubelet's defaultCpuSet: of all containers without cores of their own
+  std::map<Owner, CpuSet> entries;     // cores of their own
   std::map<std::string, CpuSet> pods;  // of pods with a budget: what their containers have between them
   Reuse reuse;
 
@@ -35,9 +36,9 @@ struct State {
 };
 
 const CpuSet* find_entry(const State& state, const Owner& owner);
-CpuSet cpus_for(const State& state, const Owner& owner);            // its own, or the shared ones
+CpuSet cpus_for(const State& state, const Owner& owner);  // its own, or the shared ones
 CpuSet cpus_of_pod(const State& state, const std::string& pod, const std::string& but_not_of);
-CpuSet given_cpus(const State& state);                              // all that are somebody's own
+CpuSet given_cpus(const State& state);  // all that are somebody's own
 std::vector<Owner> stale_owners(const State& state, const std::vector<Owner>& alive);
 
 }  // namespace hf::cpu

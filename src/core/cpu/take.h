@@ -31,7 +31,7 @@ Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::u
                            Story* story = nullptr);
 
 // Evenly over as few NUMA nodes as can do it, `group` CPUs at a time.
-Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count,
-                                std::uint32_t group, Story* story = nullptr);
+Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count, std::uint32_t group,
+                                Story* story = nullptr);
 
 }  // namespace hf::cpu

@@ -1,8 +1,8 @@
 // The nodes that share a request evenly are found by trial: every combination of k nodes, then of k + 1, and for what
 // does not divide evenly every choice of nodes that give a little more. The best leaves the nodes' free CPUs most even.
 // Nodes that stand side by side in the order and have as many free CPUs are alike: of combinations that differ only in
-// such nodes the first is tried and the others could not be better. On a machine that is full, or used evenly, one trial
-// is left of thousands.
+// such nodes the first is tried and the others could not be better. On a machine that is full, or used evenly, one
+// trial is left of thousands.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,8 +43,9 @@ class Distribution {
   // The best of those with k nodes; none: k nodes cannot do it.
   const Split* best_of(std::uint32_t k) {
     best_ = {};
-    each_choice(nodes_, k, [this](std::uint32_t place) { return free_[place]; },
-                [this](const Chosen& nodes) { try_nodes(nodes); });
+    each_choice(
+        nodes_, k, [this](std::uint32_t place) { return free_[place]; },
+        [this](const Chosen& nodes) { try_nodes(nodes); });
     return best_.nodes.size == 0 ? nullptr : &best_;
   }
 
@@ -121,14 +122,15 @@ void Distribution::try_nodes(const Chosen& nodes) {
     return;
   }
   for (std::uint32_t k = able.size; rest > 0 && k >= 1 && split.balance > bound; --k) {
-    each_choice(able.size, k, [&](std::uint32_t place) { return free_[able.places[place]]; },
-                [&](const Chosen& places) {
-                  Chosen richer;
-                  for (std::uint32_t i = 0; i < places.size; ++i) {
-                    richer.places[richer.size++] = able.places[places.places[i]];
-                  }
-                  try_richer(nodes, richer, share, split);
-                });
+    each_choice(
+        able.size, k, [&](std::uint32_t place) { return free_[able.places[place]]; },
+        [&](const Chosen& places) {
+          Chosen richer;
+          for (std::uint32_t i = 0; i < places.size; ++i) {
+            richer.places[richer.size++] = able.places[places.places[i]];
+          }
+          try_richer(nodes, richer, share, split);
+        });
   }
   if (split.balance < best_.balance) {
     best_ = split;
@@ -251,8 +253,8 @@ std::uint32_t ceil_of(std::uint32_t whole, std::uint32_t part) { return (whole +
 
 }  // namespace
 
-Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count,
-                                std::uint32_t group, Story* story) {
+Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count, std::uint32_t group,
+                                Story* story) {
   const Pool pool(layout, available);
   const IndexList order = nodes_in_order(pool);
   if (group == 0 || count % group != 0 || count == 0 || count > pool.count() || order.size() > kMostNodes) {

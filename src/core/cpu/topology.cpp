@@ -10,9 +10,7 @@ namespace {
 constexpr std::uint32_t kHere = 10;   // ACPI's distance of a node to itself
 constexpr std::uint32_t kThere = 20;  // what Linux takes for any other where the firmware is silent
 
-std::unexpected<Error> refuse(const std::string& why) {
-  return fail(std::errc::invalid_argument, "topology: " + why);
-}
+std::unexpected<Error> refuse(const std::string& why) { return fail(std::errc::invalid_argument, "topology: " + why); }
 
 template <class Field>
 std::uint32_t distinct(const std::vector<Cpu>& cpus, Field field) {
@@ -82,8 +80,8 @@ std::vector<NumaId> numa_nodes(const Topology& topology) {
 }
 
 std::uint32_t distance(const Topology& topology, NumaId from, NumaId to) {
-  const auto found = std::ranges::find_if(
-      topology.distances, [&](const Distance& entry) { return entry.from == from && entry.to == to; });
+  const auto found = std::ranges::find_if(topology.distances,
+                                          [&](const Distance& entry) { return entry.from == from && entry.to == to; });
   if (found != topology.distances.end()) {
     return found->value;
   }

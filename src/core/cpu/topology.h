@@ -69,7 +69,7 @@ Counters count(const std::vector<Cpu>& cpus);
 std::uint32_t threads_per_core(const Counters& counters);  // the mean that kubelet reckons with
 CpuSet all_cpus(const Topology& topology);
 CpuSet cpus_of(const Topology& topology, NumaId node);
-std::vector<NumaId> numa_nodes(const Topology& topology);  // ascending
+std::vector<NumaId> numa_nodes(const Topology& topology);                  // ascending
 std::uint32_t distance(const Topology& topology, NumaId from, NumaId to);  // 10 and 20 where the machine does not say
 
 }  // namespace hf::cpu

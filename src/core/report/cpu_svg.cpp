@@ -133,7 +133,8 @@ class Painter {
       }
     }
     return "<rect class=\"cpu\" width=\"" + std::to_string(kCellWidth) + "\" height=\"" + std::to_string(kCellHeight) +
-           "\" fill=\"" + fill + "\"><title>" + escaped(title) + "</title></rect>" + text_at(4, 14, std::to_string(cpu));
+           "\" fill=\"" + fill + "\"><title>" + escaped(title) + "</title></rect>" +
+           text_at(4, 14, std::to_string(cpu));
   }
 
   [[nodiscard]] Picture paint_core(const std::vector<std::uint32_t>& threads) const {
@@ -175,9 +176,8 @@ class Painter {
     const std::vector<cpu::Cpu> here = those([&](const cpu::Cpu& cpu) { return cpu.socket == socket; });
     std::vector<Picture> nodes;
     for (const std::uint32_t node : distinct(here, [](const cpu::Cpu& cpu) { return cpu.numa.value; })) {
-      nodes.push_back(paint_node({node}, those([&](const cpu::Cpu& cpu) {
-                                   return cpu.socket == socket && cpu.numa.value == node;
-                                 })));
+      nodes.push_back(paint_node(
+          {node}, those([&](const cpu::Cpu& cpu) { return cpu.socket == socket && cpu.numa.value == node; })));
     }
     return boxed("socket " + std::to_string(socket), "socket", nodes, 2);
   }
@@ -192,7 +192,8 @@ std::string render_svg(const CpuMap& map) {
   const Picture picture = Painter(map).machine();
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
          std::to_string(picture.width) + "\" height=\"" + std::to_string(picture.height) +
-         "\" font-family=\"sans-serif\" font-size=\"12\">\n<style>rect{stroke:#555}.machine{fill:#fff}.socket{fill:#eef}"
+         "\" font-family=\"sans-serif\" "
+         "font-size=\"12\">\n<style>rect{stroke:#555}.machine{fill:#fff}.socket{fill:#eef}"
          ".node{fill:#efe}.cache{fill:#fed}.cpu{stroke:#999}</style>\n" +
          picture.body + "</svg>\n";
 }

@@ -171,9 +171,8 @@ std::string render_text(const CpuMap& map) {
     }
     if (is_new_node) {
       const std::string devices = devices_on(map.topology, cpu.numa);
-      text += "  NUMA node " + std::to_string(cpu.numa.value) + ": CPUs " +
-              to_string(cpus_of(map.topology, cpu.numa)) + distances_from(map.topology, cpu.numa) +
-              (devices.empty() ? "" : ", devices " + devices) + "\n";
+      text += "  NUMA node " + std::to_string(cpu.numa.value) + ": CPUs " + to_string(cpus_of(map.topology, cpu.numa)) +
+              distances_from(map.topology, cpu.numa) + (devices.empty() ? "" : ", devices " + devices) + "\n";
     }
     if (is_new_cache) {
       text += lines_of_cores(map, letters, cpu);
@@ -200,7 +199,8 @@ std::string render_text(const CpuPlan& plan) {
   } else {
     text = marked(kRed, "cannot be done: ") + plan.error + "\n";
   }
-  text += count_of(plan.requested, "CPU") + " of " + on_one_line(plan.source) + ", free " + or_dash(to_string(plan.free));
+  text +=
+      count_of(plan.requested, "CPU") + " of " + on_one_line(plan.source) + ", free " + or_dash(to_string(plan.free));
   text += plan.reserved.empty() ? "" : ", reserved " + to_string(plan.reserved);
   text += plan.wish.hint ? ", hint NUMA node " + or_dash(words_of(*plan.wish.hint)) : "";
   text += plan.wish.device_nodes.empty() ? "" : ", devices on NUMA node " + words_of(plan.wish.device_nodes);

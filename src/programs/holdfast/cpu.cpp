@@ -59,8 +59,8 @@ Result<std::vector<cpu::NumaId>> nodes_of(const std::string& list, const cpu::To
   const std::vector<cpu::NumaId> known = numa_nodes(topology);
   for (const std::uint32_t node : TRY(cpu::parse_cpu_set(list))) {
     if (std::ranges::find(known, cpu::NumaId{node}) == known.end()) {
-      return fail(std::errc::invalid_argument, "hint " + quote(list) + ": the machine has no NUMA node " +
-                                                   std::to_string(node));
+      return fail(std::errc::invalid_argument,
+                  "hint " + quote(list) + ": the machine has no NUMA node " + std::to_string(node));
     }
     nodes.push_back({node});
   }
@@ -200,7 +200,8 @@ constexpr const char* kMachineWords =
 
 void add_topology(CLI::App& cpu, int& status) {
   const auto words = std::make_shared<CpuWords>();
-  CLI::App* command = cpu.add_subcommand("topology", "a map of sockets, NUMA nodes, caches, cores, threads and devices");
+  CLI::App* command =
+      cpu.add_subcommand("topology", "a map of sockets, NUMA nodes, caches, cores, threads and devices");
   command->add_option("--from,--topology", words->machine, kMachineWords)->type_name("MACHINE");
   command->add_option("--state", words->file, "a cpu_manager_state: who owns which core")->type_name("FILE");
   words->output.format = "table";
