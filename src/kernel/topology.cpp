@@ -52,18 +52,18 @@ hwloc_obj_t last_cache_above(hwloc_obj_t cpu) {
 }
 
 std::optional<std::uint32_t> ancestor_id(hwloc_topology_t tree, hwloc_obj_t cpu, hwloc_obj_type_t type) {
-  const hwloc_obj_t found = hwloc_get_ancestor_obj_by_type(tree, type, cpu);
+  hwloc_obj* const found = hwloc_get_ancestor_obj_by_type(tree, type, cpu);
   return found == nullptr ? std::nullopt : std::optional(id_of(found));
 }
 
 cpu::Cpu row_of(hwloc_topology_t tree, hwloc_obj_t cpu) {
   cpu::Cpu row;
   row.id = id_of(cpu);
-  const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(tree, HWLOC_OBJ_CORE, cpu);
+  hwloc_obj* const core = hwloc_get_ancestor_obj_by_type(tree, HWLOC_OBJ_CORE, cpu);
   row.core = core == nullptr ? row.id : std::uint32_t(hwloc_bitmap_first(core->cpuset));
   row.socket = ancestor_id(tree, cpu, HWLOC_OBJ_PACKAGE).value_or(0);
   row.numa = {std::uint32_t(std::max(0, hwloc_bitmap_first(cpu->nodeset)))};
-  const hwloc_obj_t cache = last_cache_above(cpu);
+  hwloc_obj* const cache = last_cache_above(cpu);
   row.cache = cache == nullptr || cache->type == HWLOC_OBJ_L1CACHE ? row.socket : id_of(cache);
   return row;
 }

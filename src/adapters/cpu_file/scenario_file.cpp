@@ -77,7 +77,7 @@ Result<std::vector<cpu::ContainerAsk>> containers_of(const Json& list, const std
   std::vector<cpu::ContainerAsk> containers;
   for (const Json& entry : list) {
     if (!entry.is_object()) {
-      return refuse(place, "pod_containers: want {\"name\", \"type\", \"cpus\"}, found " + quote(entry.dump()));
+      return refuse(place, R"(pod_containers: want {"name", "type", "cpus"}, found )" + quote(entry.dump()));
     }
     cpu::ContainerAsk container;
     container.name = TRY(text_of(entry, "name", place));

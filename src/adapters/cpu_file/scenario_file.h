@@ -15,6 +15,6 @@ struct ScenarioFile {
   std::string machine_word;  // a file, synthetic:…, or the name of a machine; "": it stands in the file itself
 };
 
-Result<ScenarioFile> parse_scenario(std::string_view json);
+Result<ScenarioFile> parse_scenario(std::string_view text);
 
 }  // namespace hf::cpu_file

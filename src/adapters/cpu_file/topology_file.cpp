@@ -125,7 +125,7 @@ Result<void> check_gaps(const Json& json, const cpu::Topology& topology) {
   for (std::uint32_t cpu = 0; cpu < topology.cpus.back().id; ++cpu) {
     if (!online.contains(cpu) && !topology.offline.contains(cpu) && !counts_rows) {
       return refuse("CPU " + std::to_string(cpu) +
-                    " is missing between others: if it is offline, say so (\"offline\": \"" + std::to_string(cpu) +
+                    R"( is missing between others: if it is offline, say so ("offline": ")" + std::to_string(cpu) +
                     "\")");
     }
   }
@@ -146,6 +146,7 @@ Result<cpu::Topology> parse_topology(std::string_view text) {
     return refuse("it has no list cpus");
   }
   std::vector<cpu::Cpu> rows;
+  rows.reserve(json["cpus"].size());
   for (std::size_t at = 0; at < json["cpus"].size(); ++at) {
     rows.push_back(TRY(row_of(json["cpus"][at], at)));
   }

@@ -88,8 +88,8 @@ Layout::Layout(Topology machine)
 
 CpuSet whole_cores_in(const Layout& layout, const CpuSet& cpus) {
   CpuSet whole;
-  for (Index core = 0; core < layout.real_cores.size(); ++core) {
-    const std::span<const Index> threads = layout.threads_of_real_cores.parts(core)[0].cpus;
+  for (std::uint32_t core = 0; core < layout.real_cores.size(); ++core) {
+    const std::span<const Index> threads = layout.threads_of_real_cores.parts(Index(core))[0].cpus;
     if (std::ranges::all_of(threads, [&](Index cpu) { return cpus.contains(cpu); })) {
       for (const Index cpu : threads) {
         whole.add(cpu);

@@ -71,6 +71,7 @@ Topology build(const Shape& shape) {
 
 std::vector<KnownMachine> known_machines() {
   std::vector<KnownMachine> machines;
+  machines.reserve(kMachines.size());
   for (const Entry& entry : kMachines) {
     machines.push_back({entry.name, entry.words});
   }

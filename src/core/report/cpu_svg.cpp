@@ -88,7 +88,7 @@ class Painter {
     Picture picture = boxed(map_.source, "machine", sockets, 2);
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       picture.body += "<rect x=\"" + std::to_string(kGap) + "\" y=\"" + std::to_string(picture.height + 4) +
-                      "\" width=\"14\" height=\"12\" fill=\"" + colour_of(i) + "\"/>" +
+                      R"(" width="14" height="12" fill=")" + colour_of(i) + "\"/>" +
                       text_at(26, picture.height + 14, owners_[i].title + ": " + to_string(owners_[i].cpus)) + "\n";
       picture.height += kTitle;
     }
@@ -132,7 +132,7 @@ class Painter {
         title += ", " + owners_[i].title;
       }
     }
-    return "<rect class=\"cpu\" width=\"" + std::to_string(kCellWidth) + "\" height=\"" + std::to_string(kCellHeight) +
+    return R"(<rect class="cpu" width=")" + std::to_string(kCellWidth) + "\" height=\"" + std::to_string(kCellHeight) +
            "\" fill=\"" + fill + "\"><title>" + escaped(title) + "</title></rect>" +
            text_at(4, 14, std::to_string(cpu));
   }

@@ -82,10 +82,10 @@ Result<report::CpuStateReport> check_state(const std::string& file, const Expect
     report.unnamed.push_back(id + " " + to_string(cpus));
   }
   if (!checkpoint->by_id.empty()) {
-    report.notes.push_back("it is older than kubelet 1.18: its containers are known by id, and 1.37 does not read it");
+    report.notes.emplace_back("it is older than kubelet 1.18: its containers are known by id, and 1.37 does not read it");
   }
   if (!checkpoint->is_checked) {
-    report.notes.push_back("its checksum is 0, which kubelet takes without a look");
+    report.notes.emplace_back("its checksum is 0, which kubelet takes without a look");
   }
   check_against(expected, report);
   if (!report.problems.empty()) {

@@ -1,0 +1,228 @@
+#include "adapters/kube/cpu_words.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+
+namespace hf::kube {
+namespace {
+
+using Json = nlohmann::json;
+using Fault = std::unexpected<CheckpointFault>;
+
+Fault fault(std::string what, std::string kubelet_says) {
+  return Fault(CheckpointFault{std::move(what), std::move(kubelet_says)});
+}
+
+// Go takes a field's name in any case.
+const Json* find_field(const Json& object, std::string_view name) {
+  const auto is_it = [&](const std::string& key) {
+    return std::ranges::equal(key, name, [](char a, char b) {
+      return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    });
+  };
+  const Json* found = nullptr;
+  for (const auto& [key, value] : object.items()) {
+    if (is_it(key) && (found == nullptr || key == name)) {
+      found = &value;
+    }
+  }
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+std::string go_type(const Json& value) {
+  return value.is_string()    ? "string"
+         : value.is_boolean() ? "bool"
+         : value.is_number()  ? "number"
+         : value.is_array()   ? "array"
+                              : "object";
+}
+
+Fault wrong_type(const Json& value, const std::string& field, const std::string& wanted) {
+  return fault("its field " + field + " is of a kind that does not belong there",
+               "json: cannot unmarshal " + go_type(value) + " into Go struct field CPUManagerCheckpointV1." + field +
+                   " of type " + wanted);
+}
+
+std::expected<std::string, CheckpointFault> text_field(const Json& object, const std::string& name) {
+  const Json* value = find_field(object, name);
+  if (value != nullptr && !value->is_string()) {
+    return wrong_type(*value, name, "string");
+  }
+  return value == nullptr ? std::string() : value->get<std::string>();
+}
+
+std::expected<void, CheckpointFault> read_entries(const Json& entries, CpuWords& words) {
+  if (!entries.is_object()) {
+    return wrong_type(entries, "entries", "map[string]string");
+  }
+  for (const auto& [pod, value] : entries.items()) {
+    if (value.is_string()) {
+      words.entries_by_id[pod] = value.get<std::string>();
+      continue;
+    }
+    if (!value.is_object()) {
+      return wrong_type(value, "entries", "string");
+    }
+    std::map<std::string, std::string>& containers = words.entries[pod];
+    for (const auto& [container, cpus] : value.items()) {
+      if (!cpus.is_string()) {
+        return wrong_type(cpus, "entries", "string");
+      }
+      containers[container] = cpus.get<std::string>();
+    }
+  }
+  return {};
+}
+
+std::expected<void, CheckpointFault> read_pods(const Json& pods, CpuWords& words) {
+  if (!pods.is_object()) {
+    return wrong_type(pods, "podEntries", "state.PodCPUAssignments");
+  }
+  for (const auto& [pod, value] : pods.items()) {
+    const Json* cpus = value.is_object() ? find_field(value, "cpuSet") : &value;
+    if (cpus == nullptr || !cpus->is_string()) {
+      return wrong_type(value, "podEntries", "string");
+    }
+    words.pods[pod] = cpus->get<std::string>();
+  }
+  return {};
+}
+
+std::expected<CpuWords, CheckpointFault> read_object(const Json& object) {
+  if (!object.is_object()) {
+    return fault("it is no JSON object",
+                 "json: cannot unmarshal " + go_type(object) + " into Go value of type state.CPUManagerCheckpointV1");
+  }
+  CpuWords words;
+  const auto policy = text_field(object, "policyName");
+  const auto shared = text_field(object, "defaultCpuSet");
+  if (!policy || !shared) {
+    return Fault(policy ? shared.error() : policy.error());
+  }
+  words.policy = *policy;
+  words.shared = *shared;
+  if (const Json* entries = find_field(object, "entries")) {
+    if (const auto read = read_entries(*entries, words); !read) {
+      return Fault(read.error());
+    }
+  }
+  if (const Json* pods = find_field(object, "podEntries")) {
+    if (const auto read = read_pods(*pods, words); !read) {
+      return Fault(read.error());
+    }
+  }
+  if (const Json* checksum = find_field(object, "checksum")) {
+    if (!checksum->is_number_unsigned()) {
+      return wrong_type(*checksum, "checksum", "checksum.Checksum");
+    }
+    words.checksum = checksum->get<std::uint64_t>();
+  }
+  if (const Json* data = find_field(object, "data"); data != nullptr && data->is_string()) {
+    words.data = data->get<std::string>();
+  }
+  if (const Json* sum = find_field(object, "dataChecksum"); sum != nullptr && sum->is_number_unsigned()) {
+    words.data_checksum = sum->get<std::uint64_t>();
+  }
+  return words;
+}
+
+std::string pods_text(const std::map<std::string, std::string>& pods) {
+  std::string text;
+  for (const auto& [pod, cpus] : pods) {
+    text += text.empty() ? "" : " ";
+    text += pod;
+    text += ":{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[";
+    std::string elements;
+    for (const std::uint32_t cpu : parse_as_go(cpus).value_or(cpu::CpuSet())) {
+      elements += elements.empty() ? "" : " ";
+      elements += std::to_string(cpu);
+      elements += ":{}";
+    }
+    text += elements;
+    text += "]}}";
+  }
+  return text;
+}
+
+std::string map_text(const std::map<std::string, std::string>& entries) {
+  std::string text = "map[";
+  for (const auto& [name, value] : entries) {
+    text += text.ends_with("[") ? "" : " ";
+    text += name;
+    text += ":";
+    text += value;
+  }
+  text += "]";
+  return text;
+}
+
+// Where the parser stopped: at the end, or at a letter.
+std::string go_syntax_error(std::string_view text) {
+  try {
+    [[maybe_unused]] const Json parsed = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    if (error.byte >= 1 && error.byte <= text.size()) {
+      return std::string("invalid character '") + text[error.byte - 1] + "' looking for beginning of value";
+    }
+  } catch (const Json::exception&) {
+    return "json: cannot unmarshal number into Go value of type state.CPUManagerCheckpointV1";  // beyond all numbers
+  }
+  return "unexpected end of JSON input";
+}
+
+}  // namespace
+
+std::expected<CpuWords, CheckpointFault> read_cpu_words(std::string_view json) {
+  const Json object = Json::parse(json, nullptr, false);
+  return object.is_discarded() ? fault("it is no JSON", go_syntax_error(json)) : read_object(object);
+}
+
+std::string hashed_text(CpuFormat format, const CpuWords& words) {
+  std::string text = "(*state.CPUManagerCheckpoint){PolicyName:(string)" + words.policy + " DefaultCPUSet:(string)" +
+                     words.shared + " Entries:";
+  if (format == CpuFormat::v1) {
+    text += "(map[string]string)" + map_text(words.entries_by_id);
+  } else {
+    text += "(map[string]map[string]string)map[";
+    for (const auto& [pod, containers] : words.entries) {
+      text += text.ends_with("map[") ? "" : " ";
+      text += pod;
+      text += ":";
+      text += map_text(containers);
+    }
+    text += "]";
+  }
+  if (format == CpuFormat::v3) {
+    text += " PodEntries:(state.PodCPUAssignments)map[" + pods_text(words.pods) + "]";
+  }
+  return text + " Checksum:(checksum.Checksum)0}";
+}
+
+std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text) {
+  if (const Result<cpu::CpuSet> set = cpu::parse_cpu_set(text); set && text == trim(text)) {
+    return *set;
+  }
+  for (const std::string_view part : split(std::string_view(text), ',')) {
+    const std::size_t dash = part.find('-');
+    const std::string_view first = part.substr(0, dash);
+    const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
+    for (const std::string_view number : {first, last}) {
+      if (!parse_number<std::uint64_t>(number)) {
+        return std::unexpected("strconv.Atoi: parsing \"" + std::string(number) + "\": invalid syntax");
+      }
+    }
+    if (*parse_number<std::uint64_t>(first) > *parse_number<std::uint64_t>(last)) {
+      return std::unexpected("invalid range \"" + std::string(part) + "\" (" + std::string(first) + " > " +
+                             std::string(last) + ")");
+    }
+  }
+  return std::unexpected("strconv.Atoi: parsing \"" + text + "\": value out of range");
+}
+
+}  // namespace hf::kube
