@@ -1,6 +1,9 @@
 #include "kernel/topology.h"
 
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -9,6 +12,7 @@
 #include <hwloc.h>
 
 #include "core/base/text.h"
+#include "kernel/apart.h"
 #include "kernel/file.h"
 
 namespace hf::kernel {
@@ -134,6 +138,70 @@ Result<cpu::Topology> read_tree(const Tree& tree) {
   return topology;
 }
 
+// Descriptions can be anybody's, and hwloc does not survive all of them: they are read by a child, which tells the rows
+// a line each.
+constexpr std::chrono::seconds kLongestReading(60);
+constexpr std::size_t kMostDistances = 128UL * 128;  // of so many nodes; what a child tells is limited
+
+std::string to_lines(const cpu::Topology& topology) {
+  std::string text;
+  for (const cpu::Cpu& cpu : topology.cpus) {
+    for (const std::uint32_t number : {cpu.id, cpu.core, cpu.socket, cpu.numa.value, cpu.cache}) {
+      text += std::to_string(number);
+      text += ' ';
+    }
+    text += '\n';
+  }
+  for (const cpu::Distance& distance : topology.distances) {
+    for (const std::uint32_t number : {distance.from.value, distance.to.value, distance.value}) {
+      text += topology.distances.size() > kMostDistances ? "" : std::to_string(number) + " ";
+    }
+    text += '\n';
+  }
+  return text + "efficient " + to_string(topology.efficient) + "\nend\n";
+}
+
+Result<cpu::Topology> parse_lines(std::string_view text) {
+  std::vector<cpu::Cpu> rows;
+  cpu::Topology rest;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::vector<std::string_view> words = split_words(line);
+    std::vector<std::uint32_t> numbers;
+    for (const std::string_view word : words) {
+      numbers.push_back(parse_number<std::uint32_t>(word).value_or(0));
+    }
+    if (words.size() == 5) {
+      rows.push_back({numbers[0], numbers[1], numbers[2], {numbers[3]}, numbers[4]});
+    } else if (words.size() == 3) {
+      rest.distances.push_back({{numbers[0]}, {numbers[1]}, numbers[2]});
+    } else if (words.size() == 2) {
+      rest.efficient = TRY(cpu::parse_cpu_set(words[1]));
+    }
+  }
+  cpu::Topology topology = TRY(cpu::make_topology(std::move(rows)));
+  topology.distances = std::move(rest.distances);
+  topology.efficient = rest.efficient;
+  return topology;
+}
+
+// Why not: what the child says in place of rows, or that it says nothing.
+Result<cpu::Topology> read_apart(const std::function<Result<cpu::Topology>()>& read, const std::string& what) {
+  const Result<std::string> text = run_apart(
+      [&] {
+        const Result<cpu::Topology> topology = read();
+        return topology ? to_lines(*topology) : topology.error().message;
+      },
+      kLongestReading);
+  if (!text && text.error().code == std::errc::timed_out) {
+    return refuse(what + " takes longer than a minute to read");
+  }
+  if (text && text->ends_with("end\n")) {
+    return parse_lines(*text);
+  }
+  return text && text->starts_with("topology: ") ? fail(std::errc::invalid_argument, *text)
+                                                 : refuse(what + " is none that hwloc can read");
+}
+
 cpu::CpuSet read_set(const Host& host, const std::string& name) {
   const Result<std::string> text = read_text(host.root.get(), "sys/devices/system/cpu/" + name);
   return text ? cpu::parse_cpu_set(*text).value_or(cpu::CpuSet()) : cpu::CpuSet();
@@ -153,24 +221,32 @@ Result<cpu::Topology> read_topology(const Host& host) {
 }
 
 Result<cpu::Topology> read_hwloc_xml(const std::string& text) {
-  const Tree tree = TRY(make_tree());
-  if (hwloc_topology_set_xmlbuffer(tree.get(), text.c_str(), int(text.size() + 1)) != 0 ||
-      hwloc_topology_load(tree.get()) != 0) {
-    return refuse("it is no XML of hwloc's");
-  }
-  return read_tree(tree);
+  return read_apart(
+      [&]() -> Result<cpu::Topology> {
+        const Tree tree = TRY(make_tree());
+        if (hwloc_topology_set_xmlbuffer(tree.get(), text.c_str(), int(text.size() + 1)) != 0 ||
+            hwloc_topology_load(tree.get()) != 0) {
+          return refuse("it is no XML of hwloc's");
+        }
+        return read_tree(tree);
+      },
+      "this XML");
 }
 
 Result<cpu::Topology> read_synthetic(const std::string& words) {
   if (is_too_big(words)) {
     return refuse("synthetic " + quote(words) + " has more than " + std::to_string(cpu::kMostCpus) + " CPUs");
   }
-  const Tree tree = TRY(make_tree());
-  if (hwloc_topology_set_synthetic(tree.get(), words.c_str()) != 0 || hwloc_topology_load(tree.get()) != 0) {
-    return refuse("synthetic " + quote(words) +
-                  " is none of hwloc's descriptions; one is \"pack:2 numa:2 l3:1 core:8 pu:2\"");
-  }
-  return read_tree(tree);
+  return read_apart(
+      [&]() -> Result<cpu::Topology> {
+        const Tree tree = TRY(make_tree());
+        if (hwloc_topology_set_synthetic(tree.get(), words.c_str()) != 0 || hwloc_topology_load(tree.get()) != 0) {
+          return refuse("synthetic " + quote(words) +
+                        " is none of hwloc's descriptions; one is \"pack:2 numa:2 l3:1 core:8 pu:2\"");
+        }
+        return read_tree(tree);
+      },
+      "synthetic " + quote(words));
 }
 
 }  // namespace hf::kernel

@@ -73,6 +73,11 @@ TEST(Topology, ThatIsNoneIsRefused) {
   EXPECT_FALSE(read_synthetic("pack:100000 core:100000 pu:1"));
   EXPECT_FALSE(read_hwloc_xml("<topology>"));
   EXPECT_FALSE(read_hwloc_xml(""));
+  // hwloc itself does not survive this one.
+  const Result<cpu::Topology> broken = read_hwloc_xml(
+      R"(<topology version="2.0"><object type="Machine" os_index="0" cpuset="0xf" nodeset="0x1" complete_nodeset="0x1"></object></topology>)");
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().message, "topology: this XML is none that hwloc can read");
 }
 
 }  // namespace

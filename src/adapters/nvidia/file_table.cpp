@@ -151,7 +151,7 @@ bool is_driver_library(std::string_view name, std::string_view version) {
 }
 
 std::string_view capability_of_library(std::string_view name) {
-  const auto found =
+  const auto* const found =
       std::ranges::find_if(kLibraries, [name](const KnownFile& known) { return name.starts_with(known.name); });
   return found == kLibraries.end() ? std::string_view() : found->capability;
 }

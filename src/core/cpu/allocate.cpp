@@ -5,13 +5,6 @@
 namespace hf::cpu {
 namespace {
 
-CpuSet reusable(const State& state, const std::string& pod) {
-  if (state.reuse.pod != pod) {
-    return {};
-  }
-  return state.reuse.cpus & (cpus_of_pod(state, pod, "") | state.shared);  // never what others have got meanwhile
-}
-
 void remember_reuse(State& state, const std::string& pod, const ContainerAsk& container, const CpuSet& cpus) {
   if (state.reuse.pod != pod) {
     state.reuse = {.pod = pod, .cpus = {}};
@@ -53,6 +46,19 @@ Result<Division> divide(const Policy& policy, const PodAsk& pod, const CpuSet& b
 
 }  // namespace
 
+CpuSet reusable(const State& state, const PodAsk& pod) {
+  if (state.reuse.pod != pod.uid) {
+    return {};
+  }
+  CpuSet ended;
+  CpuSet staying;
+  for (auto at = state.entries.lower_bound({pod.uid, ""}); at != state.entries.end() && at->first.pod == pod.uid; ++at) {
+    const ContainerAsk* container = find_container(pod, at->first.container);
+    (container != nullptr && container->role == ContainerRole::init ? ended : staying) |= at->second;
+  }
+  return (state.reuse.cpus & (ended | state.shared)) - staying;
+}
+
 Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodAsk& pod,
                                        std::string_view container, const Wish& wish, Story* story) {
   const ContainerAsk* ask = find_container(pod, container);
@@ -71,7 +77,7 @@ Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const
     return cpus;
   }
   TRY(check_full_cores(policy, state, count));
-  const CpuSet cpus = TRY(choose(policy, assignable(policy, state) | reusable(state, pod.uid), count, wish, story));
+  const CpuSet cpus = TRY(choose(policy, assignable(policy, state) | reusable(state, pod), count, wish, story));
   state.shared -= cpus;
   state.entries[owner] = cpus;
   remember_reuse(state, pod.uid, *ask, cpus);

@@ -93,10 +93,6 @@ Result<Hints> hints_of(const Policy& policy, const CpuSet& available, const CpuS
   return hints;
 }
 
-CpuSet reusable_by(const State& state, const PodAsk& pod) {
-  return state.reuse.pod == pod.uid ? state.reuse.cpus : CpuSet();
-}
-
 bool is_ignored(const Policy& policy, const PodAsk& pod) {
   return pod.shared_between && policy.budgets == PodBudgets::ignored;
 }
@@ -112,7 +108,7 @@ Result<Hints> hints_for(const Policy& policy, const State& state, const PodAsk& 
   if (const CpuSet* own = find_entry(state, {pod.uid, ask->name})) {
     return own->count() == count ? hints_of(policy, *own, {}, count) : Result<Hints>(std::vector<Hint>());
   }
-  return hints_of(policy, assignable(policy, state), reusable_by(state, pod), count);
+  return hints_of(policy, assignable(policy, state), reusable(state, pod), count);
 }
 
 Result<Hints> hints_for(const Policy& policy, const State& state, const PodAsk& pod) {
@@ -132,7 +128,7 @@ Result<Hints> hints_for(const Policy& policy, const State& state, const PodAsk& 
   if (owned.count() == count) {
     return hints_of(policy, owned, {}, count);
   }
-  return hints_of(policy, assignable(policy, state), reusable_by(state, pod), count);
+  return hints_of(policy, assignable(policy, state), reusable(state, pod), count);
 }
 
 }  // namespace hf::cpu

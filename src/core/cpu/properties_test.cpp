@@ -159,6 +159,18 @@ void expect_sound(const Policy& policy, const State& state) {
   }
 }
 
+// No two containers of the pod that run at one time have a CPU in common.
+void expect_own(const PodAsk& pod, const State& state) {
+  CpuSet seen;
+  for (const ContainerAsk& container : pod.containers) {
+    const CpuSet* own = find_entry(state, {pod.uid, container.name});
+    if (own != nullptr && container.role != ContainerRole::init) {
+      ASSERT_FALSE(own->overlaps(seen)) << to_string(*own);
+      seen |= *own;
+    }
+  }
+}
+
 TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
   test::Random random(2);
   std::uint32_t given = 0;
@@ -182,7 +194,12 @@ TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
         owners.erase(owners.begin() + std::ptrdiff_t(at));
       } else {
         const PodAsk pod = random_pod(random, number);
-        for (const ContainerAsk& container : pod.containers) {
+        std::vector<ContainerAsk> order = pod.containers;
+        if (random.one_in(3)) {
+          order.push_back(pod.containers[random.below(std::uint32_t(pod.containers.size()))]);  // kubelet asks again
+          order.insert(order.begin() + 1, order.front());
+        }
+        for (const ContainerAsk& container : order) {
           const Wish wish = random_wish(random, layout.topology);
           State again = state;
           const auto cpus = allocate(policy, state, pod, container.name, wish);
@@ -191,9 +208,13 @@ TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
           ASSERT_EQ(state, again);  // same question, same answer
           if (cpus && *cpus) {
             ASSERT_EQ((*cpus)->count(), cpus_of_its_own(pod, container));
-            owners.emplace_back(Owner{pod.uid, container.name}, **cpus);
+            const Owner owner{pod.uid, container.name};
+            if (std::ranges::find(owners, owner, &std::pair<Owner, CpuSet>::first) == owners.end()) {
+              owners.emplace_back(owner, **cpus);
+            }
             ++given;
           }
+          expect_own(pod, state);
           refused += cpus ? 0 : 1;
         }
       }

@@ -14,12 +14,12 @@
 namespace hf::cpu {
 namespace {
 
-constexpr std::uint32_t kMostNodes = 64;        // more are packed: nobody could wait for their combinations
+constexpr std::uint32_t kMostNodes = 256;       // no machine has more; they would be packed
 constexpr std::uint32_t kMostTrials = 200'000;  // a few milliseconds; what was best until then is taken
 
 // Some of the nodes, as places in the order.
 struct Chosen {
-  std::array<std::uint8_t, kMostNodes> places = {};
+  std::array<std::uint8_t, kMostNodes> places;  // only the first `size` count
   std::uint32_t size = 0;
 };
 
@@ -30,6 +30,8 @@ struct Split {
 };
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
+
+using Amounts = std::array<std::uint32_t, kMostNodes>;  // of free CPUs, by place
 
 class Distribution {
  public:
@@ -49,6 +51,7 @@ class Distribution {
     return best_.nodes.size == 0 ? nullptr : &best_;
   }
 
+  [[nodiscard]] bool gave_up() const { return trials_ > kMostTrials; }
   [[nodiscard]] std::uint32_t even_share(std::uint32_t k) const { return count_ / k / group_ * group_; }
 
  private:
@@ -57,13 +60,13 @@ class Distribution {
   void try_nodes(const Chosen& nodes);
   void try_richer(const Chosen& nodes, const Chosen& richer, std::uint32_t share, Split& split);
   [[nodiscard]] double best_thinkable(const Chosen& nodes, std::uint32_t share) const;
-  [[nodiscard]] double balance_of(const std::array<std::uint32_t, kMostNodes>& left) const;
+  [[nodiscard]] double balance_of(const Amounts& left) const;
 
   std::uint32_t count_;
   std::uint32_t group_;
   std::uint32_t nodes_;
   std::uint32_t trials_ = 0;
-  std::array<std::uint32_t, kMostNodes> free_ = {};
+  Amounts free_ = {};
   Split best_;
 };
 
@@ -138,7 +141,8 @@ void Distribution::try_nodes(const Chosen& nodes) {
 }
 
 void Distribution::try_richer(const Chosen& nodes, const Chosen& richer, std::uint32_t share, Split& split) {
-  std::array<std::uint32_t, kMostNodes> left = free_;
+  Amounts left;
+  std::copy_n(free_.begin(), nodes_, left.begin());
   for (std::uint32_t i = 0; i < nodes.size; ++i) {
     left[nodes.places[i]] -= share;
   }
@@ -163,7 +167,8 @@ void Distribution::try_richer(const Chosen& nodes, const Chosen& richer, std::ui
 
 // The rest taken from whoever has most, a group at a time: no choice of nodes leaves it more even than that.
 double Distribution::best_thinkable(const Chosen& nodes, std::uint32_t share) const {
-  std::array<std::uint32_t, kMostNodes> left = free_;
+  Amounts left;
+  std::copy_n(free_.begin(), nodes_, left.begin());
   for (std::uint32_t i = 0; i < nodes.size; ++i) {
     left[nodes.places[i]] -= share;
   }
@@ -178,7 +183,7 @@ double Distribution::best_thinkable(const Chosen& nodes, std::uint32_t share) co
 }
 
 // The standard deviation, rounded as kubelet rounds: ties are a part of its choice.
-double Distribution::balance_of(const std::array<std::uint32_t, kMostNodes>& left) const {
+double Distribution::balance_of(const Amounts& left) const {
   std::uint32_t sum = 0;
   for (std::uint32_t place = 0; place < nodes_; ++place) {
     sum += left[place];
@@ -273,7 +278,9 @@ Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, s
     carrier.carry_out(*split, order, distribution.even_share(k), count);
     if (carrier.taken().count() == count) {
       if (story != nullptr) {
-        story->push_back({"as many of each of " + std::to_string(k) + " NUMA nodes as can be", carrier.taken()});
+        story->push_back({"as many of each of " + std::to_string(k) + " NUMA nodes as can be" +
+                              (distribution.gave_up() ? ", the best of " + std::to_string(kMostTrials) + " trials" : ""),
+                          carrier.taken()});
       }
       return carrier.taken();
     }
