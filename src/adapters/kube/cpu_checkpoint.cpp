@@ -54,6 +54,9 @@ Fault corrupted(const CpuWords& words) {
 }
 
 Fault no_list(const std::string& text, const std::string& whose, const std::string& error) {
+  if (error.starts_with(kNoSuchCpu)) {
+    return fault("the CPU set " + quote(text) + " of " + whose + " has CPUs that no machine has", error);
+  }
   return fault("the CPU set " + quote(text) + " of " + whose + " is no list of CPUs",
                "could not parse cpuset \"" + text + "\" for " + whose + ": " + error);
 }
@@ -67,6 +70,9 @@ class Meaning {
 
   std::expected<void, CheckpointFault> read(CpuCheckpoint& checkpoint) const {
     const auto shared = parse_as_go(words_.shared);
+    if (!shared && shared.error().starts_with(kNoSuchCpu)) {
+      return no_list(words_.shared, "the shared pool", shared.error());
+    }
     if (!shared) {
       return fault("its default CPU set " + quote(words_.shared) + " is no list of CPUs",
                    "could not parse default cpu set \"" + words_.shared + "\": " + shared.error());
@@ -121,6 +127,10 @@ std::expected<CpuCheckpoint, CheckpointFault> mean(CpuFormat format, const CpuWo
         "it was written for the policy " + quote(words.policy) + ", and this kubelet runs " + quote(reader.policy),
         "configured policy \"" + reader.policy + "\" differs from state checkpoint policy \"" + words.policy + "\"");
   }
+  if (words.policy != "none" && words.policy != "static") {
+    return fault("its policy " + quote(words.policy) + " is neither none nor static",
+                 "configured policy \"static\" differs from state checkpoint policy \"" + words.policy + "\"");
+  }
   CpuCheckpoint checkpoint{.format = format, .policy = words.policy, .state = {}, .by_id = {}};
   checkpoint.is_checked = words.checksum != 0;
   if (const auto read = Meaning(words, reader).read(checkpoint); !read) {
@@ -142,6 +152,19 @@ CpuWords words_of(const std::string& policy, const cpu::State& state) {
   return words;
 }
 
+// Kubelet 1.36 reads the fields of v2 beside the data, and knows nothing of it.
+std::string older_reading_of(const CpuWords& outer, const CpuCheckpoint& newest, const CpuReader& reader) {
+  if (!fits(CpuFormat::v2, outer)) {
+    return "the checksum of its older fields is wrong: kubelet 1.36 and before refuse it";
+  }
+  const auto older = mean(CpuFormat::v2, outer, reader);
+  if (!older) {
+    return "in its older fields " + older.error().what + ": kubelet 1.36 and before refuse it";
+  }
+  const bool is_same = older->state.shared == newest.state.shared && older->state.entries == newest.state.entries;
+  return is_same ? "" : "its older fields, which kubelet 1.36 and before read, say something else";
+}
+
 // Nothing falls back to the older fields beside it.
 std::expected<CpuCheckpoint, CheckpointFault> parse_data(const CpuWords& outer, const CpuReader& reader) {
   const std::uint32_t expected = fnv1a("(string)" + *outer.data);
@@ -157,6 +180,7 @@ std::expected<CpuCheckpoint, CheckpointFault> parse_data(const CpuWords& outer, 
   auto checkpoint = mean(CpuFormat::v4, *words, reader);
   if (checkpoint) {
     checkpoint->is_checked = true;
+    checkpoint->older_kubelets = older_reading_of(outer, *checkpoint, reader);
   }
   return checkpoint;
 }

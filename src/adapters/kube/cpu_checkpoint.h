@@ -22,6 +22,7 @@ struct CpuCheckpoint {
   cpu::State state;
   std::map<std::string, cpu::CpuSet> by_id;  // of v1: containers nobody could name
   bool is_checked = true;                    // a checksum of 0 is no checksum
+  std::string older_kubelets = {};           // of v4: what they would make of it, "" where the same
 };
 
 // What the kubelet that would read it is told.

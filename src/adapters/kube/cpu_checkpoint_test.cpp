@@ -110,6 +110,13 @@ TEST(CpuCheckpoint, OfTheNewestKubeletIsReadFromItsData) {
   EXPECT_EQ(to_string(checkpoint->state.shared), "0,3");
   EXPECT_EQ(to_string(checkpoint->state.entries.at({"u", "c"})), "1");
   EXPECT_EQ(to_string(checkpoint->state.pods.at("u")), "1-2");
+  EXPECT_NE(checkpoint->older_kubelets.find("say something else"), std::string::npos) << checkpoint->older_kubelets;
+}
+
+TEST(CpuCheckpoint, MayHaveASignAsGoReadsNumbers) {
+  const auto checkpoint = parse_cpu_checkpoint(R"({"policyName":"static","defaultCpuSet":"+0-3","checksum":0})", {});
+  ASSERT_TRUE(checkpoint) << checkpoint.error().what;
+  EXPECT_EQ(to_string(checkpoint->state.shared), "0-3");
 }
 
 TEST(CpuCheckpoint, OfTheNewestKubeletDoesNotFallBack) {
@@ -136,10 +143,21 @@ TEST(CpuCheckpoint, IsRefusedInKubeletsWords) {
       {"[]", "json: cannot unmarshal array into Go value of type state.CPUManagerCheckpointV1"},
       {R"({"policyName":7})",
        "json: cannot unmarshal number into Go struct field CPUManagerCheckpointV1.policyName of type string"},
+      {"null", R"(configured policy "static" differs from state checkpoint policy "")"},
+      {"{}", R"(configured policy "static" differs from state checkpoint policy "")"},
+      {R"({"policyName":"other","checksum":0})", R"(configured policy "static" differs from state checkpoint policy "other")"},
+      {"\xef\xbb\xbf{}", "invalid character 'ï' looking for beginning of value"},
+      {std::string(1, '\0'), "invalid character '\\x00' looking for beginning of value"},
+      {R"({"checksum":-1})",
+       "json: cannot unmarshal number -1 into Go struct field CPUManagerCheckpointV1.checksum of type checksum.Checksum"},
+      {R"({"policyName":"static","defaultCpuSet":"99999999999999999999","checksum":0})",
+       R"(could not parse default cpu set "99999999999999999999": strconv.Atoi: parsing "99999999999999999999": value out of range)"},
+      {R"({"policyName":"static","defaultCpuSet":"9999","checksum":0})",
+       "current set of available CPUs \"…\" doesn't match with CPUs in state \"9999\""},
       {R"({"policyName":"static","defaultCpuSet":"3-1","checksum":0})",
-       "could not parse default cpu set \"3-1\": invalid range \"3-1\" (3 > 1)"},
+       R"(could not parse default cpu set "3-1": invalid range "3-1" (3 > 1))"},
       {R"({"policyName":"static","defaultCpuSet":"1-","checksum":0})",
-       "could not parse default cpu set \"1-\": strconv.Atoi: parsing \"\": invalid syntax"},
+       R"(could not parse default cpu set "1-": strconv.Atoi: parsing "": invalid syntax)"},
   };
   for (const auto& [text, words] : table) {
     const auto checkpoint = parse_cpu_checkpoint(text, {});

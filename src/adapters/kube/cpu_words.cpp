@@ -15,6 +15,8 @@ namespace {
 using Json = nlohmann::json;
 using Fault = std::unexpected<CheckpointFault>;
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 Fault fault(std::string what, std::string kubelet_says) {
   return Fault(CheckpointFault{std::move(what), std::move(kubelet_says)});
 }
@@ -119,7 +121,10 @@ std::expected<CpuWords, CheckpointFault> read_object(const Json& object) {
   }
   if (const Json* checksum = find_field(object, "checksum")) {
     if (!checksum->is_number_unsigned()) {
-      return wrong_type(*checksum, "checksum", "checksum.Checksum");
+      const std::string number = checksum->is_number() ? " " + checksum->dump() : "";  // Go names it
+      return fault("its checksum is none",
+                   "json: cannot unmarshal " + go_type(*checksum) + number +
+                       " into Go struct field CPUManagerCheckpointV1.checksum of type checksum.Checksum");
     }
     words.checksum = checksum->get<std::uint64_t>();
   }
@@ -162,13 +167,22 @@ std::string map_text(const std::map<std::string, std::string>& entries) {
   return text;
 }
 
+std::string in_go_quotes(char letter) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(letter);
+  if (byte >= 0x20 && byte < 0x7f) {
+    return {letter};
+  }
+  return std::string("\\x") + kDigits[byte >> 4U] + kDigits[byte & 0xfU];
+}
+
 // Where the parser stopped: at the end, or at a letter.
 std::string go_syntax_error(std::string_view text) {
   try {
     [[maybe_unused]] const Json parsed = Json::parse(text);
   } catch (const Json::parse_error& error) {
     if (error.byte >= 1 && error.byte <= text.size()) {
-      return std::string("invalid character '") + text[error.byte - 1] + "' looking for beginning of value";
+      return "invalid character '" + in_go_quotes(text[error.byte - 1]) + "' looking for beginning of value";
     }
   } catch (const Json::exception&) {
     return "json: cannot unmarshal number into Go value of type state.CPUManagerCheckpointV1";  // beyond all numbers
@@ -176,10 +190,31 @@ std::string go_syntax_error(std::string_view text) {
   return "unexpected end of JSON input";
 }
 
+// strconv.Atoi: a sign, digits, 63 bits.
+std::expected<std::uint64_t, std::string> parse_go_number(std::string_view text) {
+  constexpr std::uint64_t kMost = 0x7fff'ffff'ffff'ffff;
+  const std::string_view digits = text.substr(text.starts_with('+') ? 1 : 0);
+  const std::string about = "strconv.Atoi: parsing \"" + std::string(text) + "\": ";
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::unexpected(about + "invalid syntax");
+  }
+  const std::optional<std::uint64_t> number = parse_number<std::uint64_t>(digits);
+  if (!number || *number > kMost) {
+    return std::unexpected(about + "value out of range");
+  }
+  return *number;
+}
+
 }  // namespace
 
 std::expected<CpuWords, CheckpointFault> read_cpu_words(std::string_view json) {
-  const Json object = Json::parse(json, nullptr, false);
+  if (json.starts_with(kByteOrderMark)) {
+    return fault("it begins with a byte order mark", "invalid character 'ï' looking for beginning of value");
+  }
+  Json object = Json::parse(json, nullptr, false);
+  if (object.is_null()) {
+    object = Json::object();  // Go takes it for an empty one
+  }
   return object.is_discarded() ? fault("it is no JSON", go_syntax_error(json)) : read_object(object);
 }
 
@@ -205,24 +240,29 @@ std::string hashed_text(CpuFormat format, const CpuWords& words) {
 }
 
 std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text) {
-  if (const Result<cpu::CpuSet> set = cpu::parse_cpu_set(text); set && text == trim(text)) {
-    return *set;
+  cpu::CpuSet set;
+  if (text.empty()) {
+    return set;
   }
   for (const std::string_view part : split(std::string_view(text), ',')) {
     const std::size_t dash = part.find('-');
-    const std::string_view first = part.substr(0, dash);
-    const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
-    for (const std::string_view number : {first, last}) {
-      if (!parse_number<std::uint64_t>(number)) {
-        return std::unexpected("strconv.Atoi: parsing \"" + std::string(number) + "\": invalid syntax");
-      }
+    const auto first = parse_go_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_go_number(part.substr(dash + 1));
+    if (!first || !last) {
+      return std::unexpected(first ? last.error() : first.error());
     }
-    if (*parse_number<std::uint64_t>(first) > *parse_number<std::uint64_t>(last)) {
-      return std::unexpected("invalid range \"" + std::string(part) + "\" (" + std::string(first) + " > " +
-                             std::string(last) + ")");
+    if (*first > *last) {
+      return std::unexpected("invalid range \"" + std::string(part) + "\" (" + std::to_string(*first) + " > " +
+                             std::to_string(*last) + ")");
+    }
+    if (*last > cpu::kLastCpu) {
+      return std::unexpected(kNoSuchCpu + ("in state \"" + text + "\""));  // it is read, and then held against the machine
+    }
+    for (std::uint64_t cpu = *first; cpu <= *last; ++cpu) {
+      set.add(std::uint32_t(cpu));
     }
   }
-  return std::unexpected("strconv.Atoi: parsing \"" + text + "\": value out of range");
+  return set;
 }
 
 }  // namespace hf::kube

@@ -26,7 +26,8 @@ struct CpuWords {
 std::expected<CpuWords, CheckpointFault> read_cpu_words(std::string_view json);
 std::string hashed_text(CpuFormat format, const CpuWords& words);
 
-// A list as Go reads it, or its complaint.
+// A list as Go reads it, or kubelet's complaint: about the words, or, where it begins like this, about the machine.
+inline constexpr const char* kNoSuchCpu = "current set of available CPUs \"…\" doesn't match with CPUs ";
 std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text);
 
 }  // namespace hf::kube

@@ -171,6 +171,22 @@ void expect_own(const PodAsk& pod, const State& state) {
   }
 }
 
+TEST(Policy, GivesAnInitContainersCpusOnlyOnceHoweverOftenItIsAskedFor) {
+  const Layout layout(*find_machine("workstation"));
+  const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
+  const PodAsk pod{.uid = "p",
+                   .is_guaranteed = true,
+                   .containers = {{"i", ContainerRole::init, whole_cpus(4)},
+                                  {"a", ContainerRole::app, whole_cpus(2)},
+                                  {"b", ContainerRole::app, whole_cpus(2)}}};
+  State state;
+  ASSERT_TRUE(start(policy, state));
+  for (const char* container : {"i", "a", "i", "b"}) {
+    ASSERT_TRUE(allocate(policy, state, pod, container, {}));
+  }
+  expect_own(pod, state);
+}
+
 TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
   test::Random random(2);
   std::uint32_t given = 0;
@@ -196,8 +212,8 @@ TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
         const PodAsk pod = random_pod(random, number);
         std::vector<ContainerAsk> order = pod.containers;
         if (random.one_in(3)) {
-          order.push_back(pod.containers[random.below(std::uint32_t(pod.containers.size()))]);  // kubelet asks again
-          order.insert(order.begin() + 1, order.front());
+          // Kubelet may ask again, at any time.
+          order.insert(order.begin() + 1 + random.below(std::uint32_t(order.size())), order.front());
         }
         for (const ContainerAsk& container : order) {
           const Wish wish = random_wish(random, layout.topology);
