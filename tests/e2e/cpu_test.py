@@ -243,6 +243,16 @@ class States(CpuCase):
         other = self.json("state", self.file("s", self.GOOD), "--topology", self.TWO, "--policy", "none", status=1)
         self.assertIn('configured policy "none" differs', other["problems"][0]["kubelet_says"])
 
+    def test_a_policy_that_does_not_exist_is_none(self):
+        for text in ("{}", '{"policyName":"other","defaultCpuSet":"0-1","checksum":0}', '{"policyNae":"static","checksum":0}'):
+            state = self.json("state", self.file("s", text), "--topology", self.TWO, status=1)
+            self.assertIn("differs from state checkpoint policy", state["problems"][0]["kubelet_says"])
+
+    def test_containers_known_by_id_count(self):
+        text = '{"policyName":"static","defaultCpuSet":"0","entries":{"0123abcd":"1"},"checksum":0}'
+        state = self.json("state", self.file("s", text), "--topology", self.TWO)
+        self.assertEqual((state["format"], state["unnamed"]), ("v1", [{"id": "0123abcd", "cpus": "1"}]))
+
     def test_what_kubelet_does_not_notice_we_do(self):
         path = self.file("s", unchecked("0", {"u": {"c": "1-2"}, "v": {"c": "2-3"}}))
         state = self.json("state", path, "--topology", "synthetic:core:4 pu:1", status=1)
@@ -296,7 +306,10 @@ class BadInput(CpuCase):
         self.refused("no NUMA node 7", *on, "--hint", "7")
         self.refused("'nvidia9'", *on, "--near-device", "nvidia9")
         self.refused("--cpus", "plan", "--cpus", "-1", "--topology", "workstation")
-        self.refused("--cpus", "plan", "--cpus", "many", "--topology", "workstation")
+        for word in ("many", "", "0x4", "99999999999"):
+            self.refused("--cpus", "plan", "--cpus", word, "--topology", "workstation")
+        self.refused("contradict", *on, "--near-device", "nvidia0", "--option", "prefer-device-numa=false")
+        self.refused("hint", *on, "--hint", "")
 
     def test_of_topologies(self):
         rows = lambda *cpus: {"cpus": [[cpu, cpu, 0, 0, 0] for cpu in cpus]}
@@ -305,6 +318,10 @@ class BadInput(CpuCase):
         self.refused("no CPU", "topology", "--from", self.file("t", rows()))
         self.refused("no JSON object", "topology", "--from", self.file("t", "not json"))
         self.refused("no XML of hwloc's", "topology", "--from", self.file("t", "<topology"))
+        # hwloc itself does not survive this one, and has words of its own for it.
+        self.refused("none that hwloc can read", "topology", "--from", self.file("t", (
+            '<topology version="2.0"><object type="Machine" os_index="0" cpuset="0xf" nodeset="0x1" '
+            'complete_nodeset="0x1"></object></topology>')))
         self.refused("'nowhere'", "topology", "--from", "nowhere")
         self.refused("synthetic", "topology", "--from", "synthetic:what is this")
         self.refused("more than 8192", "topology", "--from", "synthetic:pack:99999 core:99999 pu:9")
@@ -315,6 +332,8 @@ class BadInput(CpuCase):
         self.refused("unknown CPU Manager Policy option", "simulate", self.file("s", {
             "topology": "workstation", "options": {"quick": True}, "ops": []}))
         self.refused("no JSON object", "simulate", self.file("s", "[" * 100000))
+        self.refused("op 1: the machine has no NUMA node 9", "simulate", self.file("s", {
+            "topology": "workstation", "ops": [{"op": "allocate", "pod": "p", "container": "c", "cpus": 1, "hint_numa": [9]}]}))
         self.refused("No such file", "simulate", str(self.folder / "nowhere"))
 
     def test_of_states(self):

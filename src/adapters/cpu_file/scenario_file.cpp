@@ -1,7 +1,10 @@
 #include "adapters/cpu_file/scenario_file.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +18,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kMostCpusAsked = 1'000'000;
+
+constexpr std::array<std::string_view, 8> kFields = {"topology", "topologies",  "policy", "options",
+                                                     "reserved", "pod_budgets", "ops",    "comment"};
+constexpr std::array<std::string_view, 9> kOpFields = {"op",       "pod",       "container",   "pod_containers", "cpus",
+                                                       "pod_cpus", "hint_numa", "device_numa", "comment"};
+
+// Fields that nobody reads: a slip of the pen, most often.
+void note_strangers(const Json& object, std::span<const std::string_view> known, const std::string& place,
+                    std::vector<std::string>& notes) {
+  for (const auto& [name, value] : object.items()) {
+    if (std::ranges::find(known, name) == known.end()) {
+      notes.push_back("scenario: " + place + "nobody knows the field " + quote(name) + ", and it means nothing");
+    }
+  }
+}
 
 std::unexpected<Error> refuse(const std::string& place, const std::string& why) {
   return fail(std::errc::invalid_argument, "scenario: " + place + ": " + why);
@@ -84,6 +102,9 @@ Result<std::vector<cpu::ContainerAsk>> containers_of(const Json& list, const std
     container.role = TRY(role_of(entry, place));
     if (const Json* cpus = find(entry, "cpus")) {
       container.cpu = TRY(amount_of(*cpus, place));
+    }
+    if (std::ranges::find(containers, container.name, &cpu::ContainerAsk::name) != containers.end()) {
+      return refuse(place, "pod_containers: " + quote(container.name) + " is there twice");
     }
     containers.push_back(std::move(container));
   }
@@ -178,6 +199,9 @@ Result<std::map<std::string, std::string>> words_of(const Json& options) {
 }
 
 Result<void> read_reserved(const Json& reserved, cpu::Scenario& scenario) {
+  if (reserved == 0) {
+    return refuse("reserved", "0 is how many, and none need not be said; CPU 0 is \"0\"");
+  }
   if (reserved.is_number_unsigned() && reserved.get<std::uint64_t>() <= cpu::kLastCpu) {
     scenario.reserved_amount = reserved.get<std::uint32_t>();
     return {};
@@ -229,9 +253,16 @@ Result<ScenarioFile> parse_scenario(std::string_view text) {
   if (ops == nullptr || !ops->is_array()) {
     return refuse("ops", "want a list");
   }
+  note_strangers(json, kFields, "", file.notes);
   Reader reader;
   for (std::size_t i = 0; i < ops->size(); ++i) {
-    file.scenario.steps.push_back(TRY(reader.step_of((*ops)[i], "op " + std::to_string(i + 1))));
+    const std::string place = "op " + std::to_string(i + 1);
+    file.scenario.steps.push_back(TRY(reader.step_of((*ops)[i], place)));
+    note_strangers((*ops)[i], kOpFields, place + ": ", file.notes);
+    if (file.scenario.steps.back().operation == cpu::Operation::allocate_pod &&
+        file.scenario.budgets == cpu::PodBudgets::ignored) {
+      return refuse(place, R"(allocate_pod is for pods with a budget: say "pod_budgets": true)");
+    }
   }
   return file;
 }

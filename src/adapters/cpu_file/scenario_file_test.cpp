@@ -45,6 +45,15 @@ TEST(ScenarioFile, KnowsThePolicyNone) {
   EXPECT_TRUE(simulation->steps[0].cpus.empty());
 }
 
+TEST(ScenarioFile, SaysWhichOfItsFieldsNobodyKnows) {
+  const Result<ScenarioFile> file = parse_scenario("{" + kMachine + R"(,"reservd":"0","comment":"x","ops":[
+    {"op":"allocate","pod":"p","container":"c","cpus":1,"hint":[0]}]})");
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->notes.size(), 2U);
+  EXPECT_NE(file->notes[0].find("'reservd'"), std::string::npos) << file->notes[0];
+  EXPECT_NE(file->notes[1].find("op 1: nobody knows the field 'hint'"), std::string::npos) << file->notes[1];
+}
+
 TEST(ScenarioFile, IsRefusedWithTheThingByName) {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"", "no JSON object"},
@@ -64,6 +73,11 @@ TEST(ScenarioFile, IsRefusedWithTheThingByName) {
       {"{" + kMachine + R"(,"options":{"fast":true},"ops":[]})", "unknown CPU Manager Policy option: \"fast\""},
       {"{" + kMachine + R"(,"options":{"full-pcpus-only":7},"ops":[]})", "full-pcpus-only"},
       {"{" + kMachine + R"(,"reserved":"3-1","ops":[]})", "3-1"},
+      {"{" + kMachine + R"(,"reserved":0,"ops":[]})", "CPU 0 is \"0\""},
+      {"{" + kMachine + R"(,"ops":[{"op":"allocate_pod","pod":"p","pod_cpus":2}]})", "pod_budgets"},
+      {"{" + kMachine + R"(,"ops":[{"op":"allocate","pod":"p","container":"c",
+        "pod_containers":[{"name":"c","cpus":1},{"name":"c","cpus":1}]}]})",
+       "twice"},
       {"{" + kMachine + R"(,"policy":"dynamic","ops":[]})", "unknown policy: \"dynamic\""},
       {"{" + kMachine + R"(,"policy":"none","options":{"full-pcpus-only":true},"ops":[]})", "none takes no option"},
   };

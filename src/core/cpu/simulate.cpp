@@ -62,6 +62,18 @@ class Simulator {
   std::set<Owner> known_;  // also those in the shared pool
 };
 
+Result<void> check_nodes(const Topology& topology, const Wish& wish) {
+  const std::vector<NumaId> known = numa_nodes(topology);
+  std::vector<NumaId> named = wish.hint.value_or(std::vector<NumaId>());
+  named.insert(named.end(), wish.device_nodes.begin(), wish.device_nodes.end());
+  for (const NumaId node : named) {
+    if (std::ranges::find(known, node) == known.end()) {
+      return fail(std::errc::invalid_argument, "the machine has no NUMA node " + std::to_string(node.value));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Simulation> simulate(const Scenario& scenario) {
@@ -72,7 +84,9 @@ Result<Simulation> simulate(const Scenario& scenario) {
   TRY(simulator.begin());
   Simulation simulation{.reserved = policy.reserved, .steps = {}, .state = {}};
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
-    Result<StepResult> result = simulator.run(scenario.steps[i]);
+    const Result<void> checked = check_nodes(scenario.topology, scenario.steps[i].wish);
+    Result<StepResult> result =
+        checked ? simulator.run(scenario.steps[i]) : Result<StepResult>(std::unexpected(checked.error()));
     if (!result) {
       return fail(result.error().code, "scenario: op " + std::to_string(i + 1) + ": " + result.error().message);
     }

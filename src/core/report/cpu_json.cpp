@@ -130,6 +130,10 @@ std::string render_json(const CpuStateReport& report) {
   for (const CpuStateReport::Problem& problem : report.problems) {
     problems.push_back({{"what", problem.what}, {"kubelet_says", or_null(problem.kubelet_says)}});
   }
+  Json unnamed = Json::array();
+  for (const auto& [id, cpus] : report.unnamed) {
+    unnamed.push_back({{"id", id}, {"cpus", to_string(cpus)}});
+  }
   Json json = {{"version", 1},
                {"file", report.file},
                {"sound", report.problems.empty()},
@@ -139,7 +143,7 @@ std::string render_json(const CpuStateReport& report) {
                {"problems", std::move(problems)},
                {"cure", report.cure},
                {"notes", report.notes},
-               {"unnamed", report.unnamed}};
+               {"unnamed", std::move(unnamed)}};
   json.update(state_of(report.state));
   return in_words(json);
 }

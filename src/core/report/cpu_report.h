@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cpu/policy.h"
@@ -46,7 +47,7 @@ struct CpuStateReport {
   std::string policy = {};
   bool is_checked = true;  // it has a checksum
   cpu::State state = {};
-  std::vector<std::string> unnamed = {};  // of v1: container ids with CPUs that nobody can name
+  std::vector<std::pair<std::string, cpu::CpuSet>> unnamed = {};  // of v1: container ids that nobody can name
   struct Problem {
     std::string what;
     std::string kubelet_says;  // "": it does not notice

@@ -114,6 +114,16 @@ std::string lines_of_cores(const CpuMap& map, const Letters& letters, const cpu:
   return text + "\n";
 }
 
+cpu::CpuSet cpus_of_socket(const cpu::Topology& topology, std::uint32_t socket) {
+  cpu::CpuSet cpus;
+  for (const cpu::Cpu& cpu : topology.cpus) {
+    if (cpu.socket == socket) {
+      cpus.add(cpu.id);
+    }
+  }
+  return cpus;
+}
+
 std::string summary_of(const cpu::Topology& topology) {
   const cpu::Counters counters = cpu::count(topology.cpus);
   return count_of(counters.sockets, "socket") + ", " + count_of(counters.numa_nodes, "NUMA node") + ", " +
@@ -171,7 +181,8 @@ std::string render_text(const CpuMap& map) {
     }
     if (is_new_node) {
       const std::string devices = devices_on(map.topology, cpu.numa);
-      text += "  NUMA node " + std::to_string(cpu.numa.value) + ": CPUs " + to_string(cpus_of(map.topology, cpu.numa)) +
+      text += "  NUMA node " + std::to_string(cpu.numa.value) + ": CPUs " +
+              to_string(cpus_of(map.topology, cpu.numa) & cpus_of_socket(map.topology, cpu.socket)) +
               distances_from(map.topology, cpu.numa) + (devices.empty() ? "" : ", devices " + devices) + "\n";
     }
     if (is_new_cache) {
@@ -188,6 +199,8 @@ std::string render_text(const CpuMap& map) {
   if (map.state) {
     text += letters.legend();
     text += "shared by all others: " + or_dash(to_string(map.state->shared)) + "\n";
+    const cpu::CpuSet known = map.state->shared | given_cpus(*map.state);
+    add_set(text, marked(kYellow, "in the state, but not of this machine"), known - all_cpus(map.topology));
   }
   return text;
 }
@@ -248,8 +261,8 @@ std::string render_text(const CpuStateReport& report) {
     for (const auto& [owner, cpus] : report.state.entries) {
       table.add({on_one_line(owner.pod), on_one_line(owner.container), or_dash(to_string(cpus))});
     }
-    for (const std::string& unnamed : report.unnamed) {
-      table.add({"?", on_one_line(unnamed), ""});
+    for (const auto& [id, cpus] : report.unnamed) {
+      table.add({"?", on_one_line(id), or_dash(to_string(cpus))});
     }
     for (const auto& [pod, cpus] : report.state.pods) {
       table.add({on_one_line(pod), "(all of it)", to_string(cpus)});

@@ -24,7 +24,7 @@ struct CpuWords {
   std::string machine;
   std::string file;  // a state's, or a scenario's
   std::string policy;
-  std::uint32_t count = 0;
+  std::string count;
   std::optional<std::string> free;
   std::string reserved;
   std::optional<std::string> hint;
@@ -54,10 +54,22 @@ Result<cpu::Options> options_of(const CpuWords& words) {
   return cpu::parse_options(named);
 }
 
+Result<std::uint32_t> count_of(const std::string& word) {
+  const std::optional<std::uint32_t> count = parse_number<std::uint32_t>(word);
+  if (!count) {
+    return fail(std::errc::invalid_argument, "--cpus " + quote(word) + ": want a number of CPUs");
+  }
+  return *count;
+}
+
 Result<std::vector<cpu::NumaId>> nodes_of(const std::string& list, const cpu::Topology& topology) {
   std::vector<cpu::NumaId> nodes;
   const std::vector<cpu::NumaId> known = numa_nodes(topology);
-  for (const std::uint32_t node : TRY(cpu::parse_cpu_set(list))) {
+  const Result<cpu::CpuSet> numbers = cpu::parse_cpu_set(list);
+  if (!numbers || numbers->empty()) {
+    return fail(std::errc::invalid_argument, "hint " + quote(list) + ": want NUMA nodes such as 0,1");
+  }
+  for (const std::uint32_t node : *numbers) {
     if (std::ranges::find(known, cpu::NumaId{node}) == known.end()) {
       return fail(std::errc::invalid_argument,
                   "hint " + quote(list) + ": the machine has no NUMA node " + std::to_string(node));
@@ -67,8 +79,15 @@ Result<std::vector<cpu::NumaId>> nodes_of(const std::string& list, const cpu::To
   return nodes;
 }
 
+Result<cpus::Machine> read_machine(const CpuWords& words) {
+  const Progress progress("looking at the machine");
+  Result<cpus::Machine> machine = cpus::read_machine(words.machine);
+  progress.done();
+  return machine;
+}
+
 Result<int> show_topology(const CpuWords& words) {
-  const cpus::Machine machine = TRY(cpus::read_machine(words.machine));
+  const cpus::Machine machine = TRY(read_machine(words));
   report::CpuMap map{.source = machine.title, .topology = machine.topology, .state = {}};
   if (!words.file.empty()) {
     map.state = TRY(cpus::read_state(words.file));
@@ -81,11 +100,21 @@ Result<int> show_topology(const CpuWords& words) {
   return kFine;
 }
 
+bool says_no_to_devices(const CpuWords& words) {
+  return std::ranges::any_of(words.options, [](const std::string& option) {
+    constexpr std::string_view kName = "prefer-device-numa=";
+    return option.starts_with(kName) && !cpu::parse_truth(option.substr(kName.size())).value_or(true);
+  });
+}
+
 Result<report::CpuPlan> plan_for(const CpuWords& words) {
-  const cpus::Machine machine = TRY(cpus::read_machine(words.machine));
-  report::CpuPlan plan{.source = machine.title, .requested = words.count};
+  const cpus::Machine machine = TRY(read_machine(words));
+  report::CpuPlan plan{.source = machine.title, .requested = TRY(count_of(words.count))};
   plan.topology = machine.topology;
   plan.options = TRY(options_of(words));
+  if (!words.devices.empty() && says_no_to_devices(words)) {
+    return fail(std::errc::invalid_argument, "--near-device and prefer-device-numa=false contradict each other");
+  }
   for (const std::string& device : words.devices) {
     plan.options.near_devices = true;
     plan.wish.device_nodes.push_back(TRY(cpus::seat_of(machine.topology, device)));
@@ -106,7 +135,7 @@ Result<report::CpuPlan> plan_for(const CpuWords& words) {
   state.shared = plan.free;
   const cpu::PodAsk pod{.uid = "plan",
                         .is_guaranteed = true,
-                        .containers = {{"plan", cpu::ContainerRole::app, cpu::whole_cpus(words.count)}},
+                        .containers = {{"plan", cpu::ContainerRole::app, cpu::whole_cpus(plan.requested)}},
                         .shared_between = {}};
   const auto given = allocate(policy, state, pod, "plan", plan.wish, &plan.story);
   if (!given) {
@@ -132,6 +161,9 @@ Result<int> show_simulation(const CpuWords& words) {
     file.scenario.topology = TRY(cpus::read_machine(file.machine_word, folder)).topology;
   }
   const cpu::Simulation simulation = TRY(simulate(file.scenario));
+  for (const std::string& note : file.notes) {
+    complain({std::errc::invalid_argument, "note: " + note});
+  }
   print(words.output.is_json() ? report::render_json(simulation) : report::render_text(simulation));
   const bool is_served =
       std::ranges::all_of(simulation.steps, [](const cpu::StepResult& step) { return step.error.empty(); });
@@ -159,7 +191,7 @@ Result<int> rebuild(const CpuWords& words, const cpu::Policy& policy) {
 }
 
 Result<int> show_state(const CpuWords& words) {
-  const cpus::Machine machine = TRY(cpus::read_machine(words.machine));
+  const cpus::Machine machine = TRY(read_machine(words));
   const cpu::Layout layout(machine.topology);
   const cpu::Policy policy =
       TRY(make_policy(layout, TRY(options_of(words)), TRY(cpu::parse_cpu_set(words.reserved)), std::nullopt));

@@ -27,10 +27,14 @@ void check_against(const Expected& expected, report::CpuStateReport& report) {
   if (expected.policy == nullptr || report.policy != kPolicy) {
     return;
   }
-  if (const Result<void> checked = cpu::check_as_kubelet(*expected.policy, report.state); !checked) {
+  cpu::State state = report.state;
+  for (const auto& [id, cpus] : report.unnamed) {
+    state.entries[{"", id}] = cpus;  // kubelet knows their names from the engine
+  }
+  if (const Result<void> checked = cpu::check_as_kubelet(*expected.policy, state); !checked) {
     report.problems.push_back({"it does not fit this machine: " + checked.error().message, checked.error().message});
   }
-  if (const Result<void> owners = cpu::check_owners(*expected.policy, report.state); !owners) {
+  if (const Result<void> owners = cpu::check_owners(*expected.policy, state); !owners) {
     report.problems.push_back({owners.error().message, ""});
   }
 }
@@ -78,11 +82,13 @@ Result<report::CpuStateReport> check_state(const std::string& file, const Expect
   report.policy = checkpoint->policy;
   report.is_checked = checkpoint->is_checked;
   report.state = checkpoint->state;
-  for (const auto& [id, cpus] : checkpoint->by_id) {
-    report.unnamed.push_back(id + " " + to_string(cpus));
-  }
+  report.unnamed.assign(checkpoint->by_id.begin(), checkpoint->by_id.end());
   if (!checkpoint->by_id.empty()) {
-    report.notes.emplace_back("it is older than kubelet 1.18: its containers are known by id, and 1.37 does not read it");
+    report.notes.emplace_back(
+        "it is older than kubelet 1.18: its containers are known by id, and 1.37 does not read it");
+  }
+  if (!checkpoint->older_kubelets.empty()) {
+    report.notes.push_back(checkpoint->older_kubelets);
   }
   if (!checkpoint->is_checked) {
     report.notes.emplace_back("its checksum is 0, which kubelet takes without a look");
