@@ -26,7 +26,7 @@ std::string mknod_command(const device::Node& node) {
 
 std::string generate_command(const cdi::Spec& spec) {
   const bool is_nvidia = spec.kind.substr(0, spec.kind.find('/')).ends_with("nvidia.com");
-  return is_nvidia ? "nvidia-ctk cdi generate --output=" + spec.file
+  return is_nvidia ? "holdfast cdi generate --output " + spec.file
                    : "write " + spec.file + " anew with the vendor's tool for " + spec.kind;
 }
 
