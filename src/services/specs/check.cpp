@@ -12,6 +12,8 @@
 namespace hf::specs {
 namespace {
 
+constexpr std::string_view kNoHook = ": no such program, and it is a hook";
+
 using container::ContainerEdits;
 using report::Finding;
 using report::Severity;
@@ -120,10 +122,20 @@ class Checker {
           .cure.push_back(cure_for(spec));
     }
     if (!missing.empty()) {
-      add("HF-310", Severity::critical,
-          "the CDI spec " + spec.file + " wants what this host does not have: its containers will not start",
-          {missing.begin(), missing.end()})
-          .cure.push_back(cure_for(spec));
+      Finding& finding =
+          add("HF-310", Severity::critical,
+              "the CDI spec " + spec.file + " wants what this host does not have: its containers will not start",
+              {missing.begin(), missing.end()});
+      // Written anew it would want our hook again.
+      const auto hook = std::ranges::find_if(missing, [](const std::string& line) {
+        return line.ends_with(kNoHook) && line.find("/holdfast-runtime:") != std::string::npos;
+      });
+      if (hook != missing.end()) {
+        finding.cure.push_back("install -m 755 holdfast-runtime " + hook->substr(0, hook->size() - kNoHook.size()));
+      }
+      if (hook == missing.end() || missing.size() > 1) {
+        finding.cure.push_back(cure_for(spec));
+      }
     }
   }
 
@@ -148,16 +160,16 @@ class Checker {
   }
 
   void check_files(const ContainerEdits& edits, std::set<std::string>& missing) const {
-    const auto look = [&](const std::string& path, const char* what) {
+    const auto look = [&](const std::string& path, std::string_view what) {
       if (path.starts_with('/') && !kernel::exists(host_.root.get(), kernel::below_root(path))) {
-        missing.insert(path + what);
+        missing.insert(path + std::string(what));
       }
     };
     for (const container::MountEdit& mount : edits.mounts) {
       look(mount.source, ": no such file");
     }
     for (const container::HookEdit& hook : edits.hooks) {
-      look(hook.path, ": no such program, and it is a hook");
+      look(hook.path, kNoHook);
     }
   }
 

@@ -89,6 +89,15 @@ TEST(CdiCheck, FindsFilesNodesAndHooksThatAreMissing) {
                                                                   "/dev/none: no such node", "/lib/x: no such file"}));
 }
 
+TEST(CdiCheck, WantsOurHookInstalledRatherThanTheSpecWrittenAnew) {
+  const FakeHost host = host_with(
+      {{"etc/cdi/a.yaml", spec_of("0", "hooks: [{hookName: createContainer, path: /usr/bin/holdfast-runtime}]")}});
+  const CdiCheck check = check_registry(host.open(), inventory());
+  ASSERT_EQ(check.findings.size(), 1U);
+  EXPECT_EQ(check.findings[0].cure,
+            std::vector<std::string>{"install -m 755 holdfast-runtime /usr/bin/holdfast-runtime"});
+}
+
 TEST(CdiCheck, FindsWhatEnginesRefuse) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml",
                                     "cdiVersion: 0.3.0\nkind: holdfast.dev/fuse\ndevices:\n- name: a\n"
