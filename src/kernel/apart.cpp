@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "kernel/arguments.h"
 #include "kernel/child.h"
 #include "kernel/fd.h"
 
@@ -118,17 +119,12 @@ Result<std::string> run_program(const Host& host, const std::string& path, const
         const std::string full = "/proc/self/fd/" + std::to_string(root) + "/" + below_root(path);
         std::vector<std::string> words = {path};
         words.insert(words.end(), arguments.begin(), arguments.end());
-        std::vector<char*> argv;
-        argv.reserve(words.size() + 1);
-        for (std::string& word : words) {
-          argv.push_back(word.data());
-        }
-        argv.push_back(nullptr);
+        const Arguments list(std::move(words));
         std::array<char*, 1> environment = {nullptr};
         silence(STDIN_FILENO);
         ::dup2(file, STDOUT_FILENO);
         silence(STDERR_FILENO);
-        ::execve(full.c_str(), argv.data(), environment.data());
+        ::execve(full.c_str(), list.get(), environment.data());
         ::_exit(127);
       },
       limit, "run " + path);

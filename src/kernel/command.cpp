@@ -14,22 +14,13 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "kernel/arguments.h"
 
 namespace hf::kernel {
 namespace {
 
 constexpr std::size_t kMostOutput = 65536;
 constexpr int kCannotStart = 127;
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    pointers.push_back(word.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::vector<std::string> environment_with(const std::vector<std::string>& more) {
   std::vector<std::string> all = more;
@@ -57,9 +48,9 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more) 
   ::dup2(output, STDERR_FILENO);
   const bool is_there = command.folder.empty() || ::chdir(command.folder.c_str()) == 0;
   if (is_there && (!command.before || command.before())) {
-    std::vector<std::string> words = command.words;
-    std::vector<std::string> environment = environment_with(command.environment);
-    ::execve(words.front().c_str(), pointers_to(words).data(), pointers_to(environment).data());
+    const Arguments words(command.words);
+    const Arguments environment(environment_with(command.environment));
+    ::execve(words.program(), words.get(), environment.get());
   }
   ::dprintf(STDERR_FILENO, "%s\n", fail_errno(errno, "start it").error().message.c_str());
   ::_exit(kCannotStart);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "kernel/arguments.h"
 #include "kernel/fd.h"
 #include "kernel/file.h"
 
@@ -100,16 +101,10 @@ Result<void> enter(const Enclosure& enclosure) {
   ::dup2(enclosure.input >= 0 ? enclosure.input : null, STDIN_FILENO);
   ::dup2(null, STDOUT_FILENO);
   ::dup2(null, STDERR_FILENO);
-  std::vector<std::string> words = enclosure.words;
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
+  const Arguments words(enclosure.words);
   std::array<char*, 1> environment = {nullptr};
-  ::execve(words.front().c_str(), arguments.data(), environment.data());
-  return fail_errno(errno, "start " + words.front());
+  ::execve(words.program(), words.get(), environment.data());
+  return fail_errno(errno, "start " + enclosure.words.front());
 }
 
 // The program's loader: "" where it needs none.

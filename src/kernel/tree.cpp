@@ -7,20 +7,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "kernel/inside.h"
 
 namespace hf::kernel {
 namespace {
-
-Fd open_in(int root, const std::string& path, int flags) {
-  open_how how{};
-  how.flags = std::uint64_t(flags) | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return Fd(int(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how))));
-}
 
 EntryKind kind_of_mode(mode_t mode) {
   switch (mode & S_IFMT) {
@@ -60,22 +53,16 @@ std::string path_below(int root, int file) {
 }  // namespace
 
 std::optional<Found> find_in(int root, const std::string& path) {
-  const Fd file = open_in(root, path, O_PATH);
+  const Result<Fd> file = open_inside(root, path, O_PATH);
   struct stat status{};
-  if (!file || ::fstat(file.get(), &status) < 0) {
+  if (!file || ::fstat(file->get(), &status) < 0) {
     return std::nullopt;
   }
-  Found found{path_below(root, file.get()), kind_of_mode(status.st_mode), status.st_uid};
+  Found found{path_below(root, file->get()), kind_of_mode(status.st_mode), status.st_uid};
   return found.path.empty() ? std::nullopt : std::optional(std::move(found));
 }
 
-Result<Fd> open_folder_in(int root, const std::string& path) {
-  Fd folder = open_in(root, path, O_RDONLY | O_DIRECTORY);
-  if (!folder) {
-    return fail_errno(errno, "open " + path);
-  }
-  return folder;
-}
+Result<Fd> open_folder_in(int root, const std::string& path) { return open_inside(root, path, O_RDONLY | O_DIRECTORY); }
 
 std::vector<Entry> list_entries(int folder, const WantedEntry& wanted) {
   std::vector<Entry> entries;
@@ -104,13 +91,13 @@ std::string read_link(int folder, const std::string& name) {
 }
 
 std::string read_start_in(int root, const std::string& path, std::size_t size) {
-  const Fd file = open_in(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const Result<Fd> file = open_inside(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat status{};
-  if (!file || ::fstat(file.get(), &status) < 0 || !S_ISREG(status.st_mode)) {
+  if (!file || ::fstat(file->get(), &status) < 0 || !S_ISREG(status.st_mode)) {
     return {};
   }
   std::string start(size, '\0');
-  const ssize_t count = ::pread(file.get(), start.data(), start.size(), 0);
+  const ssize_t count = ::pread(file->get(), start.data(), start.size(), 0);
   start.resize(count > 0 ? std::size_t(count) : 0);
   return start;
 }

@@ -16,6 +16,7 @@
 #include "adapters/oci/hook_state.h"
 #include "adapters/oci/spec.h"
 #include "core/base/text.h"
+#include "kernel/arguments.h"
 #include "kernel/file.h"
 #include "kernel/inside.h"
 #include "services/shim/cache_check.h"
@@ -74,13 +75,8 @@ pid_t start_ldconfig(int root, int program, char* const* arguments) {
 Result<void> run_ldconfig(int root, const kernel::Fd& program, const std::vector<std::string>& folders) {
   std::vector<std::string> words = {"ldconfig", "-C", "/etc/ld.so.cache", "-f", "/etc/ld.so.conf"};
   words.insert(words.end(), folders.begin(), folders.end());
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
-  const pid_t child = start_ldconfig(root, program.get(), arguments.data());
+  const kernel::Arguments arguments(std::move(words));
+  const pid_t child = start_ldconfig(root, program.get(), arguments.get());
   int status = 0;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

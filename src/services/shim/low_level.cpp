@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "kernel/arguments.h"
 #include "services/shim/usual.h"
 
 namespace hf::shim {
@@ -24,15 +25,10 @@ std::string find(const std::string& name) {
   return find_in_path(::getenv("PATH"), name, place) ? std::string(place.data()) : std::string();
 }
 
-std::vector<char*> arguments_of(const std::string& program, std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 2);
-  arguments.push_back(const_cast<char*>(program.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): execve's
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
-  return arguments;
+std::vector<std::string> behind(const std::string& program, const std::vector<std::string>& words) {
+  std::vector<std::string> all = {program};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
 }
 
 // Our memory is lent to it until it is the other program: to copy it would take longer than all that we did before.
@@ -72,16 +68,14 @@ Result<std::string> find_low_level(const std::vector<std::string>& programs) {
 }
 
 std::unexpected<Error> become(const std::string& program, const std::vector<std::string>& words) {
-  std::vector<std::string> copy = words;
-  const std::vector<char*> arguments = arguments_of(program, copy);
-  ::execv(program.c_str(), arguments.data());
+  const kernel::Arguments arguments(behind(program, words));
+  ::execv(program.c_str(), arguments.get());
   return fail_errno(errno, "start " + program);
 }
 
 Result<int> run_to_end(const std::string& program, const std::vector<std::string>& words) {
-  std::vector<std::string> copy = words;
-  const std::vector<char*> arguments = arguments_of(program, copy);
-  const pid_t child = start_child(program.c_str(), arguments.data());
+  const kernel::Arguments arguments(behind(program, words));
+  const pid_t child = start_child(program.c_str(), arguments.get());
   if (child < 0) {
     return fail_errno(errno, "start " + program);
   }
