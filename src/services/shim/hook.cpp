@@ -19,7 +19,6 @@
 #include "kernel/arguments.h"
 #include "kernel/file.h"
 #include "kernel/inside.h"
-#include "services/shim/cache_check.h"
 
 namespace hf::shim {
 namespace {
@@ -130,9 +129,7 @@ Result<void> carry_out(const HookWords& words) {
   if (!compat.empty()) {
     folders.insert(folders.begin(), compat);
   }
-  if (!compat.empty() || !is_cache_current(root.get(), words)) {
-    TRY(write_cache(root.get(), std::move(folders)));
-  }
+  TRY(write_cache(root.get(), std::move(folders)));
   return words.keeps_device_files ? keep_device_files(root.get()) : Result<void>();
 }
 
