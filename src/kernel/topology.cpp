@@ -108,22 +108,22 @@ cpu::CpuSet read_efficient(hwloc_topology_t tree) {
   return efficient;
 }
 
-// hwloc would build any number of them, for hours.
-bool is_too_big(const std::string& words) {
+// hwloc would build any number of them, for hours: 0 where a count is none that we can read.
+std::uint64_t cpus_in(std::string_view words) {
   std::uint64_t cpus = 1;
-  for (const std::string_view word : split_words(std::string_view(words))) {
+  for (std::string_view word : split_words(words)) {
+    word = word.substr(0, word.find('('));  // "numa:2(memory=1GB)"
     const std::size_t colon = word.find(':');
-    const std::string_view count = colon == std::string_view::npos ? word : word.substr(colon + 1);
-    const std::size_t end = std::min(count.find_first_not_of("0123456789"), count.size());
-    if (end > 0 && word.front() != '[') {
-      cpus *= std::min(parse_number<std::uint64_t>(count.substr(0, end)).value_or(cpu::kMostCpus + 1),
-                       std::uint64_t(cpu::kMostCpus) + 1);
+    if (word.starts_with('[') || (colon == std::string_view::npos && !parse_number<std::uint32_t>(word))) {
+      continue;  // "[numa]", or nonsense that hwloc refuses
     }
-    if (cpus > cpu::kMostCpus) {
-      return true;
+    const std::string_view count = colon == std::string_view::npos ? word : word.substr(colon + 1);
+    cpus *= std::min(parse_number<std::uint32_t>(count).value_or(0), cpu::kMostCpus + 1);
+    if (cpus == 0 || cpus > cpu::kMostCpus) {
+      return cpus;
     }
   }
-  return false;
+  return cpus;
 }
 
 Result<cpu::Topology> read_tree(const Tree& tree) {
@@ -234,8 +234,11 @@ Result<cpu::Topology> read_hwloc_xml(const std::string& text) {
 }
 
 Result<cpu::Topology> read_synthetic(const std::string& words) {
-  if (is_too_big(words)) {
-    return refuse("synthetic " + quote(words) + " has more than " + std::to_string(cpu::kMostCpus) + " CPUs");
+  const std::uint64_t cpus = cpus_in(words);
+  if (cpus == 0 || cpus > cpu::kMostCpus) {
+    return refuse(
+        "synthetic " + quote(words) +
+        (cpus == 0 ? " has a count that is none" : " has more than " + std::to_string(cpu::kMostCpus) + " CPUs"));
   }
   return read_apart(
       [&]() -> Result<cpu::Topology> {

@@ -71,6 +71,10 @@ TEST(Topology, ThatIsNoneIsRefused) {
   EXPECT_FALSE(read_synthetic("nonsense"));
   EXPECT_FALSE(read_synthetic(""));
   EXPECT_FALSE(read_synthetic("pack:100000 core:100000 pu:1"));
+  EXPECT_FALSE(read_synthetic("pu:0x4000000"));
+  EXPECT_FALSE(read_synthetic("pu:0"));
+  EXPECT_TRUE(read_synthetic("pack:2 [numa(memory=1GB)] core:2 pu:2"));
+  EXPECT_TRUE(read_synthetic("2 2 2"));
   EXPECT_FALSE(read_hwloc_xml("<topology>"));
   EXPECT_FALSE(read_hwloc_xml(""));
   // hwloc itself does not survive this one.

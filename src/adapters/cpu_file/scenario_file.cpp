@@ -147,13 +147,18 @@ class Reader {
   Result<void> read_pod(const Json& op, const std::string& place, cpu::ScenarioStep& step) {
     const Json* list = find(op, "pod_containers");
     const Json* cpus = find(op, "cpus");
+    if (list != nullptr && cpus != nullptr) {
+      return refuse(place, "cpus and pod_containers say the same thing twice");
+    }
+    std::vector<cpu::ContainerAsk>& pod = pods_[step.pod.uid];
     if (list != nullptr) {
-      pods_[step.pod.uid] = TRY(containers_of(*list, place));
+      pod = TRY(containers_of(*list, place));
     } else if (cpus != nullptr) {
       const cpu::CpuAmount amount = TRY(amount_of(*cpus, place));
-      pods_[step.pod.uid].push_back({step.container, cpu::ContainerRole::app, amount});
+      std::erase_if(pod, [&](const cpu::ContainerAsk& container) { return container.name == step.container; });
+      pod.push_back({step.container, cpu::ContainerRole::app, amount});
     }
-    step.pod.containers = pods_[step.pod.uid];
+    step.pod.containers = pod;
     if (const Json* budget = find(op, "pod_cpus")) {
       step.pod.shared_between = TRY(amount_of(*budget, place));
     }
@@ -223,7 +228,10 @@ Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
     TRY(read_reserved(*reserved, scenario));
   }
   if (const Json* budgets = find(json, "pod_budgets")) {
-    scenario.budgets = *budgets == true ? cpu::PodBudgets::honoured : cpu::PodBudgets::ignored;
+    if (!budgets->is_boolean()) {
+      return refuse("pod_budgets", "want true or false");
+    }
+    scenario.budgets = budgets->get<bool>() ? cpu::PodBudgets::honoured : cpu::PodBudgets::ignored;
   }
   if (find(json, "policy") == nullptr) {
     return {};
@@ -242,6 +250,10 @@ Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
 }  // namespace
 
 Result<ScenarioFile> parse_scenario(std::string_view text) {
+  constexpr std::size_t kDeepest = 32;
+  if (json_depth(text) > kDeepest) {
+    return fail(std::errc::invalid_argument, "scenario: it is nested too deep");
+  }
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
     return fail(std::errc::invalid_argument, "scenario: it is no JSON object");

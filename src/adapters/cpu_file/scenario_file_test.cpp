@@ -36,6 +36,14 @@ TEST(ScenarioFile, NamesItsMachineOrHasSeveral) {
   EXPECT_EQ(own->scenario.topology.cpus.size(), 1U);
 }
 
+TEST(ScenarioFile, MayAskForTheSameContainerAgainWithOtherCpus) {
+  const Result<ScenarioFile> file = parse_scenario("{" + kMachine + R"(,"ops":[
+    {"op":"allocate","pod":"p","container":"c","cpus":1},{"op":"remove","pod":"p","container":"c"},
+    {"op":"allocate","pod":"p","container":"c","cpus":3}]})");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(simulate(file->scenario)->steps[2].cpus.count(), 3U);
+}
+
 TEST(ScenarioFile, KnowsThePolicyNone) {
   const Result<ScenarioFile> file = parse_scenario("{" + kMachine + R"(,"policy":"none","ops":[
     {"op":"allocate","pod":"p","container":"c","cpus":2}]})");
@@ -73,6 +81,10 @@ TEST(ScenarioFile, IsRefusedWithTheThingByName) {
       {"{" + kMachine + R"(,"options":{"fast":true},"ops":[]})", "unknown CPU Manager Policy option: \"fast\""},
       {"{" + kMachine + R"(,"options":{"full-pcpus-only":7},"ops":[]})", "full-pcpus-only"},
       {"{" + kMachine + R"(,"reserved":"3-1","ops":[]})", "3-1"},
+      {std::string(400'000, '['), "nested too deep"},
+      {"{" + kMachine + R"(,"pod_budgets":"true","ops":[]})", "pod_budgets"},
+      {"{" + kMachine + R"(,"ops":[{"op":"allocate","pod":"p","container":"c","cpus":1,"pod_containers":[]}]})",
+       "twice"},
       {"{" + kMachine + R"(,"reserved":0,"ops":[]})", "CPU 0 is \"0\""},
       {"{" + kMachine + R"(,"ops":[{"op":"allocate_pod","pod":"p","pod_cpus":2}]})", "pod_budgets"},
       {"{" + kMachine + R"(,"ops":[{"op":"allocate","pod":"p","container":"c",

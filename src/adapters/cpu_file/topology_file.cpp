@@ -138,6 +138,10 @@ Result<void> check_gaps(const Json& json, const cpu::Topology& topology) {
 }  // namespace
 
 Result<cpu::Topology> parse_topology(std::string_view text) {
+  constexpr std::size_t kDeepest = 16;
+  if (json_depth(text) > kDeepest) {
+    return refuse("it is nested too deep");
+  }
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
     return refuse("it is no JSON object");

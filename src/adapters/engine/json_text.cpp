@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/engine/registration.h"
+#include "core/base/text.h"
 
 namespace hf::engine {
 namespace {
@@ -50,23 +51,8 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
   return at;
 }
 
-std::size_t depth_of(std::string_view text) {
-  std::size_t depth = 0;
-  std::size_t deepest = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '"') {
-      at = skip_string(text, at) - 1;
-    } else if (text[at] == '{' || text[at] == '[') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((text[at] == '}' || text[at] == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
 Result<void> check_json(std::string_view text) {
-  if (depth_of(text) > kDeepest) {
+  if (json_depth(text) > kDeepest) {
     return fail(std::errc::invalid_argument, "it is nested too deep");
   }
   try {

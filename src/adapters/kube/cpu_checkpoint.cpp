@@ -15,10 +15,6 @@ namespace {
 using Json = nlohmann::json;
 using Fault = std::unexpected<CheckpointFault>;
 
-Fault fault(std::string what, std::string kubelet_says) {
-  return Fault(CheckpointFault{std::move(what), std::move(kubelet_says)});
-}
-
 bool fits(CpuFormat format, const CpuWords& words) {
   if (format == CpuFormat::v1 ? !words.entries.empty() : !words.entries_by_id.empty()) {
     return false;

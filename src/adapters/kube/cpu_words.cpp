@@ -17,10 +17,6 @@ using Fault = std::unexpected<CheckpointFault>;
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-Fault fault(std::string what, std::string kubelet_says) {
-  return Fault(CheckpointFault{std::move(what), std::move(kubelet_says)});
-}
-
 // Go takes a field's name in any case.
 const Json* find_field(const Json& object, std::string_view name) {
   const auto is_it = [&](const std::string& key) {
@@ -207,6 +203,10 @@ std::expected<std::uint64_t, std::string> parse_go_number(std::string_view text)
 
 }  // namespace
 
+std::unexpected<CheckpointFault> fault(std::string what, std::string kubelet_says) {
+  return Fault(CheckpointFault{std::move(what), std::move(kubelet_says)});
+}
+
 std::expected<CpuWords, CheckpointFault> read_cpu_words(std::string_view json) {
   if (json.starts_with(kByteOrderMark)) {
     return fault("it begins with a byte order mark", "invalid character 'ï' looking for beginning of value");
@@ -256,7 +256,8 @@ std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text) {
                              std::to_string(*last) + ")");
     }
     if (*last > cpu::kLastCpu) {
-      return std::unexpected(kNoSuchCpu + ("in state \"" + text + "\""));  // it is read, and then held against the machine
+      return std::unexpected(kNoSuchCpu +
+                             ("in state \"" + text + "\""));  // it is read, and then held against the machine
     }
     for (std::uint64_t cpu = *first; cpu <= *last; ++cpu) {
       set.add(std::uint32_t(cpu));

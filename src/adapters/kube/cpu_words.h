@@ -23,6 +23,8 @@ struct CpuWords {
   std::optional<std::uint64_t> data_checksum;
 };
 
+std::unexpected<CheckpointFault> fault(std::string what, std::string kubelet_says);
+
 std::expected<CpuWords, CheckpointFault> read_cpu_words(std::string_view json);
 std::string hashed_text(CpuFormat format, const CpuWords& words);
 

@@ -59,6 +59,26 @@ std::string_view name_in(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+std::size_t json_depth(std::string_view text) {
+  std::size_t depth = 0;
+  std::size_t deepest = 0;
+  bool is_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char letter = text[at];
+    if (is_string) {
+      at += letter == '\\' ? 1 : 0;
+      is_string = letter != '"';
+    } else if (letter == '"') {
+      is_string = true;
+    } else if (letter == '{' || letter == '[') {
+      deepest = std::max(deepest, ++depth);
+    } else if ((letter == '}' || letter == ']') && depth > 0) {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
 std::string quote(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text.substr(0, kLongestQuote)) {

@@ -18,6 +18,7 @@ std::vector<std::string_view> split_words(std::string&& text) = delete;
 bool has_word(std::string_view list, std::string_view word, char separator = ',');
 std::string join(const std::vector<std::string>& parts, std::string_view between);
 std::string_view name_in(std::string_view path);  // the last part of a path
+std::size_t json_depth(std::string_view text);    // how deep its braces and brackets go; any text has one
 std::string quote(std::string_view text);         // for error messages: short, printable, in single quotes
 
 // Digits of the base and nothing else: no sign, no blank, no overflow.

@@ -52,7 +52,8 @@ CpuSet reusable(const State& state, const PodAsk& pod) {
   }
   CpuSet ended;
   CpuSet staying;
-  for (auto at = state.entries.lower_bound({pod.uid, ""}); at != state.entries.end() && at->first.pod == pod.uid; ++at) {
+  for (auto at = state.entries.lower_bound({pod.uid, ""}); at != state.entries.end() && at->first.pod == pod.uid;
+       ++at) {
     const ContainerAsk* container = find_container(pod, at->first.container);
     (container != nullptr && container->role == ContainerRole::init ? ended : staying) |= at->second;
   }
@@ -88,6 +89,10 @@ Result<void> allocate_pod(const Policy& policy, State& state, const PodAsk& pod,
   const std::uint32_t count = cpus_of_its_own(pod);
   if (!pod.shared_between || policy.budgets == PodBudgets::ignored || count == 0 || state.pods.contains(pod.uid)) {
     return {};
+  }
+  if (pod.containers.empty() || !cpus_of_pod(state, pod.uid, "").empty()) {
+    return fail(std::errc::invalid_argument,
+                "pod " + pod.uid + (pod.containers.empty() ? " has no containers" : " has CPUs of its own already"));
   }
   TRY(check_budget(pod));
   TRY(check_full_cores(policy, state, count));

@@ -6,11 +6,10 @@ namespace hf::cpu {
 namespace {
 
 constexpr std::uint64_t kMilli = 1000;
-constexpr std::uint64_t kMostMilli = 4'000'000'000'000;  // so that CPUs fit 32 bits
 
 std::uint32_t whole(const CpuAmount& amount) {
   const std::uint64_t milli = amount.request.value_or(0);
-  return milli % kMilli == 0 && milli <= kMostMilli ? std::uint32_t(milli / kMilli) : 0;
+  return milli % kMilli == 0 ? std::uint32_t(std::min(milli / kMilli, std::uint64_t(UINT32_MAX))) : 0;
 }
 
 }  // namespace

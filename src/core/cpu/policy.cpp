@@ -96,6 +96,12 @@ Result<void> check_owners(const Policy& policy, const State& state) {
                     " has reserved CPUs " + quoted(cpus & policy.reserved));
     }
   }
+  for (const auto& [pod, cpus] : state.pods) {
+    if (cpus.overlaps(policy.reserved)) {
+      return refuse("pod: " + pod + " cpuset: " + quoted(cpus) + " has reserved CPUs " +
+                    quoted(cpus & policy.reserved));
+    }
+  }
   std::map<std::uint32_t, std::string> pod_of;
   for (const auto& [pod, cpus] : by_pod) {
     for (const std::uint32_t cpu : cpus) {

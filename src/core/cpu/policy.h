@@ -45,8 +45,8 @@ Result<void> check_owners(const Policy& policy, const State& state);      // wha
 
 CpuSet assignable(const Policy& policy, const State& state);  // to new owners: shared but not reserved
 
-// CPUs of the pod's init containers, which are done when the next one starts; never those of a container that stays, nor
-// what others have got meanwhile.
+// CPUs of the pod's init containers, which are done when the next one starts; never those of a container that stays,
+// nor what others have got meanwhile.
 CpuSet reusable(const State& state, const PodAsk& pod);
 
 // In the way the options say, whichever cores it splits.

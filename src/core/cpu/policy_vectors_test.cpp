@@ -270,6 +270,7 @@ std::vector<Resident> residents_of(const Json& pods) {
           const std::string id = status["container_id"];
           resident.id = id.substr(id.find("//") + 2);
           resident.phase = status["state"] == "running" ? Phase::running : Phase::unknown;
+          resident.present = *parse_cpu_set("0-7");  // as it was made: kubelet has not written to it yet
         }
       }
       residents.push_back(resident);

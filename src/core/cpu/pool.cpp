@@ -43,9 +43,7 @@ void Pool::order_numa_nodes(IndexList& list) const {
   }
   IndexList sockets;
   order_sockets(sockets);
-  for (const Index socket : sockets) {
-    order(layout_->numa_in_sockets, socket, in_numa_, list);
-  }
+  order_once(layout_->numa_in_sockets, sockets, in_numa_, list);
 }
 
 void Pool::order_sockets(IndexList& list) const {
@@ -55,17 +53,13 @@ void Pool::order_sockets(IndexList& list) const {
   }
   IndexList nodes;
   order_numa_nodes(nodes);
-  for (const Index node : nodes) {
-    order(layout_->sockets_in_numa, node, in_socket_, list);
-  }
+  order_once(layout_->sockets_in_numa, nodes, in_socket_, list);
 }
 
 void Pool::order_caches(IndexList& list) const {
   IndexList nodes;
   order_numa_nodes(nodes);
-  for (const Index node : nodes) {
-    order(layout_->caches_in_numa, node, in_cache_, list);
-  }
+  order_once(layout_->caches_in_numa, nodes, in_cache_, list);
 }
 
 const Nesting& Pool::cores_of_outer() const {
@@ -106,6 +100,21 @@ void Pool::order(const Nesting& nesting, Index outer, const Counts& counts, Inde
   }
   std::sort(list.begin() + before, list.end(),
             [&](Index a, Index b) { return counts[a] != counts[b] ? counts[a] < counts[b] : a < b; });
+}
+
+void Pool::order_once(const Nesting& nesting, const IndexList& outer, const Counts& counts, IndexList& list) const {
+  CpuSet seen;  // of indices, which are as small as CPUs
+  IndexList part;
+  for (const Index object : outer) {
+    part.clear();
+    order(nesting, object, counts, part);
+    for (const Index inner : part) {
+      if (!seen.contains(inner)) {
+        seen.add(inner);
+        list.add(inner);
+      }
+    }
+  }
 }
 
 bool Pool::has_free(std::span<const Index> cpus) const {

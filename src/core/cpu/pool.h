@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <span>
 
@@ -13,7 +14,10 @@ namespace hf::cpu {
 
 class IndexList {
  public:
-  void add(Index index) { items_[size_++] = index; }
+  void add(Index index) {
+    assert(size_ < items_.size());
+    items_[size_++] = index;
+  }
   void clear() { size_ = 0; }
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] Index* begin() { return items_.data(); }
@@ -40,7 +44,8 @@ class Pool {
   [[nodiscard]] std::uint32_t free_in_numa(Index numa) const { return in_numa_[numa]; }
   void take(std::uint32_t cpu);
 
-  // Those with a free CPU, in kubelet's order: fewest free CPUs first, then by id; added to the list.
+  // Those with a free CPU, in kubelet's order: fewest free CPUs first, then by id; added to the list. Each once, though
+  // a file may put a node into several sockets.
   void order_numa_nodes(IndexList& list) const;
   void order_sockets(IndexList& list) const;
   void order_caches(IndexList& list) const;
@@ -59,6 +64,7 @@ class Pool {
   using Counts = std::array<Index, kMostCpus>;
 
   void order(const Nesting& nesting, Index outer, const Counts& counts, IndexList& list) const;
+  void order_once(const Nesting& nesting, const IndexList& outer, const Counts& counts, IndexList& list) const;
   [[nodiscard]] bool has_free(std::span<const Index> cpus) const;
 
   const Layout* layout_;

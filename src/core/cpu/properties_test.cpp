@@ -55,6 +55,23 @@ TEST(Taking, AnswersWhatKubeletAnswersSanely) {
   EXPECT_GT(insane, 10U);  // else the machines are too tame to show kubelet's faults
 }
 
+TEST(Taking, SurvivesAMachineOfNonsense) {
+  // One NUMA node in a hundred sockets, and counters that say it is made of two.
+  std::vector<Cpu> rows;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    rows.push_back({.id = i, .core = i, .socket = i, .numa = {0}, .cache = i});
+  }
+  Topology topology = *make_topology(std::move(rows));
+  topology.counters.sockets = 1;
+  topology.counters.numa_nodes = 2;
+  const Layout layout(std::move(topology));
+  for (const CacheUse caches : {CacheUse::ignored, CacheUse::preferred}) {
+    const Result<CpuSet> cpus = take_packed(layout, layout.cpus, 3, {.order = CpuOrder::packed, .caches = caches});
+    ASSERT_TRUE(cpus);
+    EXPECT_EQ(cpus->count(), 3U);
+  }
+}
+
 // Kubelet's faults, as they were seen.
 TEST(Taking, PicksTheNodesItReckonedWithAndNotOthers) {
   const Layout layout(
@@ -270,19 +287,56 @@ Chaos random_chaos(test::Random& random) {
     }
     chaos.residents.push_back(resident);
   }
-  // Sometimes two have each other's.
-  if (chaos.state.entries.size() >= 2 && random.one_in(2)) {
-    const auto first = chaos.state.entries.begin();
-    const auto second = std::next(first);
-    for (Resident& resident : chaos.residents) {
-      if (resident.owner == first->first) {
-        resident.present = second->second;
-      } else if (resident.owner == second->first) {
-        resident.present = first->second;
-      }
+  // Sometimes each has what the next one is owed, the pool among them.
+  if (random.one_in(2)) {
+    for (std::size_t i = 0; i < chaos.residents.size(); ++i) {
+      const Owner& next = chaos.residents[(i + 1) % chaos.residents.size()].owner;
+      chaos.residents[i].present = cpus_for(chaos.state, next);
     }
   }
   return chaos;
+}
+
+Resident resident_on(const std::string& pod, const char* cpus, Phase phase = Phase::running) {
+  Resident resident{.owner = {pod, "c"}, .id = pod, .phase = phase, .present = {}};
+  if (*cpus != '\0') {
+    resident.present = *parse_cpu_set(cpus);
+  }
+  return resident;
+}
+
+State state_with(const char* shared, const std::map<std::string, const char*>& own) {
+  State state;
+  state.shared = *parse_cpu_set(shared);
+  for (const auto& [pod, cpus] : own) {
+    state.entries[{pod, "c"}] = *parse_cpu_set(cpus);
+  }
+  return state;
+}
+
+std::vector<std::string> writes_of(const Reconciliation& plan) {
+  std::vector<std::string> writes;
+  for (const Write& write : plan.writes) {
+    writes.push_back(write.id + " " + to_string(write.cpus));
+  }
+  return writes;
+}
+
+TEST(Reconciling, BringsThemFirstOfWhomNobodyKnowsWhereTheyAre) {
+  const State state = state_with("0-1", {{"a", "4-5"}, {"u", "2-3"}});
+  const Reconciliation plan = plan_reconcile(state, {resident_on("a", "2-3"), resident_on("u", "")});
+  EXPECT_EQ(writes_of(plan), (std::vector<std::string>{"u 0-1", "a 4-5", "u 2-3"}));
+}
+
+TEST(Reconciling, GoesRoundThoseItMayNotWriteTo) {
+  const State state = state_with("0-1", {{"a", "4-5"}});
+  const Reconciliation plan =
+      plan_reconcile(state, {resident_on("a", "0-3"), resident_on("b", "4-5", Phase::starting)});
+  // Not onto cores on which a stranger is: it waits in the pool, and that is said.
+  for (const Write& write : plan.writes) {
+    EXPECT_FALSE(write.cpus.overlaps(*parse_cpu_set("4-5"))) << to_string(write.cpus);
+  }
+  EXPECT_EQ(plan.skipped.size(), 2U);
 }
 
 TEST(Reconciling, NeverPutsAnybodyOnAnothersCoreOnTheWay) {

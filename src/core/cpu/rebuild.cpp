@@ -10,6 +10,9 @@ std::string why_shared(const Policy& policy, const std::vector<Resident>& reside
   if (!resident.present || resident.present->empty()) {
     return "its cpuset could not be read";
   }
+  if (!resident.can_own) {
+    return "it is not of a Guaranteed pod";
+  }
   const CpuSet& cpus = *resident.present;
   if (!policy.layout->cpus.contains(cpus)) {
     return "its cpuset has CPUs " + to_string(cpus - policy.layout->cpus) + " which this machine has not";
@@ -22,7 +25,7 @@ std::string why_shared(const Policy& policy, const std::vector<Resident>& reside
   }
   for (const Resident& other : residents) {
     const bool is_confined = other.present && *other.present != policy.layout->cpus;  // else nobody manages it
-    if (&other != &resident && is_confined && other.owner.pod != resident.owner.pod && other.present->overlaps(cpus)) {
+    if (&other != &resident && is_confined && other.present->overlaps(cpus)) {
       return "its CPUs " + to_string(cpus & *other.present) + " are also " + other.owner.pod + "/" +
              other.owner.container + "'s";
     }
@@ -40,7 +43,13 @@ Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& resid
     }
     const std::string why = why_shared(policy, residents, resident);
     if (why.empty()) {
-      rebuilt.state.entries[resident.owner] = *resident.present;
+      const bool is_new = rebuilt.state.entries.try_emplace(resident.owner, *resident.present).second;
+      if (resident.owner.container.empty() || !is_new) {
+        return fail(std::errc::invalid_argument, "rebuild: container " + resident.id + " of pod " + resident.owner.pod +
+                                                     " has CPUs " + to_string(*resident.present) +
+                                                     " of its own, and nothing tells " +
+                                                     (is_new ? "its name" : "it from another of its name"));
+      }
     } else {
       rebuilt.shared.push_back({resident.owner, resident.id, why});
     }

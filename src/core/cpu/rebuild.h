@@ -15,8 +15,9 @@ struct Rebuilt {
   std::vector<Skipped> shared;  // residents that seem to have no CPUs of their own, and why
 };
 
-// A container has CPUs of its own where nobody else's cpuset has any of them and none is reserved. Containers on the
-// whole machine are nobody's to manage, and count for nothing.
+// A container has CPUs of its own where it may have any, nobody else's cpuset has one of them and none is reserved.
+// Containers on the whole machine are nobody's to manage, and count for nothing. Refused where an owner's name is not
+// known: kubelet would take his CPUs for free.
 Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& residents);
 
 }  // namespace hf::cpu

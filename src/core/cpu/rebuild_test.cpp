@@ -27,6 +27,36 @@ TEST(Rebuild, GivesBackWhatTheCpusetsShow) {
   EXPECT_EQ(rebuilt->shared.size(), 4U);
 }
 
+TEST(Rebuild, TakesNoPoolForSomebodysOwn) {
+  const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 9}));
+  Policy policy =
+      *make_policy(layout, *parse_options({{"strict-cpu-reservation", "true"}}), *parse_cpu_set("0"), std::nullopt);
+  const CpuSet pool = *parse_cpu_set("1,4-7");  // CPU 8 came online since
+  const Resident guaranteed{.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("2-3").value()};
+  const Result<Rebuilt> alone =
+      rebuild(policy, {guaranteed, {.owner = {"x", "c"}, .id = "2", .present = pool, .can_own = false}});
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_EQ(alone->state.entries.size(), 1U);
+  EXPECT_EQ(to_string(alone->state.shared), "1,4-8");
+  // Two containers of one pod on the same CPUs share them, whatever its class.
+  const Result<Rebuilt> twins = rebuild(policy, {guaranteed,
+                                                 {.owner = {"x", "c"}, .id = "2", .present = pool},
+                                                 {.owner = {"x", "d"}, .id = "3", .present = pool}});
+  ASSERT_TRUE(twins) << twins.error().message;
+  EXPECT_EQ(twins->state.entries.size(), 1U);
+}
+
+TEST(Rebuild, RefusesAnOwnerWithoutAName) {
+  const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 8}));
+  const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
+  const Result<Rebuilt> nameless =
+      rebuild(policy, {{.owner = {"a", ""}, .id = "4f1c", .present = parse_cpu_set("2-3").value()}});
+  ASSERT_FALSE(nameless);
+  EXPECT_NE(nameless.error().message.find("4f1c"), std::string::npos) << nameless.error().message;
+  EXPECT_FALSE(rebuild(policy, {{.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("2-3").value()},
+                                {.owner = {"a", "c"}, .id = "2", .present = parse_cpu_set("4-5").value()}}));
+}
+
 TEST(Rebuild, RefusesToLeaveNobodyACpu) {
   const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 2}));
   const Policy policy = *make_policy(layout, {}, {}, std::nullopt);

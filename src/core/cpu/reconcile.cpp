@@ -1,6 +1,7 @@
-// A container may be written onto CPUs as soon as nobody is on them who does not belong there. Whoever can go, goes.
-// When all that are left wait for each other, one makes room: it keeps those of its CPUs that it may keep, or, where
-// there is none, waits in the shared pool, which is nobody's own.
+// A container may be written onto CPUs as soon as nobody is on them who does not belong there. Whoever can go, goes;
+// those of whom nobody knows where they are go first, and those that may not be written to stay in the way. When all
+// that are left wait for each other, one makes room: it keeps those of its CPUs that it may keep, or, where there is
+// none, waits in the shared pool, which is nobody's own.
 #include "core/cpu/reconcile.h"
 
 #include <algorithm>
@@ -12,22 +13,29 @@ struct Move {
   const Resident* resident;
   CpuSet now;  // empty: not known
   CpuSet then;
+  bool is_fixed = false;  // nobody may write to it
   bool has_waited = false;
 
-  [[nodiscard]] bool is_done() const { return now == then; }
+  [[nodiscard]] bool is_done() const { return is_fixed || now == then; }
 };
 
 class Planner {
  public:
   explicit Planner(const State& state) : shared_(state.shared) {}
 
-  // Whoever may be anywhere is brought to his place before others move.
   void add(const Resident& resident, const CpuSet& then) {
-    const Move move{&resident, resident.present.value_or(CpuSet()), then};
-    moves_.insert(resident.present ? moves_.end() : moves_.begin(), move);
+    moves_.push_back({&resident, resident.present.value_or(CpuSet()), then});
+  }
+  void add_fixed(const Resident& resident, const CpuSet& then) {
+    moves_.push_back({&resident, resident.present.value_or(CpuSet()), then, /*is_fixed=*/true});
   }
 
   std::vector<Write> plan() {
+    for (Move& move : moves_) {
+      if (!move.is_fixed && !move.resident->present) {
+        find_a_place(move);
+      }
+    }
     while (!std::ranges::all_of(moves_, &Move::is_done)) {
       if (!finish_one() && !make_room()) {
         break;
@@ -55,6 +63,14 @@ class Planner {
     });
   }
 
+  void find_a_place(Move& move) {
+    if (is_clear(move)) {
+      write(move, move.then);
+    } else if (!shared_.empty()) {
+      write(move, shared_);
+    }
+  }
+
   bool finish_one() {
     const auto found =
         std::ranges::find_if(moves_, [&](const Move& move) { return !move.is_done() && is_clear(move); });
@@ -74,7 +90,7 @@ class Planner {
       }
     }
     for (Move& move : moves_) {
-      if (!move.is_done() && !move.has_waited && !shared_.empty()) {
+      if (!move.is_done() && !move.has_waited && !shared_.empty() && move.now != shared_) {
         move.has_waited = true;
         write(move, shared_);
         return true;
@@ -117,6 +133,7 @@ Reconciliation plan_reconcile(const State& state, const std::vector<Resident>& r
     if (why.empty()) {
       planner.add(resident, then);
     } else {
+      planner.add_fixed(resident, then);
       plan.skipped.push_back({resident.owner, resident.id, why});
     }
   }

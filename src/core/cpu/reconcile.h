@@ -18,13 +18,14 @@ struct Resident {
   std::string id;                 // the engine's; "" where it has none yet
   Phase phase = Phase::running;   // only those that run are written to
   std::optional<CpuSet> present;  // none: it could not be read
+  bool can_own = true;            // a Guaranteed pod's: no other has CPUs of its own
 };
 
 struct Write {
   std::string id;
   Owner owner;
   CpuSet cpus;
-  bool is_on_the_way = false;  // another write of the same container follows
+  bool is_on_the_way = false;  // it is not where it belongs yet
 
   friend bool operator==(const Write&, const Write&) = default;
 };

@@ -76,6 +76,15 @@ Result<void> check_nodes(const Topology& topology, const Wish& wish) {
 
 }  // namespace
 
+std::string to_string(Operation operation) {
+  switch (operation) {
+    case Operation::allocate: return "allocate";
+    case Operation::allocate_pod: return "allocate_pod";
+    case Operation::remove: return "remove";
+  }
+  return "";
+}
+
 Result<Simulation> simulate(const Scenario& scenario) {
   const Layout layout(scenario.topology);
   Policy policy = TRY(make_policy(layout, scenario.options, scenario.reserved, scenario.reserved_amount));

@@ -16,6 +16,8 @@ enum class PolicyKind : std::uint8_t { none, fixed };
 
 enum class Operation : std::uint8_t { allocate, allocate_pod, remove };
 
+std::string to_string(Operation operation);
+
 struct ScenarioStep {
   Operation operation = Operation::allocate;
   std::string container;  // of an allocate or a remove

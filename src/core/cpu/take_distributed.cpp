@@ -241,19 +241,6 @@ class Carrier {
   std::uint32_t group_;
 };
 
-// A node that a file puts into two sockets is twice in kubelet's order; it can give only once.
-IndexList nodes_in_order(const Pool& pool) {
-  IndexList all;
-  pool.order_numa_nodes(all);
-  IndexList once;
-  for (const Index node : all) {
-    if (std::ranges::find(once, node) == once.end()) {
-      once.add(node);
-    }
-  }
-  return once;
-}
-
 std::uint32_t ceil_of(std::uint32_t whole, std::uint32_t part) { return (whole + part - 1) / part; }
 
 }  // namespace
@@ -261,7 +248,8 @@ std::uint32_t ceil_of(std::uint32_t whole, std::uint32_t part) { return (whole +
 Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count, std::uint32_t group,
                                 Story* story) {
   const Pool pool(layout, available);
-  const IndexList order = nodes_in_order(pool);
+  IndexList order;
+  pool.order_numa_nodes(order);
   if (group == 0 || count % group != 0 || count == 0 || count > pool.count() || order.size() > kMostNodes) {
     return take_packed(layout, available, count, {}, story);
   }
@@ -278,9 +266,10 @@ Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, s
     carrier.carry_out(*split, order, distribution.even_share(k), count);
     if (carrier.taken().count() == count) {
       if (story != nullptr) {
-        story->push_back({"as many of each of " + std::to_string(k) + " NUMA nodes as can be" +
-                              (distribution.gave_up() ? ", the best of " + std::to_string(kMostTrials) + " trials" : ""),
-                          carrier.taken()});
+        story->push_back(
+            {"as many of each of " + std::to_string(k) + " NUMA nodes as can be" +
+                 (distribution.gave_up() ? ", the best of " + std::to_string(kMostTrials) + " trials" : ""),
+             carrier.taken()});
       }
       return carrier.taken();
     }

@@ -39,15 +39,6 @@ Json state_of(const cpu::State& state) {
   return {{"shared", to_string(state.shared)}, {"entries", std::move(entries)}, {"pods", std::move(pods)}};
 }
 
-const char* operation_of(cpu::Operation operation) {
-  switch (operation) {
-    case cpu::Operation::allocate: return "allocate";
-    case cpu::Operation::allocate_pod: return "allocate_pod";
-    case cpu::Operation::remove: return "remove";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string render_json(const CpuMap& map) {
@@ -112,7 +103,7 @@ std::string render_json(const CpuPlan& plan) {
 std::string render_json(const cpu::Simulation& simulation) {
   Json steps = Json::array();
   for (const cpu::StepResult& result : simulation.steps) {
-    steps.push_back({{"op", operation_of(result.step.operation)},
+    steps.push_back({{"op", to_string(result.step.operation)},
                      {"pod", result.step.pod.uid},
                      {"container", result.step.container},
                      {"result", to_string(result.cpus)},

@@ -155,15 +155,6 @@ std::string options_of(const cpu::Options& options) {
   return text;
 }
 
-std::string operation_of(cpu::Operation operation) {
-  switch (operation) {
-    case cpu::Operation::allocate: return "allocate";
-    case cpu::Operation::allocate_pod: return "allocate_pod";
-    case cpu::Operation::remove: return "remove";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string render_text(const CpuMap& map) {
@@ -230,7 +221,7 @@ std::string render_text(const cpu::Simulation& simulation) {
   std::size_t errors = 0;
   for (const cpu::StepResult& result : simulation.steps) {
     errors += result.error.empty() ? 0 : 1;
-    table.add({operation_of(result.step.operation), on_one_line(result.step.pod.uid),
+    table.add({to_string(result.step.operation), on_one_line(result.step.pod.uid),
                or_dash(on_one_line(result.step.container)), or_dash(to_string(result.cpus)),
                or_dash(to_string(result.shared_after)), or_dash(result.error)});
   }

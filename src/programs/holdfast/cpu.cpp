@@ -195,6 +195,9 @@ Result<int> show_state(const CpuWords& words) {
   const cpu::Layout layout(machine.topology);
   const cpu::Policy policy =
       TRY(make_policy(layout, TRY(options_of(words)), TRY(cpu::parse_cpu_set(words.reserved)), std::nullopt));
+  if (words.rebuild && policy.reserved.empty()) {
+    return fail(std::errc::invalid_argument, "--rebuild needs --reserved: the CPUs kubelet is told to keep");
+  }
   if (words.rebuild) {
     return rebuild(words, policy);
   }

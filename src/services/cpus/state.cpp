@@ -5,6 +5,7 @@
 #include "adapters/config/config.h"
 #include "adapters/kube/cpu_checkpoint.h"
 #include "core/base/text.h"
+#include "kernel/cpuset.h"
 #include "kernel/file.h"
 #include "kernel/host.h"
 #include "node/census.h"
@@ -17,7 +18,7 @@ constexpr std::uint32_t kPrivate = 0600;
 
 void add_cure(report::CpuStateReport& report) {
   report.cure = {
-      "holdfast cpu state " + report.file + " --rebuild   # from the cpusets of the containers that run",
+      "holdfast cpu state " + report.file + " --rebuild --reserved SET   # from the cpusets of the containers that run",
       "kubectl drain NODE && systemctl stop kubelet && rm " + report.file +
           " && systemctl start kubelet   # kubelet's own way",
   };
@@ -39,19 +40,27 @@ void check_against(const Expected& expected, report::CpuStateReport& report) {
   }
 }
 
-std::vector<cpu::Resident> residents_of(const node::Census& census) {
+// Kubelet gives CPUs of their own to Guaranteed pods alone, whose cgroups lie in no folder of another class.
+bool is_guaranteed(const container::Container& container) {
+  const std::string& path = container.cgroup;
+  return path.find("besteffort") == std::string::npos && path.find("burstable") == std::string::npos;
+}
+
+// Containers outside pods are nobody's whom kubelet knows, and say nothing about its state. It confines no pause
+// container, and what is inside another container is within that one's CPUs.
+std::vector<cpu::Resident> residents_of(const kernel::Host& host, const node::Census& census) {
   std::vector<cpu::Resident> residents;
   for (const container::Container& container : census.containers()) {
-    if (container.is_sandbox || container.inside) {
-      continue;  // kubelet confines no pause container, and what is inside another is within that one's CPUs
+    if (container.is_sandbox || container.inside || !container.pod || container.pod->uid.empty()) {
+      continue;
     }
-    cpu::Resident resident{.owner = {container.id.value, container.name.empty() ? container.id.value : container.name},
+    cpu::Resident resident{.owner = {container.pod->uid, container.pod->container},
                            .id = container.id.value,
-                           .present = {}};
-    if (container.pod && !container.pod->uid.empty()) {
-      resident.owner = {container.pod->uid, container.pod->container};
-    }
-    if (const Result<cpu::CpuSet> cpus = cpu::parse_cpu_set(container.cpus); cpus && !cpus->empty()) {
+                           .present = {},
+                           .can_own = is_guaranteed(container)};
+    // What a process narrowed itself to (sched_setaffinity) is its own affair.
+    const Result<cpu::CpuSet> cpus = kernel::read_cpuset(host, container.init, std::string(name_in(container.cgroup)));
+    if (cpus && !cpus->empty()) {
       resident.present = *cpus;
     }
     residents.push_back(std::move(resident));
@@ -109,6 +118,9 @@ Result<cpu::State> read_state(const std::string& file) {
 }
 
 Result<void> write_state(const std::string& file, const cpu::State& state) {
+  if (!state.pods.empty()) {
+    return fail(std::errc::not_supported, "write " + file + ": its format has no place for budgets of pods");
+  }
   return kernel::replace_file(
       AT_FDCWD, file, {.text = kube::render_cpu_checkpoint(kPolicy, state), .mode = kPrivate, .is_synced = true});
 }
@@ -116,7 +128,7 @@ Result<void> write_state(const std::string& file, const cpu::State& state) {
 Result<cpu::Rebuilt> rebuild_state(const cpu::Policy& policy) {
   const kernel::Host host = TRY(kernel::open_host());
   const node::Census census = TRY(node::take_census(host, TRY(config::read_config(host))));
-  return cpu::rebuild(policy, residents_of(census));
+  return cpu::rebuild(policy, residents_of(host, census));
 }
 
 Result<RebuiltFile> replace_state(const std::string& file, const cpu::Rebuilt& rebuilt) {

@@ -7,9 +7,11 @@
 namespace hf::shim {
 namespace {
 
-TEST(Usual, IsLookedForInEveryFolderThereIsRoomFor) {
+TEST(Usual, IsNotFoundWhereThereIsNoRoomForItsPath) {
   std::array<char, 8> small{};
   EXPECT_FALSE(find_usual("/a/folder/with/a/long/name:relative::", small));
+  EXPECT_FALSE(find_in_path("/bin", "sh", std::span(small).first(7))) << "/bin/sh and its end are eight";
+  EXPECT_TRUE(find_in_path("/bin", "sh", small));
 }
 
 TEST(Usual, OnlyLinesThatCountNameProgramsOfTheirOwn) {
