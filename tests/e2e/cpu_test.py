@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """`holdfast cpu` from the outside: kubelet's recorded tables through the commands, real cpusets, bad input."""
 
+import contextlib
 import json
 import os
 import pathlib
+import secrets
 import subprocess
 import tempfile
 import unittest
+import uuid
 import xml.etree.ElementTree
 
 import engines
@@ -130,6 +133,28 @@ def parse(text: str) -> set[int]:
         first, _, last = part.partition("-")
         cpus |= set(range(int(first), int(last or first) + 1))
     return cpus
+
+
+@contextlib.contextmanager
+def pod_container(quality: str):
+    """A container of runc in the cgroup of a pod, confined to CPU 1, with a name as containerd notes it."""
+    uid, name = str(uuid.uuid4()), secrets.token_hex(32)
+    runc = ("runc", "--root", "/run/runc")
+    with engines.scratch_folder() as folder, engines.view("v1") as seat:
+        cgroup = f"/kubepods{quality}/pod{uid}/{name}"
+        engines.write_bundle(folder, cgroup, False)
+        spec = json.loads((folder / "config.json").read_text())
+        spec["annotations"] = {
+            "io.kubernetes.cri.container-type": "container",
+            "io.kubernetes.cri.container-name": "main",
+            "io.kubernetes.cri.sandbox-name": "p",
+        }
+        (folder / "config.json").write_text(json.dumps(spec))
+        seat.cgroups.add(cgroup)
+        with engines.cleanup(lambda: seat.call(*runc, "delete", "-f", name)):
+            seat.call(*runc, "run", "-d", "--bundle", str(folder), name)
+            seat.call(*runc, "update", "--cpuset-cpus", "1", name)
+            yield uid, json.loads(seat.call(*runc, "state", name))["pid"]
 
 
 class Commands(CpuCase):
@@ -264,26 +289,32 @@ class States(CpuCase):
         if len(parse(pathlib.Path("/sys/devices/system/cpu/online").read_text().strip())) < 2:
             self.skipTest("needs two CPUs")
         path = str(self.folder / "cpu_manager_state")
-        with engines.oci("v1", "runc", gpu=False) as container:
-            container.call("update", "--cpuset-cpus", "1", container.name)
-            rebuilt = self.json("state", path, "--rebuild", "--reserved", "0")
-        mine = [entry for entry in rebuilt["entries"] if entry["pod"] == container.id]
-        self.assertEqual([entry["cpus"] for entry in mine], ["1"], rebuilt)
-        self.assertNotIn(1, parse(rebuilt["shared"]))
-        self.assertTrue(self.json("state", path, "--reserved", "0")["sound"])
+        words = ("state", path, "--rebuild", "--reserved", "0")
+        with pod_container("") as (uid, _):
+            rebuilt = self.json(*words)
+            self.assertEqual(rebuilt["entries"], [{"pod": uid, "container": "main", "cpus": "1"}], rebuilt)
+            self.assertNotIn(1, parse(rebuilt["shared"]))
+            self.assertTrue(self.json("state", path, "--reserved", "0")["sound"])
+        with pod_container("/besteffort") as (uid, pid):
+            os.sched_setaffinity(pid, {1})
+            pool = self.json(*words)
+            self.assertEqual(pool["entries"], [], "only Guaranteed pods have CPUs of their own")
+            self.assertIn("Guaranteed", " ".join(pool["notes"]))
 
     def test_a_lost_state_is_kept_aside(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         path = self.file("cpu_manager_state", "{ torn")
-        dry = self.json("state", path, "--rebuild", "--dry-run")
+        again = ("state", path, "--rebuild", "--reserved", "0")
+        self.refused("--rebuild needs --reserved", "state", path, "--rebuild")
+        dry = self.json(*again, "--dry-run")
         self.assertEqual(pathlib.Path(path).read_text(), "{ torn")
-        rebuilt = self.json("state", path, "--rebuild")
+        rebuilt = self.json(*again)
         self.assertEqual(dry["shared"], rebuilt["shared"])
         self.assertEqual(pathlib.Path(path + ".damaged").read_text(), "{ torn")
         self.assertTrue(self.json("state", path)["sound"])
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
-        self.json("state", path, "--rebuild")
+        self.json(*again)
         self.assertTrue(pathlib.Path(path + ".damaged.1").exists())
 
 
@@ -331,7 +362,7 @@ class BadInput(CpuCase):
             "topology": "workstation", "ops": [{"op": "remove", "pod": "p", "container": "c"}]}))
         self.refused("unknown CPU Manager Policy option", "simulate", self.file("s", {
             "topology": "workstation", "options": {"quick": True}, "ops": []}))
-        self.refused("no JSON object", "simulate", self.file("s", "[" * 100000))
+        self.refused("nested too deep", "simulate", self.file("s", "[" * 100000))
         self.refused("op 1: the machine has no NUMA node 9", "simulate", self.file("s", {
             "topology": "workstation", "ops": [{"op": "allocate", "pod": "p", "container": "c", "cpus": 1, "hint_numa": [9]}]}))
         self.refused("No such file", "simulate", str(self.folder / "nowhere"))
