@@ -4,7 +4,7 @@
 //   create          a container without a GPU, and one with two stand-in GPUs (5 nodes, 40 libraries, the hook),
 //   against
 //                   plain runc with the same container without GPUs, and against plain runc with the spec as we leave
-//                   it; the first start writes the loader's cache, later ones find it written
+//                   it
 //   alone           the same with a runtime that does nothing: wall time, memory and page faults are ours
 //   cdi generate    of holdfast, where it knows that command
 //
@@ -265,17 +265,11 @@ class Bench {
       die("the spec has no hook");
     }
     unhooked.insert(hooks + 2, "not-");  // an unknown key is passed over
-    Row first = row_of("holdfast-runtime, 2 GPUs, first start", 0, kShim, asks);
-    first.before = [asks] {
-      write_file(kSpec, asks);
-      (void)::unlink((g_folder + "/rootfs/etc/ld.so.cache").c_str());
-    };
     std::vector<Row> rows = {row_of("runc, no GPU", 0, "runc", plain),
                              row_of("holdfast-runtime, no GPU", 0, kShim, plain),
                              row_of("runc, edited before: nodes and mounts", 0, "runc", unhooked),
                              row_of("runc, edited before: with the hook", 0, "runc", edited),
-                             first,
-                             row_of("holdfast-runtime, 2 GPUs, started again", 0, kShim, asks)};
+                             row_of("holdfast-runtime, 2 GPUs", 0, kShim, asks)};
     for (Row& row : rows) {
       row.after = [this] { remove(); };
     }
