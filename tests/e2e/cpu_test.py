@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import secrets
 import subprocess
 import tempfile
@@ -198,6 +199,14 @@ class Commands(CpuCase):
         self.assertIn("where the devices sit", plan["steps"][0]["because"])
         text = self.cpu("plan", "--cpus", "20", "--topology", "dgx-a100", "--near-device", "nvidia0")
         self.assertTrue(text.startswith("48-57,176-185\n"), text)
+
+    def test_the_table_of_the_docs_is_true(self):
+        text = (pathlib.Path(__file__).parents[2] / "docs/CPU.md").read_text()
+        rows = re.findall(r"^\| `(--cpus[^`]*)` \| ([0-9,-]+) \|", text, flags=re.MULTILINE)
+        self.assertGreater(len(rows), 5)
+        for words, cpus in rows:
+            with self.subTest(words):
+                self.assertEqual(self.json("plan", "--topology", "dgx-a100", *words.split())["cpus"], cpus)
 
     def test_what_cannot_be_done_is_told_in_kubelets_words(self):
         plan = self.json("plan", "--cpus", "17", "--topology", "workstation", status=1)
