@@ -125,7 +125,7 @@ std::expected<CpuCheckpoint, CheckpointFault> mean(CpuFormat format, const CpuWo
   }
   if (words.policy != "none" && words.policy != "static") {
     return fault("its policy " + quote(words.policy) + " is neither none nor static",
-                 "configured policy \"static\" differs from state checkpoint policy \"" + words.policy + "\"");
+                 R"(configured policy "static" differs from state checkpoint policy ")" + words.policy + "\"");
   }
   CpuCheckpoint checkpoint{.format = format, .policy = words.policy, .state = {}, .by_id = {}};
   checkpoint.is_checked = words.checksum != 0;
