@@ -130,20 +130,15 @@ std::vector<Index> ordered_cores(const Policy& policy, const std::vector<Tier>& 
   CpuSet seen;
   for (const Tier& tier : tiers) {
     const Pool pool(*policy.layout, (whole & tier.cpus) - seen);
-    IndexList outer;
-    pool.order_outer(outer);
-    for (const Index object : outer) {
-      IndexList cores;
-      pool.order_cores(object, cores);
-      for (const Index core : cores) {
-        for (const Index cpu : policy.layout->threads_of_cores.parts(core)[0].cpus) {
-          const Index real = policy.layout->real_cores.of_row(policy.layout->row_of[cpu]);
-          if (pool.free().contains(cpu) && std::ranges::find(ordered, real) == ordered.end()) {
-            ordered.push_back(real);
-          }
+    pool.visit_cores([&](Index core) {
+      for (const Index cpu : policy.layout->threads_of_cores.parts(core)[0].cpus) {
+        const Index real = policy.layout->real_cores.of_row(policy.layout->row_of[cpu]);
+        if (pool.free().contains(cpu) && std::ranges::find(ordered, real) == ordered.end()) {
+          ordered.push_back(real);
         }
       }
-    }
+      return true;
+    });
     seen |= tier.cpus;
   }
   return ordered;

@@ -62,10 +62,6 @@ void Pool::order_caches(IndexList& list) const {
   order_once(layout_->caches_in_numa, nodes, in_cache_, list);
 }
 
-const Nesting& Pool::cores_of_outer() const {
-  return is_numa_first(layout_->topology.counters) ? layout_->cores_in_sockets : layout_->cores_in_numa;
-}
-
 void Pool::order_outer(IndexList& list) const {
   if (is_numa_first(layout_->topology.counters)) {
     order_sockets(list);
@@ -74,7 +70,10 @@ void Pool::order_outer(IndexList& list) const {
   }
 }
 
-void Pool::order_cores(Index outer, IndexList& list) const { order(cores_of_outer(), outer, in_core_, list); }
+void Pool::order_cores(Index outer, IndexList& list) const {
+  const bool are_sockets = is_numa_first(layout_->topology.counters);
+  order(are_sockets ? layout_->cores_in_sockets : layout_->cores_in_numa, outer, in_core_, list);
+}
 
 bool Pool::is_free_core(Index core) const {
   return in_core_[core] == threads_per_core(layout_->topology.counters) &&

@@ -49,10 +49,22 @@ class Pool {
   void order_numa_nodes(IndexList& list) const;
   void order_sockets(IndexList& list) const;
   void order_caches(IndexList& list) const;
-  // Cores are put into order one outer object at a time, so that who needs few never sorts all.
-  [[nodiscard]] const Nesting& cores_of_outer() const;  // cores_in_sockets, or cores_in_numa
-  void order_outer(IndexList& list) const;              // the sockets, or the NUMA nodes
-  void order_cores(Index outer, IndexList& list) const;
+  // Every core with a free CPU, until `visit` says no. They are put into order one socket or NUMA node at a time, so
+  // that who needs few never sorts all; what is taken on the way counts for those that follow.
+  template <class Visit>
+  void visit_cores(Visit visit) const {
+    IndexList outer;
+    order_outer(outer);
+    for (const Index object : outer) {
+      IndexList cores;
+      order_cores(object, cores);
+      for (const Index core : cores) {
+        if (!visit(core)) {
+          return;
+        }
+      }
+    }
+  }
 
   // Free CPUs as kubelet counts them: by the machine's means. Wholly free as well, where kubelet forgets to look.
   [[nodiscard]] bool is_free_core(Index core) const;
@@ -63,6 +75,8 @@ class Pool {
  private:
   using Counts = std::array<Index, kMostCpus>;
 
+  void order_outer(IndexList& list) const;  // the sockets, or the NUMA nodes
+  void order_cores(Index outer, IndexList& list) const;
   void order(const Nesting& nesting, Index outer, const Counts& counts, IndexList& list) const;
   void order_once(const Nesting& nesting, const IndexList& outer, const Counts& counts, IndexList& list) const;
   [[nodiscard]] bool has_free(std::span<const Index> cpus) const;

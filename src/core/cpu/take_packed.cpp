@@ -147,40 +147,28 @@ void Taker::take_part_of(Index cache) {
 }
 
 void Taker::take_cores() {
-  const std::uint32_t threads = threads_per_core(layout_.topology.counters);
-  IndexList outer;
-  pool_.order_outer(outer);
-  for (const Index object : outer) {
-    if (need_ < std::max(1U, threads)) {
-      break;
-    }
-    IndexList cores;
-    pool_.order_cores(object, cores);
-    for (const Index core : cores) {
+  const std::uint32_t threads = std::max(1U, threads_per_core(layout_.topology.counters));
+  if (need_ >= threads) {
+    pool_.visit_cores([&](Index core) {
       if (pool_.is_free_core(core) && need_ >= layout_.cores.cpus_in(core)) {
         take_all(layout_.threads_of_cores.parts(core)[0].cpus);
       }
-    }
+      return need_ >= threads;
+    });
   }
   tell("whole cores");
 }
 
 void Taker::take_packed_cpus() {
-  IndexList outer;
-  pool_.order_outer(outer);
-  for (const Index object : outer) {
-    if (is_done()) {
-      break;
-    }
-    IndexList cores;
-    pool_.order_cores(object, cores);
-    for (const Index core : cores) {
+  if (!is_done()) {
+    pool_.visit_cores([&](Index core) {
       for (const Index cpu : layout_.threads_of_cores.parts(core)[0].cpus) {
         if (!is_done() && pool_.free().contains(cpu)) {
           take(cpu);
         }
       }
-    }
+      return !is_done();
+    });
   }
   tell("single CPUs, of the cores that are used most already");
 }

@@ -79,35 +79,25 @@ TEST_F(RecordedTakes, FindTheSameFreeNumaNodes) {
 
 TEST_F(RecordedTakes, FindTheSameFreeCores) {
   expect_lists("acc_freeCores", [](const Layout& layout, const Pool& pool, std::vector<std::uint32_t>& found) {
-    IndexList outer;
-    pool.order_outer(outer);
-    for (const Index object : outer) {
-      IndexList cores;
-      pool.order_cores(object, cores);
-      for (const Index core : cores) {
-        if (pool.is_free_core(core)) {
-          found.push_back(layout.cores.id(core));
-        }
+    pool.visit_cores([&](Index core) {
+      if (pool.is_free_core(core)) {
+        found.push_back(layout.cores.id(core));
       }
-    }
+      return true;
+    });
   });
 }
 
 TEST_F(RecordedTakes, FindTheSameFreeCpus) {
   expect_lists("acc_freeCPUs", [](const Layout& layout, const Pool& pool, std::vector<std::uint32_t>& found) {
-    IndexList outer;
-    pool.order_outer(outer);
-    for (const Index object : outer) {
-      IndexList cores;
-      pool.order_cores(object, cores);
-      for (const Index core : cores) {
-        for (const Index cpu : layout.threads_of_cores.parts(core)[0].cpus) {
-          if (pool.free().contains(cpu)) {
-            found.push_back(cpu);
-          }
+    pool.visit_cores([&](Index core) {
+      for (const Index cpu : layout.threads_of_cores.parts(core)[0].cpus) {
+        if (pool.free().contains(cpu)) {
+          found.push_back(cpu);
         }
       }
-    }
+      return true;
+    });
   });
 }
 
