@@ -86,7 +86,6 @@ std::vector<Tier> tiers_of(const Policy& policy, const Wish& wish) {
     }
   }
   for (Tier& ring : rings) {
-    ring.cpus -= hinted;
     tiers.push_back(std::move(ring));
   }
   tiers.push_back({policy.layout->cpus, tiers.empty() ? "" : "the rest of the machine"});

@@ -50,6 +50,18 @@ TEST_F(NearDevices, KeepsCoresWhole) {
             "20,48,148,176");
 }
 
+TEST(NearDevice, TakesItsNodeFirstWhereAllAreEquallyFar) {
+  Topology flat = build({.sockets = 2, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 4});
+  for (const std::uint32_t from : {0U, 1U}) {
+    for (const std::uint32_t to : {0U, 1U}) {
+      flat.distances.push_back({.from = {from}, .to = {to}, .value = 10});  // as many virtual machines say
+    }
+  }
+  const Layout layout(std::move(flat));
+  const Policy policy = *make_policy(layout, *parse_options({{"prefer-device-numa", "true"}}), {}, std::nullopt);
+  EXPECT_EQ(to_string(*choose(policy, layout.cpus, 2, {.device_nodes = {{1}}})), "4-5");
+}
+
 TEST_F(NearDevices, IsKubeletsChoiceWithoutDevices) { EXPECT_EQ(to_string(*choose_near(8, "", {})), "0-3,128-131"); }
 
 }  // namespace

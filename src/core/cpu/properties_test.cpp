@@ -188,6 +188,43 @@ void expect_own(const PodAsk& pod, const State& state) {
   }
 }
 
+State state_with(const char* shared, const std::map<std::string, const char*>& own) {
+  State state;
+  state.shared = *parse_cpu_set(shared);
+  for (const auto& [pod, cpus] : own) {
+    state.entries[{pod, "c"}] = *parse_cpu_set(cpus);
+  }
+  return state;
+}
+
+TEST(Policy, StartsWithNoStateInWhichTwoPodsOwnACpu) {
+  const Layout layout(*find_machine("workstation"));
+  const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
+  State state = state_with("0-1,4-15", {{"a", "2-3"}, {"b", "3"}});
+  EXPECT_TRUE(check_as_kubelet(policy, state));
+  const Result<void> started = start(policy, state);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, "CPU 3 belongs to two pods: a and b");
+}
+
+TEST(Policy, KeepsAPodsBudgetTogetherUntilItsLastContainerIsGone) {
+  const Layout layout(*find_machine("workstation"));
+  Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
+  policy.budgets = PodBudgets::honoured;
+  State state;
+  ASSERT_TRUE(start(policy, state));
+  const State before = state;
+  const PodAsk pod{.uid = "p",
+                   .is_guaranteed = true,
+                   .containers = {{"a", ContainerRole::app, whole_cpus(2)}, {"b", ContainerRole::app, {}}},
+                   .shared_between = whole_cpus(4)};
+  ASSERT_TRUE(allocate_pod(policy, state, pod, {}));
+  EXPECT_TRUE(remove(state, {"p", "a"}).empty());
+  EXPECT_EQ(state.pods.at("p").count(), 4U);
+  EXPECT_EQ(remove(state, {"p", "b"}).count(), 4U);
+  EXPECT_EQ(state, before);
+}
+
 TEST(Policy, GivesAnInitContainersCpusOnlyOnceHoweverOftenItIsAskedFor) {
   const Layout layout(*find_machine("workstation"));
   const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
@@ -303,15 +340,6 @@ Resident resident_on(const std::string& pod, const char* cpus, Phase phase = Pha
     resident.present = *parse_cpu_set(cpus);
   }
   return resident;
-}
-
-State state_with(const char* shared, const std::map<std::string, const char*>& own) {
-  State state;
-  state.shared = *parse_cpu_set(shared);
-  for (const auto& [pod, cpus] : own) {
-    state.entries[{pod, "c"}] = *parse_cpu_set(cpus);
-  }
-  return state;
 }
 
 std::vector<std::string> writes_of(const Reconciliation& plan) {

@@ -27,6 +27,16 @@ TEST(Rebuild, GivesBackWhatTheCpusetsShow) {
   EXPECT_EQ(rebuilt->shared.size(), 4U);
 }
 
+TEST(Rebuild, TakesReservedCpusForNobodysOwn) {
+  const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 8}));
+  const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
+  const Result<Rebuilt> rebuilt =
+      rebuild(policy, {{.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("0-1").value()}});
+  ASSERT_TRUE(rebuilt) << rebuilt.error().message;
+  EXPECT_TRUE(rebuilt->state.entries.empty());
+  EXPECT_EQ(rebuilt->state.shared, layout.cpus);
+}
+
 TEST(Rebuild, TakesNoPoolForSomebodysOwn) {
   const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 9}));
   Policy policy =
