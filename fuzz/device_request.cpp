@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)hf::nvidia::is_met(text, {{"cuda", "12.4"}, {"driver", "550.54.15"}});
   const hf::Result<hf::oci::Spec> spec = hf::oci::parse_spec(text);
   if (spec) {
-    const hf::shim::DeviceRequest request = hf::shim::request_of(*spec, {});
+    const hf::shim::DeviceRequest request = hf::shim::request_of(*spec, {}, hf::shim::Starter::containerd_shim);
     check(hf::shim::may_ask(text) || (!request.asks_nvidia() && request.cdi_names.empty()),
           "a request is seen at the first look");
   }

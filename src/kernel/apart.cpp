@@ -99,6 +99,22 @@ Result<std::string> run_apart(const std::function<std::string()>& work, std::chr
       limit, "ask a library");
 }
 
+Result<std::string> run_result_apart(const std::function<Result<std::string>(int output)>& work,
+                                     std::chrono::milliseconds limit) {
+  const std::string said = TRY(run_child(
+      [&work](int file) {
+        const Result<std::string> done = work(file);
+        write_all(file, done ? "+" + *done : "-" + std::to_string(int(done.error().code)) + " " + done.error().message);
+      },
+      limit, "wait for a child process"));
+  if (!said.starts_with('-')) {
+    return said.empty() ? said : said.substr(1);
+  }
+  const std::size_t blank = said.find(' ');
+  const auto number = parse_number<std::uint32_t>(std::string_view(said).substr(1, blank - 1));
+  return fail(std::errc(int(number.value_or(EIO))), blank == std::string::npos ? said : said.substr(blank + 1));
+}
+
 Result<std::string> run_program(const Host& host, const std::string& path, const std::vector<std::string>& arguments,
                                 std::chrono::milliseconds limit) {
   struct stat status{};
@@ -114,9 +130,8 @@ Result<std::string> run_program(const Host& host, const std::string& path, const
   }
   return run_child(
       [&](int file) {
-        // Below our root, so that a made-up host runs its own programs.
-        const int root = ::fcntl(host.root.get(), F_DUPFD, 10);
-        const std::string full = "/proc/self/fd/" + std::to_string(root) + "/" + below_root(path);
+        // The file that was checked, whatever has its name by now. A script's interpreter opens it once more.
+        const int checked = ::fcntl(program.get(), F_DUPFD, 10);
         std::vector<std::string> words = {path};
         words.insert(words.end(), arguments.begin(), arguments.end());
         const Arguments list(std::move(words));
@@ -124,7 +139,7 @@ Result<std::string> run_program(const Host& host, const std::string& path, const
         silence(STDIN_FILENO);
         ::dup2(file, STDOUT_FILENO);
         silence(STDERR_FILENO);
-        ::execve(full.c_str(), list.get(), environment.data());
+        ::syscall(SYS_execveat, checked, "", list.get(), environment.data(), AT_EMPTY_PATH);
         ::_exit(127);
       },
       limit, "run " + path);

@@ -60,13 +60,19 @@ bool is_gone(std::errc code) {
   return code == std::errc::no_such_file_or_directory || code == std::errc::no_such_device;
 }
 
-Result<void> walk_below(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit, int depth) {
-  // Each level costs a descriptor; nobody nests cgroups this deep but to hide something.
+struct Walk {
+  const std::function<Result<void>(const Cgroup&)>& visit;
+  std::size_t left_out = 0;
+};
+
+Result<void> walk_below(const Cgroup& start, Walk& walk, int depth) {
+  // Each level costs a descriptor. A user with a cgroup of its own may nest as deep as the kernel lets it.
   constexpr int kDeepest = 256;
   if (depth > kDeepest) {
-    return fail(std::errc::value_too_large, "walk cgroups: more than 256 levels below " + quote(start.path.text));
+    ++walk.left_out;
+    return {};
   }
-  TRY(visit(start));
+  TRY(walk.visit(start));
   const Result<std::vector<std::string>> names = names_of_children(start);
   if (!names) {
     return is_gone(names.error().code) ? Result<void>() : std::unexpected(names.error());
@@ -82,7 +88,7 @@ Result<void> walk_below(const Cgroup& start, const std::function<Result<void>(co
     const Result<Cgroup> child =
         hold(std::move(directory), start.hierarchy, start.path.child(name), start.where + "/" + name);
     if (child) {
-      TRY(walk_below(*child, visit, depth + 1));
+      TRY(walk_below(*child, walk, depth + 1));
     }
   }
   return {};
@@ -131,6 +137,11 @@ Result<Cgroup> open_cgroup(const Host& host, Hierarchy hierarchy, const CgroupPa
 
 Result<Cgroup> open_root(const Host& host, Hierarchy hierarchy) { return open_cgroup(host, hierarchy, CgroupPath()); }
 
+bool is_users(const Cgroup& cgroup) {
+  struct stat status{};
+  return ::fstat(cgroup.directory.get(), &status) == 0 && status.st_uid != 0 && status.st_uid != ::geteuid();
+}
+
 Result<Cgroup> open_parent(const Cgroup& cgroup) {
   Fd directory = TRY(open_directory(cgroup.directory.get(), ".."));
   return hold(std::move(directory), cgroup.hierarchy, cgroup.path.parent(),
@@ -138,20 +149,22 @@ Result<Cgroup> open_parent(const Cgroup& cgroup) {
 }
 
 Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid) {
-  const std::string name = "process " + std::to_string(pid.value);
-  const Result<std::string> text = read_text(host.root.get(), "proc/" + std::to_string(pid.value) + "/cgroup");
-  if (!text) {
-    const bool has_ended =
-        text.error().code == std::errc::no_such_file_or_directory || text.error().code == std::errc(ESRCH);
-    return has_ended ? fail(std::errc::no_such_process, "find " + name + ": no such process")
-                     : std::unexpected(text.error());
+  const Result<ProcessHandle> process = hold_process(host, pid);
+  if (!process) {
+    return fail(std::errc::no_such_process, "find process " + std::to_string(pid.value) + ": no such process");
   }
-  const container::Membership membership = container::parse_membership(*text);
-  for (const std::optional<std::string>& path : {membership.v1, membership.v2}) {
-    if (path && path->ends_with(" (deleted)")) {  // Kernel: a zombie's cgroup may be gone before it is
-      return fail(std::errc::no_such_file_or_directory, "find the cgroups of " + name + ": they were removed");
-    }
+  return open_cgroups_of(host, *process);
+}
+
+Result<CgroupsOfProcess> open_cgroups_of(const Host& host, const ProcessHandle& process) {
+  const std::string name = "process " + std::to_string(process.pid.value);
+  const std::string lines = read_cgroup_lines(process);
+  const Result<Process> state = read_process(process);
+  // Kernel: the cgroup of a zombie may be gone before it is; that of a process that lives never is, whatever its name.
+  if (lines.empty() || (state && state->has_ended)) {
+    return fail(std::errc::no_such_process, "find the cgroups of " + name + ": it has ended");
   }
+  const container::Membership membership = container::parse_membership(lines);
   CgroupsOfProcess cgroups;
   if (host.v1 && membership.v1) {
     cgroups.v1 = TRY(open_cgroup(host, Hierarchy::v1, TRY(path_below(*host.v1, *membership.v1))));
@@ -162,6 +175,9 @@ Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid) {
   if (!cgroups.v1 && !cgroups.v2) {
     return fail(std::errc::no_such_device,
                 "find the cgroups of " + name + ": /proc names none that decides about devices");
+  }
+  if (read_cgroup_lines(process) != lines) {
+    return fail(std::errc::resource_unavailable_try_again, "find the cgroups of " + name + ": it has moved meanwhile");
   }
   return cgroups;
 }
@@ -194,8 +210,10 @@ Result<CgroupsOfProcess> open_cgroups_at(const Host& host, const std::string& di
   return cgroups;
 }
 
-Result<void> walk(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit) {
-  return walk_below(start, visit, 0);
+Result<std::size_t> walk(const Cgroup& start, const std::function<Result<void>(const Cgroup&)>& visit) {
+  Walk walk{visit};
+  TRY(walk_below(start, walk, 0));
+  return walk.left_out;
 }
 
 }  // namespace hf::kernel

@@ -42,10 +42,10 @@ TEST(OpenCgroups, FindsThoseOfAProcess) {
                   {"sys/fs/cgroup/devices/docker/abc/", ""},
                   {"sys/fs/cgroup/unified/system.slice/docker-abc.scope/", ""}});
   const Host host = fake.open();
-  const CgroupsOfProcess cgroups = *open_cgroups_of(host, {42});
+  const CgroupsOfProcess cgroups = *open_cgroups_of(host, container::Pid{42});
   EXPECT_EQ(cgroups.v1->path.text, "/docker/abc");
   EXPECT_EQ(cgroups.v2->where, "/sys/fs/cgroup/unified/system.slice/docker-abc.scope");
-  const Result<CgroupsOfProcess> missing = open_cgroups_of(host, {43});
+  const Result<CgroupsOfProcess> missing = open_cgroups_of(host, container::Pid{43});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, std::errc::no_such_process);
 }
@@ -57,8 +57,8 @@ TEST(OpenCgroups, SeesThroughAMountOfAPartOfTheHierarchy) {
                   {"proc/43/cgroup", "0::/docker/other\n"},
                   {"sys/fs/cgroup/inner/", ""}});
   const Host host = fake.open();
-  EXPECT_EQ(open_cgroups_of(host, {42})->v2->where, "/sys/fs/cgroup/inner");
-  EXPECT_FALSE(open_cgroups_of(host, {43}));
+  EXPECT_EQ(open_cgroups_of(host, container::Pid{42})->v2->where, "/sys/fs/cgroup/inner");
+  EXPECT_FALSE(open_cgroups_of(host, container::Pid{43}));
 }
 
 TEST(OpenCgroups, TakesADirectoryOrAPathInTheHierarchies) {

@@ -1,14 +1,11 @@
 #include "kernel/device_node.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -62,41 +59,6 @@ std::optional<NodeOnHost> read_node(const Host& host, const std::string& path) {
     return std::nullopt;
   }
   return NodeOnHost{device_of(status), status.st_mode & 07777U, status.st_uid, status.st_gid};
-}
-
-Result<void> make_node_in(const Host& host, container::Pid pid, const NewNode& node) {
-  const std::string& path = node.path;
-  const std::string what = "make " + path + " in the container of process " + std::to_string(pid.value);
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos || slash == 0 || slash + 1 == path.size()) {
-    return fail(std::errc::invalid_argument, what + ": want a path such as /dev/name");
-  }
-  const std::string name = path.substr(slash + 1);
-  const Fd root(::openat(host.root.get(), ("proc/" + std::to_string(pid.value) + "/root").c_str(),
-                         O_PATH | O_DIRECTORY | O_CLOEXEC));
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const Fd folder(int(::syscall(SYS_openat2, root.get(), path.substr(1, slash - 1).c_str(), &how, sizeof(how))));
-  if (!root || !folder) {
-    return fail_errno(errno, what);
-  }
-  if (::unlinkat(folder.get(), name.c_str(), 0) < 0 && errno == EISDIR) {
-    (void)::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR);
-  }
-  const mode_t kind = node.device.kind == device::Kind::block ? S_IFBLK : S_IFCHR;
-  constexpr mode_t kNobodyYet = 0;  // until it has its owner
-  if (::mknodat(folder.get(), name.c_str(), kind | kNobodyYet, makedev(node.device.major, node.device.minor)) < 0) {
-    return fail_errno(errno == EEXIST ? EBUSY : errno, what);  // what cannot be removed is mounted there
-  }
-  const Fd made(::openat(folder.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  const container::Permissions& wanted = node.permissions;
-  constexpr mode_t kBits = 0777;  // whatever our umask is
-  if (!made || ::fchownat(made.get(), "", wanted.uid, wanted.gid, AT_EMPTY_PATH) < 0 ||
-      ::chmod(("/proc/self/fd/" + std::to_string(made.get())).c_str(), wanted.mode & kBits) < 0) {
-    return fail_errno(errno, what);
-  }
-  return {};
 }
 
 std::vector<KnownDevice> read_known_devices(const Host& host) {

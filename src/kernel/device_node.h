@@ -26,14 +26,11 @@ struct NodeOnHost {
 };
 std::optional<NodeOnHost> read_node(const Host& host, const std::string& path);
 
-// Makes a node anew where a container sees this path. No link of the container's is followed: it could lead out. What
-// is there already is removed, if it is a node, a file, a link or an empty folder.
 struct NewNode {
   std::string path;
   device::Device device;
   container::Permissions permissions;
 };
-Result<void> make_node_in(const Host& host, container::Pid pid, const NewNode& node);
 
 // The same under the host's own /dev, in one step: whoever opens it finds the old node or the new one.
 Result<void> make_node_on(const Host& host, const NewNode& node);

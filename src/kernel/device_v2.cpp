@@ -72,13 +72,15 @@ class SignalsHeld {
 };
 
 Result<void> check_nothing_below(Filters& filters, const Cgroup& cgroup) {
-  return walk(cgroup, [&](const Cgroup& below) -> Result<void> {
+  const std::size_t left_out = TRY(walk(cgroup, [&](const Cgroup& below) -> Result<void> {
     if (below.id == cgroup.id || TRY(filters.bpf().query(below, Reach::own)).ids.empty()) {
       return {};
     }
     return fail(std::errc::device_or_resource_busy,
                 "lock " + cgroup.where + ": " + below.where + " below has programs of its own");
-  });
+  }));
+  return left_out == 0 ? Result<void>()
+                       : fail(std::errc::value_too_large, "lock " + cgroup.where + ": cgroups lie too deep below it");
 }
 
 struct Own {

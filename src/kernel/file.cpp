@@ -14,11 +14,14 @@
 namespace hf::kernel {
 namespace {
 
-Result<std::string> read_all(const Fd& file, const std::string& path) {
+constexpr std::size_t kLongestText = std::size_t(16) << 20U;
+
+Result<std::string> read_at_most(const Fd& file, const std::string& path, std::size_t most) {
   std::string text;
   std::array<char, 16384> buffer;
   while (true) {
-    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
+    const std::size_t size = std::min(buffer.size(), most - text.size());
+    const ssize_t count = size == 0 ? 0 : ::read(file.get(), buffer.data(), size);
     if (count < 0 && errno == EINTR) {
       continue;
     }
@@ -30,6 +33,11 @@ Result<std::string> read_all(const Fd& file, const std::string& path) {
     }
     text.append(buffer.data(), std::size_t(count));
   }
+}
+
+Result<std::string> read_all(const Fd& file, const std::string& path) {
+  constexpr std::size_t kMost = std::size_t(64) << 20U;  // callers with less to spare have looked at the size before
+  return read_at_most(file, path, kMost);
 }
 
 }  // namespace
@@ -58,7 +66,19 @@ Result<std::string> read_text(int directory, const std::string& path) {
   if (!file) {
     return fail_errno(errno, "open " + path);
   }
-  return read_all(file, path);
+  std::string text = TRY(read_at_most(file, path, kLongestText + 1));
+  if (text.size() > kLongestText) {
+    return fail(std::errc::file_too_large, "read " + path + ": it has more than 16 MiB");
+  }
+  return text;
+}
+
+Result<std::string> read_start(int directory, const std::string& path, std::size_t most) {
+  const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) {
+    return fail_errno(errno, "open " + path);
+  }
+  return read_at_most(file, path, most);
 }
 
 Result<std::string> read_regular_file(const std::string& path) {
@@ -102,24 +122,31 @@ bool is_trusted_directory(int directory) {
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-std::vector<std::string> list_names(int directory, const std::string& path) {
-  std::vector<std::string> names;
+void visit_names(int directory, const std::string& path, const std::function<bool(std::string_view name)>& visit) {
   const int opened = ::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (opened < 0) {
-    return names;
+    return;
   }
-  DIR* const folder = ::fdopendir(opened);
-  if (folder == nullptr) {
+  DIR* const stream = ::fdopendir(opened);
+  if (stream == nullptr) {
     ::close(opened);
-    return names;
+    return;
   }
-  while (const dirent* entry = ::readdir(folder)) {
+  while (const dirent* entry = ::readdir(stream)) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") {
-      names.emplace_back(name);
+    if (name != "." && name != ".." && !visit(name)) {
+      break;
     }
   }
-  ::closedir(folder);
+  ::closedir(stream);
+}
+
+std::vector<std::string> list_names(int directory, const std::string& path) {
+  std::vector<std::string> names;
+  visit_names(directory, path, [&names](std::string_view name) {
+    names.emplace_back(name);
+    return true;
+  });
   std::ranges::sort(names);
   return names;
 }

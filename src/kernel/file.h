@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,10 @@ namespace hf::kernel {
 Result<Fd> open_directory(int directory, const std::string& path);
 // A link in its place is refused, and so is a way through another process's eyes (/proc/PID/root and the like).
 Result<Fd> open_plain_directory(int directory, const std::string& path);
+// At most 16 MiB: a file of /proc can be as long as an unprivileged process likes.
 Result<std::string> read_text(int directory, const std::string& path);
+// The first bytes of it, `most` at the most.
+Result<std::string> read_start(int directory, const std::string& path, std::size_t most);
 // A file a person names: an ordinary one, of at most 64 MiB.
 Result<std::string> read_regular_file(const std::string& path);
 
@@ -26,6 +30,8 @@ Result<std::string> read_trusted_file(int directory, const std::string& path);
 bool is_trusted_directory(int directory);
 
 std::vector<std::string> list_names(int directory, const std::string& path);  // sorted; none where it cannot be read
+// One by one, unsorted, until `visit` says false.
+void visit_names(int directory, const std::string& path, const std::function<bool(std::string_view name)>& visit);
 bool exists(int directory, const std::string& path);
 
 // In the place of whatever file is there, if any: whoever reads it finds the old text or the new one. A link in its

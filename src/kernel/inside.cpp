@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -19,25 +20,38 @@
 namespace hf::kernel {
 namespace {
 
-std::string through(const Fd& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
-
-// A folder of the host to hang a file system on for a moment: this mount namespace is the container's already.
-const char* find_hook() {
-  struct stat status{};
-  for (const char* folder : {"/mnt", "/srv", "/media", "/tmp"}) {
-    if (::stat(folder, &status) == 0 && S_ISDIR(status.st_mode)) {
-      return folder;
-    }
+// A read-only file with this text on a mount of its own, which is not in any mount namespace yet. It is made in a
+// namespace that nothing else sees: where ours is shared with the host's, a mount in it would appear there as well.
+Result<Fd> make_detached_file(const std::string& text) {
+  const Fd ours(::open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC));
+  if (!ours || ::unshare(CLONE_NEWNS) < 0) {
+    return fail_errno(errno, "make a mount namespace");
   }
-  return "/run";
+  const auto make = [&text]() -> Fd {
+    constexpr const char* kPlace = "/proc";
+    const std::string file = std::string(kPlace) + "/text";
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0 ||
+        ::mount("tmpfs", kPlace, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=64k") < 0) {
+      return {};
+    }
+    const Fd source(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+    const bool is_written = source && ::write(source.get(), text.data(), text.size()) == ssize_t(text.size()) &&
+                            ::mount(nullptr, kPlace, nullptr,
+                                    MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+    return is_written ? Fd(::open_tree(AT_FDCWD, file.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)) : Fd();
+  };
+  Fd made = make();
+  const int why = errno;
+  if (::setns(ours.get(), CLONE_NEWNS) < 0) {
+    return fail_errno(errno, "go back to the mount namespace");
+  }
+  return made ? Result<Fd>(std::move(made)) : fail_errno(why, "make a file to mount");
 }
 
-}  // namespace
-
-Result<Fd> open_inside(int root, const std::string& path, int flags) {
+Result<Fd> open_below(int root, const std::string& path, int flags, std::uint64_t resolve) {
   open_how how{};
   how.flags = std::uint64_t(flags) | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve;
   for (int tries = 0;; ++tries) {
     Fd file(int(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how))));
     constexpr int kMostTries = 32;  // somebody renames on the way
@@ -45,6 +59,14 @@ Result<Fd> open_inside(int root, const std::string& path, int flags) {
       return file ? Result<Fd>(std::move(file)) : fail_errno(errno, "open " + path);
     }
   }
+}
+
+}  // namespace
+
+Result<Fd> open_inside(int root, const std::string& path, int flags) { return open_below(root, path, flags, 0); }
+
+Result<Fd> open_directory_inside(int root, const std::string& path) {
+  return open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 }
 
 Result<Fd> make_folder_inside(int root, const std::string& path) {
@@ -108,19 +130,11 @@ Result<void> cover_proc_file(int root, const std::string& path, const std::strin
   if (!file || ::fstatfs(file->get(), &system) < 0 || system.f_type != PROC_SUPER_MAGIC) {
     return {};
   }
-  const std::string hook = find_hook();
-  if (::mount("tmpfs", hook.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=64k") < 0) {
-    return fail_errno(errno, "mount a tmpfs");
+  const Fd mount = TRY(make_detached_file(text));
+  if (::move_mount(mount.get(), "", file->get(), "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) {
+    return fail_errno(errno, "cover " + path);
   }
-  const std::string made = hook + "/text";
-  const Fd source(::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-  const bool is_covered = source && ::write(source.get(), text.data(), text.size()) == ssize_t(text.size()) &&
-                          ::mount(made.c_str(), through(*file).c_str(), nullptr, MS_BIND, nullptr) == 0 &&
-                          ::mount(nullptr, through(TRY(open_inside(root, path, O_PATH | O_NOFOLLOW))).c_str(), nullptr,
-                                  MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
-  const int why = errno;
-  (void)::umount2(hook.c_str(), MNT_DETACH);
-  return is_covered ? Result<void>() : fail_errno(why, "cover " + path);
+  return {};
 }
 
 }  // namespace hf::kernel

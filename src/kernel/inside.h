@@ -12,6 +12,9 @@ namespace hf::kernel {
 // As openat2(2) with RESOLVE_IN_ROOT: "/" and ".." end at the root.
 Result<Fd> open_inside(int root, const std::string& path, int flags);
 
+// A directory to write in. A symlink on the way is refused: an image could lead it into a volume.
+Result<Fd> open_directory_inside(int root, const std::string& path);
+
 // A folder, with those above it: made where they are missing.
 Result<Fd> make_folder_inside(int root, const std::string& path);
 

@@ -187,7 +187,7 @@ Result<Gate> observe_program(Filters& filters, ProgramId id) {
 Result<ObservedNode> observe_node(const Host& host, Filters& filters) {
   ObservedNode node;
   if (host.v2) {
-    TRY(walk(TRY(open_root(host, Hierarchy::v2)), [&](const Cgroup& cgroup) -> Result<void> {
+    node.too_deep += TRY(walk(TRY(open_root(host, Hierarchy::v2)), [&](const Cgroup& cgroup) -> Result<void> {
       Result<std::vector<Gate>> own = own_gates(filters, cgroup);
       if (!own && own.error().code == std::errc::no_such_file_or_directory) {
         return {};  // gone meanwhile
@@ -199,7 +199,7 @@ Result<ObservedNode> observe_node(const Host& host, Filters& filters) {
     }));
   }
   if (host.v1) {
-    TRY(walk(TRY(open_root(host, Hierarchy::v1)), [&](const Cgroup& cgroup) -> Result<void> {
+    node.too_deep += TRY(walk(TRY(open_root(host, Hierarchy::v1)), [&](const Cgroup& cgroup) -> Result<void> {
       const Result<device::V1List> list = read_v1_list(cgroup);
       if (!list && list.error().code == std::errc::no_such_file_or_directory) {
         return {};

@@ -22,7 +22,8 @@ Result<container::Gate> observe_program(Filters& filters, container::ProgramId i
 // Every cgroup of the node with rules of its own: v2 ones with programs, v1 ones that do not allow all by default.
 struct ObservedNode {
   std::vector<container::Gate> gates;
-  std::size_t hiding = 0;  // v1 cgroups below the root that allow all by default: they may hide denies
+  std::size_t hiding = 0;    // v1 cgroups below the root that allow all by default: they may hide denies
+  std::size_t too_deep = 0;  // cgroups that lie too deep to be looked at, with all below them
 };
 Result<ObservedNode> observe_node(const Host& host, Filters& filters);
 

@@ -8,6 +8,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace hf::kernel {
@@ -76,6 +77,8 @@ void Bell::silence() const {
   ::eventfd_t count = 0;
   (void)::eventfd_read(fd_.get(), &count);
 }
+
+void name_thread(const char* name) { (void)::prctl(PR_SET_NAME, name); }
 
 void leave_signals_to_others() {
   ::sigset_t all{};

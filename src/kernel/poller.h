@@ -47,5 +47,6 @@ class Bell {
 
 // For a thread of a program in which one thread takes all signals.
 void leave_signals_to_others();
+void name_thread(const char* name);  // as ps -L shows it
 
 }  // namespace hf::kernel

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel/private_tmpfs.h"
+
 namespace hf::kernel {
 namespace {
 
@@ -45,10 +47,7 @@ int join(const Cgroup& cgroup) {
 }
 
 // In the child: only system calls from here on.
-int answer(const char* folder, const Question& question) {
-  if (::chdir(folder) < 0) {
-    return errno;
-  }
+int answer(const Question& question) {
   const auto wants = [&](Access letter) { return (question.access & std::uint32_t(letter)) != 0; };
   const int mode = (wants(Access::read) ? R_OK : 0) | (wants(Access::write) ? W_OK : 0);
   if (mode != 0 && ::access("node", mode) < 0) {
@@ -63,9 +62,9 @@ int answer(const char* folder, const Question& question) {
   return 0;
 }
 
-[[noreturn]] void serve(int socket, const char* folder, pid_t parent, const std::vector<const Cgroup*>& cgroups) {
+[[noreturn]] void serve(int socket, int directory, pid_t parent, const std::vector<const Cgroup*>& cgroups) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  int number = ::getppid() == parent ? 0 : ESRCH;
+  int number = ::getppid() != parent ? ESRCH : ::fchdir(directory) < 0 ? errno : 0;
   for (const Cgroup* cgroup : cgroups) {
     number = number != 0 ? number : join(*cgroup);
   }
@@ -80,7 +79,7 @@ int answer(const char* folder, const Question& question) {
     if (::read(kOurs, &question, sizeof(question)) != sizeof(question)) {
       break;
     }
-    number = answer(folder, question);
+    number = answer(question);
   }
   ::_exit(0);
 }
@@ -100,29 +99,22 @@ Result<int> receive(int socket) {
 }  // namespace
 
 Result<Probe> Probe::start(const std::vector<const Cgroup*>& cgroups) {
-  std::string folder = "/tmp/holdfast-probe-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) {
-    return fail_errno(errno, "make a folder for the probe");
-  }
+  Fd directory = TRY(make_private_tmpfs("64k", Nodes::work));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0) {
-    const int number = errno;
-    ::rmdir(folder.c_str());
-    return fail_errno(number, "talk to the probe");
+    return fail_errno(errno, "talk to the probe");
   }
   Fd ours(ends[0]);
   const Fd theirs(ends[1]);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    serve(theirs.get(), folder.c_str(), parent, cgroups);
+    serve(theirs.get(), directory.get(), parent, cgroups);
   }
   if (child < 0) {
-    const int number = errno;
-    ::rmdir(folder.c_str());
-    return fail_errno(number, "start the probe");
+    return fail_errno(errno, "start the probe");
   }
-  Probe probe(child, std::move(ours), std::move(folder));
+  Probe probe(child, std::move(ours), std::move(directory));
   if (const int number = TRY(receive(probe.questions_.get())); number != 0) {
     return fail_errno(number, "join " + cgroups.front()->where + " with a probe");
   }
@@ -132,16 +124,13 @@ Result<Probe> Probe::start(const std::vector<const Cgroup*>& cgroups) {
 Probe::Probe(Probe&& other) noexcept
     : child_(std::exchange(other.child_, -1)),
       questions_(std::move(other.questions_)),
-      folder_(std::move(other.folder_)) {}
+      directory_(std::move(other.directory_)) {}
 
 Probe::~Probe() {
   if (child_ > 0) {
     ::kill(child_, SIGKILL);
     while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    ::unlink((folder_ + "/node").c_str());
-    ::unlink((folder_ + "/made").c_str());
-    ::rmdir(folder_.c_str());
   }
 }
 
@@ -153,9 +142,10 @@ Result<bool> Probe::ask(const Request& request) {
   if (!questions_) {
     return fail(std::errc::timed_out, "probe the cgroup: it gave no answer before (is it frozen?)");
   }
-  const std::string node = folder_ + "/node";
+  constexpr const char* kNode = "node";
   // Made here, outside the cgroup, which may refuse mknod. Permission bits are for everybody: only the cgroup is asked.
-  if (::mknod(node.c_str(), mode_of(std::uint32_t(device.kind)) | 0666, makedev(device.major, device.minor)) < 0) {
+  if (::mknodat(directory_.get(), kNode, mode_of(std::uint32_t(device.kind)) | 0666,
+                makedev(device.major, device.minor)) < 0) {
     return fail_errno(errno, "make a node to probe " + to_string(request));
   }
   const Question question{std::uint32_t(device.kind), device.major, device.minor, std::uint32_t(request.access)};
@@ -163,7 +153,7 @@ Result<bool> Probe::ask(const Request& request) {
     return fail_errno(errno, "ask the probe");
   }
   const Result<int> answer = receive(questions_.get());
-  ::unlink(node.c_str());
+  ::unlinkat(directory_.get(), kNode, 0);
   if (!answer) {
     questions_ = Fd();  // a late answer must never be taken for one to the next question
     return std::unexpected(answer.error());

@@ -30,12 +30,12 @@ class Probe {
   Result<bool> ask(const device::Request& request);
 
  private:
-  Probe(pid_t child, Fd questions, std::string folder)
-      : child_(child), questions_(std::move(questions)), folder_(std::move(folder)) {}
+  Probe(pid_t child, Fd questions, Fd directory)
+      : child_(child), questions_(std::move(questions)), directory_(std::move(directory)) {}
 
   pid_t child_;
-  Fd questions_;        // a socket pair's end
-  std::string folder_;  // for the nodes asked about
+  Fd questions_;  // a socket pair's end
+  Fd directory_;  // for the nodes asked about
 };
 
 }  // namespace hf::kernel

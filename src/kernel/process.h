@@ -18,13 +18,23 @@ namespace hf::kernel {
 
 std::vector<container::Pid> list_processes(const Host& host);
 
+// A process held by its directory in /proc. What is read through it is this process's, also when another one has its
+// number by then; of one that has ended nothing can be read.
+struct ProcessHandle {
+  container::Pid pid;
+  Fd directory;
+};
+Result<ProcessHandle> hold_process(const Host& host, container::Pid pid);
+
 struct Process {
   container::Pid pid;
   container::Pid parent;
   std::string name;             // comm
   std::int64_t started_at = 0;  // in clock ticks since boot
+  bool has_ended = false;       // a zombie: its cgroup and its files may be gone
 };
 Result<Process> read_process(const Host& host, container::Pid pid);
+Result<Process> read_process(const ProcessHandle& process);
 
 // A process held by a descriptor: its number may be another's later. Empty where it has ended.
 Fd open_process(container::Pid pid);
@@ -40,27 +50,44 @@ class BootClock {
   std::int64_t boot_time_ = 0;
 };
 
-std::vector<std::string> read_command_line(const Host& host, container::Pid pid);  // empty for a kernel thread
-std::string read_cgroup_lines(const Host& host, container::Pid pid);               // "" where it has ended
-std::string read_link(const Host& host, const std::string& path);                  // "" where there is none
+// Is it root of the host: in our user and pid namespaces, with our root directory? Only such a process's memory is
+// read: another's can be made to block its reader.
+bool is_root_of_host(const Host& host, const ProcessHandle& process);
+
+// The first 4 KiB of it; empty for a kernel thread, and for a process that is not root of the host.
+std::vector<std::string> read_command_line(const Host& host, const ProcessHandle& process);
+std::vector<std::string> read_command_line(const Host& host, container::Pid pid);
+
+std::string read_cgroup_lines(const Host& host, container::Pid pid);  // "" where it has ended
+std::string read_cgroup_lines(const ProcessHandle& process);
+std::string read_link(const Host& host, const std::string& path);  // "" where there is none
 
 // The inode of a namespace ("mnt", "pid", "user"), 0 where it cannot be told.
 std::uint64_t read_namespace(const Host& host, container::Pid pid, const std::string& kind);
+std::uint64_t read_namespace(const ProcessHandle& process, const std::string& kind);
 std::uint64_t read_own_namespace(const Host& host, const std::string& kind);
+// The mount namespaces that are the host's: ours, and that of the first process of all: a service may have its own.
+std::vector<std::uint64_t> read_host_mount_namespaces(const Host& host);
 
-// Is its root folder the host's own?
-bool has_our_root(const Host& host, container::Pid pid);
+// Is its root directory the host's own?
+bool has_our_root(const Host& host, const ProcessHandle& process);
 
 // Is it the first process of a pid namespace that is not ours?
 bool is_first_of_its_namespace(const Host& host, container::Pid pid);
 
 struct Rights {
-  container::Credentials user;
+  container::Credentials user;  // the effective one
+  std::uint32_t real_uid = 0;
   std::uint64_t capabilities = 0;
 };
-Result<Rights> read_rights(const Host& host, container::Pid pid);
+Result<Rights> read_rights(const Host& host, const ProcessHandle& process);
 
-// Which processes hold these devices open.
-std::map<device::Device, std::vector<container::Pid>> read_holders(const Host& host);
+// Which processes hold devices open. Any user can open a million files: of one process the first 4,096 descriptors are
+// looked at, of all together 262,144.
+struct Holders {
+  std::map<device::Device, std::vector<container::Pid>> pids;
+  bool is_complete = true;
+};
+Holders read_holders(const Host& host);
 
 }  // namespace hf::kernel

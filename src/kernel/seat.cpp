@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -20,15 +21,13 @@
 #include <unistd.h>
 
 #include "kernel/child.h"
+#include "kernel/file.h"
 #include "kernel/process.h"
 
 namespace hf::kernel {
 namespace {
 
 using container::Seen;
-
-constexpr int kPatienceMs = 2000;      // for one container; its /dev may lie on a file system that hangs
-constexpr int kLeastPatienceMs = 200;  // where many hang, each next one is given half of the time
 
 // What the child sends for each path, in order.
 struct Report {
@@ -90,7 +89,11 @@ Report look_at(const char* path) {
   Report report{};
   report.access = kNotAsked;
   report.open = kNotAsked;
-  const int node = ::open(path, O_PATH | O_CLOEXEC);  // asks no driver, and no device cgroup
+  // O_PATH asks no driver, and no device cgroup. A magic link of /proc would lead out of the container.
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_MAGICLINKS;
+  const int node = int(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
   if (node < 0) {
     report.look = errno;
     struct stat link{};
@@ -146,6 +149,7 @@ void serve(int socket, const Entry& entry, const Look& look, std::vector<Report>
   for (const Cgroup* cgroup : entry.cgroups) {
     number = number != 0 ? number : join(*cgroup);
   }
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   constexpr int kOurs = 3;  // nothing of the host's stays open when its rights are gone
   if (socket != kOurs) {
     ::dup2(socket, kOurs);
@@ -193,12 +197,22 @@ Seen seen_of(const std::string& path, const Report& report) {
   return seen;
 }
 
+// A process that joins a frozen cgroup is frozen with it.
+bool is_frozen(const CgroupsOfProcess& cgroups) {
+  const Result<std::string> events =
+      cgroups.v2 ? read_text(cgroups.v2->directory.get(), "cgroup.events") : Result<std::string>(std::string());
+  return events && events->find("frozen 1") != std::string::npos;
+}
+
 class KernelSeats final : public Seats {
  public:
   explicit KernelSeats(const Host& host) : host_(host) {}
 
   Result<std::vector<Seen>> look(const Look& look) override {
-    const std::string who = "look from the seat of process " + std::to_string(look.pid.value);
+    const std::string who = "look from inside, as process " + std::to_string(look.container.process().pid.value);
+    if (is_frozen(look.container.actual())) {
+      return fail(std::errc::device_or_resource_busy, who + ": the container is frozen");
+    }
     const Entry entry = TRY(enter(look));
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) < 0) {
@@ -212,17 +226,17 @@ class KernelSeats final : public Seats {
       return fail_errno(errno, who);
     }
     theirs = Fd();
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms_);
+    const auto deadline = std::chrono::steady_clock::now() + look.limit;
     int number = 0;
     if (!receive(ours.get(), &number, sizeof(number), deadline) ||
         (!reports.empty() && !receive(ours.get(), reports.data(), reports.size() * sizeof(Report), deadline))) {
-      patience_ms_ = std::max(kLeastPatienceMs, patience_ms_ / 2);
       return fail(std::errc::timed_out, who + ": no answer in time (is it frozen, or does a file system hang?)");
     }
     child.end(Child::Patience::short_wait);
     if (number != 0) {
       return fail_errno(number, who);
     }
+    TRY(look.container.check());
     std::vector<Seen> all;
     all.reserve(reports.size());
     for (std::size_t i = 0; i < reports.size(); ++i) {
@@ -233,18 +247,14 @@ class KernelSeats final : public Seats {
 
  private:
   [[nodiscard]] Result<Entry> enter(const Look& look) const {
-    const std::string folder = "proc/" + std::to_string(look.pid.value);
     Entry entry;
-    entry.mounts = Fd(::openat(host_.root.get(), (folder + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
-    entry.root = Fd(::openat(host_.root.get(), (folder + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!entry.mounts || !entry.root) {
-      return fail_errno(errno, "open the mount namespace of process " + std::to_string(look.pid.value));
-    }
-    entry.rights = TRY(read_rights(host_, look.pid));
+    entry.mounts = TRY(look.container.open_mount_namespace());
+    entry.root = TRY(look.container.open_root());
+    entry.rights = TRY(read_rights(host_, look.container.process()));
     for (std::size_t i = 1; i < entry.rights.user.gids.size(); ++i) {
       entry.groups.push_back(entry.rights.user.gids[i]);
     }
-    for (const std::optional<Cgroup>* cgroup : {&look.cgroups.v1, &look.cgroups.v2}) {
+    for (const std::optional<Cgroup>* cgroup : {&look.container.actual().v1, &look.container.actual().v2}) {
       if (*cgroup) {
         entry.cgroups.push_back(&**cgroup);
       }
@@ -253,7 +263,6 @@ class KernelSeats final : public Seats {
   }
 
   const Host& host_;
-  int patience_ms_ = kPatienceMs;
 };
 
 }  // namespace

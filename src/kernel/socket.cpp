@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -96,6 +97,12 @@ Result<std::uint64_t> open_up(const std::string& path) {
   }
   if (!S_ISSOCK(status.st_mode)) {
     return fail(std::errc::file_exists, path + " is no socket any more");
+  }
+  ::group entry{};
+  ::group* found = nullptr;
+  std::array<char, 4096> room{};
+  if (::getgrnam_r("holdfast", &entry, room.data(), room.size(), &found) == 0 && found != nullptr) {
+    (void)::fchownat(handle.get(), "", uid_t(-1), found->gr_gid, AT_EMPTY_PATH);
   }
   // fchmod does not take a handle made with O_PATH.
   if (::chmod(("/proc/self/fd/" + std::to_string(handle.get())).c_str(), kMode) < 0) {

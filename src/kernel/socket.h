@@ -15,7 +15,7 @@ namespace hf::kernel {
 Result<Fd> listen_tcp(const std::string& address);    // "127.0.0.1:9465", "[::1]:0"; ":9465": on every address
 Result<std::string> bound_address(const Fd& socket);  // with the port it really has
 
-// A socket at a path, for root and its group (0660). The path is removed with it.
+// A socket at a path, for root and the group "holdfast" where there is one (0660). The path is removed with it.
 class UnixListener {
  public:
   // Takes the place of a socket that we left behind; of nothing else, and not of one somebody still listens on.

@@ -73,11 +73,14 @@ Event event_of(const trace_event& raw) {
   return event;
 }
 
+// Users can make events as fast as they are read: libbpf ends reading where this fails, and the rest is read next time.
 int remember(void* context, void* data, std::size_t size) {
+  constexpr std::size_t kMostAtOnce = 1024;
+  auto& events = *static_cast<std::vector<Event>*>(context);
   if (size >= sizeof(trace_event)) {
-    static_cast<std::vector<Event>*>(context)->push_back(event_of(*static_cast<const trace_event*>(data)));
+    events.push_back(event_of(*static_cast<const trace_event*>(data)));
   }
-  return 0;
+  return events.size() < kMostAtOnce ? 0 : -E2BIG;
 }
 
 // The kernel's function a program of ours is meant for; "" for programs that are meant for none.

@@ -12,7 +12,6 @@
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
@@ -35,12 +34,14 @@ Event event_now(EventKind kind) {
   return event;
 }
 
-// A runtime writes and is gone: what only a living process tells is read at once, the rest by whoever wants to know.
+// A runtime writes and is gone: what only a living process tells is read at once, the rest later. The command line is
+// only read of root's processes: reading another's memory may wait for it, and this is the thread that heals.
 void tell_writer(const Host& host, container::Writer& writer) {
-  const Result<Process> process = read_process(host, writer.pid);
+  const Result<ProcessHandle> handle = hold_process(host, writer.pid);
+  const Result<Process> process = handle ? read_process(*handle) : Result<Process>(std::unexpected(handle.error()));
   if (process) {
     writer.name = process->name;
-    writer.command = join(read_command_line(host, writer.pid), " ");
+    writer.command = join(read_command_line(host, *handle), " ");
     writer.parents = {{process->parent, ""}};
   }
 }
@@ -151,7 +152,7 @@ void Watch::add_v1_files(const Cgroup& cgroup, const CgroupsKey& user) {
 }
 
 // Kernel: what a v1 cgroup is denied, all below it lose as well, and it does not come back to them with an allow.
-void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
+void Watch::add(const CgroupsPtr& cgroups, const ProcessHandle& first_process) {
   sweep_.add(cgroups);
   if (cgroups->v1 && !cgroups->v1->path.is_root()) {
     add_v1_files(*cgroups->v1, key_of(*cgroups));
@@ -162,8 +163,9 @@ void Watch::add(const CgroupsPtr& cgroups, container::Pid first_process) {
       }
     }
   }
-  Fd process(int(::syscall(SYS_pidfd_open, first_process.value, 0)));
-  if (!process && errno == ESRCH) {
+  Fd process = open_process(first_process.pid);
+  const Result<Process> state = read_process(first_process);
+  if (!state || state->has_ended) {
     process = Fd(::eventfd(1, EFD_CLOEXEC));  // it has ended before we came: as readable as one that ends now
   }
   if (process) {
@@ -201,9 +203,6 @@ void Watch::take(std::vector<Event>& events) {
   }
   if (v1_writes_) {
     take_v1(events);
-  }
-  if (!events.empty()) {
-    return;  // a loss may be among them: what is in no hurry is taken next time
   }
   take_drivers(events);
   take_folders(events);

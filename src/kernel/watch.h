@@ -27,7 +27,7 @@ class Watch {
   [[nodiscard]] const container::Tiers& tiers() const { return tiers_; }
   [[nodiscard]] int descriptor() const { return all_.get(); }
 
-  void add(const CgroupsPtr& cgroups, container::Pid first_process);
+  void add(const CgroupsPtr& cgroups, const ProcessHandle& first_process);
   void remove(const CgroupsOfProcess& cgroups);
   void add_folder(const Host& host, const std::string& path);  // of evidence; one that is not there is passed over
 

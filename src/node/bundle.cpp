@@ -7,12 +7,11 @@
 
 #include "core/base/text.h"
 #include "kernel/file.h"
-#include "kernel/process.h"
+#include "kernel/tree.h"
 
 namespace hf::node {
 namespace {
 
-using container::Pid;
 using engine::Keeper;
 
 // Folders with one folder per container, and folders of such folders (one per namespace of containerd).
@@ -26,10 +25,15 @@ constexpr std::array<const char*, 4> kBundlesByNamespace = {
 constexpr std::array<const char*, 2> kBundlesOfStorage = {"/run/containers/storage/overlay-containers",
                                                           "/var/lib/containers/storage/overlay-containers"};
 
-std::string of_process(Pid pid, const std::string& rest) { return "proc/" + std::to_string(pid.value) + "/" + rest; }
-
 bool is_plain(const std::string& name) {
   return !name.empty() && name.find('/') == std::string::npos && name[0] != '.';
+}
+
+// A pid may be used again: the start time tells whether it is the same process.
+bool is_about(const oci::RuntimeState& state, const kernel::ProcessHandle& init) {
+  const Result<kernel::Process> process = kernel::read_process(init);
+  return process && state.pid == init.pid.value && state.started_at &&
+         std::int64_t(*state.started_at) == process->started_at;
 }
 
 }  // namespace
@@ -69,14 +73,7 @@ std::optional<oci::RuntimeState> BundleFinder::read_state(const StateFile& file)
   return state ? std::optional(*state) : std::nullopt;
 }
 
-// A pid may be used again: the start time tells whether it is the same process.
-bool BundleFinder::is_about(const oci::RuntimeState& state, Pid init) const {
-  const Result<kernel::Process> process = kernel::read_process(host_, init);
-  return process && state.pid == init.value && state.started_at &&
-         std::int64_t(*state.started_at) == process->started_at;
-}
-
-std::optional<std::string> BundleFinder::id_of(Pid init) const {
+std::optional<std::string> BundleFinder::id_of(const kernel::ProcessHandle& init) const {
   for (const auto& [id, file] : states_) {
     const std::optional<oci::RuntimeState> state = read_state(file);
     if (state && is_about(*state, init)) {
@@ -95,22 +92,14 @@ std::string BundleFinder::container_around(const std::string& path) const {
   return {};
 }
 
-// Anybody can call himself conmon and stand in any folder: only root of the host, outside of containers, is believed.
-bool BundleFinder::is_trusted_keeper(Pid pid, const std::string& cgroup) const {
-  const Result<kernel::Rights> rights = kernel::read_rights(host_, pid);
-  if (!rights || rights->user.uid != 0) {
-    return false;
-  }
-  for (const char* kind : {"user", "pid"}) {
-    if (kernel::read_namespace(host_, pid, kind) != kernel::read_own_namespace(host_, kind)) {
-      return false;
-    }
-  }
-  if (!kernel::has_our_root(host_, pid)) {
+// Any process can call itself conmon and stand in any directory: only root of the host, outside of containers, is
+// believed.
+bool BundleFinder::is_trusted_keeper(const kernel::ProcessHandle& process, const std::string& cgroup) const {
+  if (!kernel::is_root_of_host(host_, process)) {
     return false;
   }
   // Nor may it sit above its container: whoever was given a cgroup to divide could.
-  const std::string lines = kernel::read_cgroup_lines(host_, pid);
+  const std::string lines = kernel::read_cgroup_lines(process);
   return !lines.empty() && std::ranges::all_of(split(lines, '\n'), [&](std::string_view line) {
     const std::string path = container::path_in_line(line);
     const bool is_above = path.size() > 1 && (cgroup == path || cgroup.starts_with(path + "/"));
@@ -118,7 +107,8 @@ bool BundleFinder::is_trusted_keeper(Pid pid, const std::string& cgroup) const {
   });
 }
 
-void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle& bundle) const {
+void BundleFinder::find_in_usual_places(const std::string& id, const kernel::ProcessHandle& init,
+                                        Bundle& bundle) const {
   const auto try_folder = [&](const std::string& path, Bond bond) {
     if (bundle.folder || !is_plain(id)) {
       return;
@@ -149,23 +139,35 @@ void BundleFinder::find_in_usual_places(const std::string& id, Pid init, Bundle&
   }
 }
 
-Bundle BundleFinder::find(const std::string& id, Pid init, const std::string& cgroup) const {
+std::optional<Keeper> BundleFinder::find_keeper(const kernel::ProcessHandle& init, const std::string& cgroup,
+                                                kernel::ProcessHandle& keeper) const {
+  const Result<kernel::Process> process = kernel::read_process(init);
+  Result<kernel::ProcessHandle> parent = process ? kernel::hold_process(host_, process->parent)
+                                                 : Result<kernel::ProcessHandle>(std::unexpected(process.error()));
+  if (!parent || !is_trusted_keeper(*parent, cgroup)) {
+    return std::nullopt;
+  }
+  std::optional<Keeper> found = engine::parse_keeper(kernel::read_command_line(host_, *parent));
+  // A parent that ends leaves its children to another: then the process that was read is not the parent.
+  const Result<kernel::Process> after = kernel::read_process(init);
+  if (!found || !after || after->parent != process->parent) {
+    return std::nullopt;
+  }
+  keeper = *std::move(parent);
+  return found;
+}
+
+Bundle BundleFinder::find(const std::string& id, const kernel::ProcessHandle& init, const std::string& cgroup) const {
   Bundle bundle;
-  const Result<kernel::Process> process = kernel::read_process(host_, init);
-  if (process) {
-    bundle.keeper_pid = process->parent;
-    bundle.keeper = engine::parse_keeper(kernel::read_command_line(host_, process->parent));
-  }
-  if (bundle.keeper && !is_trusted_keeper(bundle.keeper_pid, cgroup)) {
-    bundle.keeper.reset();
-  }
+  kernel::ProcessHandle keeper;
+  bundle.keeper = find_keeper(init, cgroup, keeper);
   bundle.bond = bundle.keeper ? Bond::keeper : Bond::name;
   if (bundle.keeper && bundle.keeper->kind == Keeper::Kind::shim && is_plain(id)) {
     // The shim stands in the bundle of its first container; others of the pod lie beside it.
-    const std::string cwd = of_process(bundle.keeper_pid, "cwd");
-    const std::string here = kernel::read_link(host_, cwd);
+    const std::string here = kernel::read_link(keeper.directory.get(), "cwd");
     const bool is_other = std::string(name_in(here)) != id;
-    if (Result<kernel::Fd> folder = kernel::open_directory(host_.root.get(), is_other ? cwd + "/../" + id : cwd)) {
+    const std::string place = is_other ? "cwd/../" + id : "cwd";
+    if (Result<kernel::Fd> folder = kernel::open_directory(keeper.directory.get(), place)) {
       bundle.folder = *std::move(folder);
       bundle.path = is_other ? here.substr(0, here.rfind('/')) + "/" + id : here;
       bundle.bond = is_other ? Bond::name : bundle.bond;  // the shim vouches for the one it stands in

@@ -14,6 +14,7 @@
 #include "core/container/container.h"
 #include "kernel/fd.h"
 #include "kernel/host.h"
+#include "kernel/process.h"
 
 namespace hf::node {
 
@@ -25,7 +26,6 @@ enum class Bond : std::uint8_t { keeper, state, name };
 struct Bundle {
   Bond bond = Bond::name;
   std::optional<engine::Keeper> keeper;
-  container::Pid keeper_pid;
   kernel::Fd folder;
   std::string path;
   engine::ShimOptions options;             // of containerd's shim
@@ -39,13 +39,17 @@ class BundleFinder {
   // `cgroups`: of all containers; who sits in one of them keeps nobody.
   BundleFinder(const kernel::Host& host, const std::vector<std::string>& state_roots, std::set<std::string> cgroups);
 
-  [[nodiscard]] Bundle find(const std::string& id, container::Pid init, const std::string& cgroup) const;
+  [[nodiscard]] Bundle find(const std::string& id, const kernel::ProcessHandle& init, const std::string& cgroup) const;
 
-  // Who calls this process its own in a state folder: the id of a container whose cgroup tells nothing.
-  [[nodiscard]] std::optional<std::string> id_of(container::Pid init) const;
+  // The parent of a container's first process, held by a handle of its own: believed only where `is_trusted_keeper`.
+  [[nodiscard]] std::optional<engine::Keeper> find_keeper(const kernel::ProcessHandle& init, const std::string& cgroup,
+                                                          kernel::ProcessHandle& keeper) const;
 
-  // Root of the host in its own root folder, in no container, and not above the cgroup of the container it keeps.
-  [[nodiscard]] bool is_trusted_keeper(container::Pid pid, const std::string& cgroup) const;
+  // The id under which a runtime's state file names this process: of a container whose cgroup tells nothing.
+  [[nodiscard]] std::optional<std::string> id_of(const kernel::ProcessHandle& init) const;
+
+  // Root of the host, in no container, and not above the cgroup of the container whose monitor it says it is.
+  [[nodiscard]] bool is_trusted_keeper(const kernel::ProcessHandle& process, const std::string& cgroup) const;
 
   // The cgroup of a container at or above this path, "" where there is none.
   [[nodiscard]] std::string container_around(const std::string& path) const;
@@ -56,8 +60,7 @@ class BundleFinder {
     bool is_crun = false;
   };
 
-  void find_in_usual_places(const std::string& id, container::Pid init, Bundle& bundle) const;
-  [[nodiscard]] bool is_about(const oci::RuntimeState& state, container::Pid init) const;
+  void find_in_usual_places(const std::string& id, const kernel::ProcessHandle& init, Bundle& bundle) const;
   [[nodiscard]] std::optional<oci::RuntimeState> read_state(const StateFile& file) const;
 
   const kernel::Host& host_;

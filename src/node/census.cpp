@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/cpu/cpu_set.h"
 #include "kernel/apart.h"
+#include "kernel/cgroup.h"
 #include "kernel/file.h"
 #include "kernel/process.h"
 #include "node/bundle.h"
@@ -39,16 +40,15 @@ std::string unit_in(const std::string& path) {
   return {};
 }
 
-// systemd gives a part of the tree to each user's manager: names of cgroups in it are the user's words.
-bool is_users(const std::string& path) {
+// systemd gives a part of the tree to each user's manager: names of cgroups in it are the user's.
+bool is_below_users_manager(const std::string& path) {
   return std::ranges::any_of(split(path, '/'), [](std::string_view part) {
     return part.starts_with("user@") && part.ends_with(".service") && part != "user@0.service";
   });
 }
 
-std::string cpus_of(const kernel::Host& host, Pid pid) {
-  const Result<std::string> status =
-      kernel::read_text(host.root.get(), "proc/" + std::to_string(pid.value) + "/status");
+std::string cpus_of(const kernel::ProcessHandle& process) {
+  const Result<std::string> status = kernel::read_text(process.directory.get(), "status");
   constexpr std::string_view kKey = "Cpus_allowed_list:";
   const std::size_t start = status ? status->find(kKey) : std::string::npos;
   if (start == std::string::npos) {
@@ -63,25 +63,35 @@ class Registrar {
   Registrar(const kernel::Host& host, const config::Config& config, std::set<std::string> cgroups)
       : host_(host), bundles_(host, config.state_roots, std::move(cgroups)) {}
 
+  // Everything is read through one handle, and checked to be of the process that was found: its number may be another's
+  // by now.
   Result<Resident> register_group(const Group& group) {
+    const kernel::ProcessHandle init = TRY(kernel::hold_process(host_, group.init));
+    const kernel::Process process = TRY(kernel::read_process(init));
     Resident resident;
     Container& it = resident.container;
     it.init = group.init;
     it.v1 = group.v1;
     it.v2 = group.v2;
-    const kernel::Process process = TRY(kernel::read_process(host_, group.init));
-    resident.started_ticks = process.started_at;
+    it.started_ticks = process.started_at;
     it.started_at = clock().wall_time(process.started_at);
-    it.mount_namespace = kernel::read_namespace(host_, group.init, "mnt");
-    it.cpus = cpus_of(host_, group.init);
-    name_by_cgroup(group, it);
-    const Bundle bundle = bundles_.find(it.id.value, it.init, it.cgroup);
+    it.mount_namespace = kernel::read_namespace(init, "mnt");
+    it.cpus = cpus_of(init);
+    name_by_cgroup(group, init, it);
+    if (group.is_shared && !bundles_.id_of(init)) {
+      return fail(std::errc::no_such_process, "a service of the host, with a pid namespace in it");
+    }
+    const Bundle bundle = bundles_.find(it.id.value, init, it.cgroup);
     name_by_keeper(bundle, it);
     read_spec(bundle, resident);
     name_by_spec(resident);
     name_by_docker(resident);
     find_runtime(bundle, it);
     find_outer(it);
+    const kernel::Process after = TRY(kernel::read_process(init));
+    if (after.has_ended || kernel::read_cgroup_lines(init) != group.lines) {
+      return fail(std::errc::no_such_process, "it has ended, or moved to another cgroup, meanwhile");
+    }
     return resident;
   }
 
@@ -93,29 +103,42 @@ class Registrar {
     return *clock_;
   }
 
-  void name_by_cgroup(const Group& group, Container& it) const {
+  void name_by_cgroup(const Group& group, const kernel::ProcessHandle& init, Container& it) const {
     it.cgroup = group.cgroup;
+    it.is_users = is_below_users_manager(it.cgroup) || is_in_users_cgroup(it);
     it.scope = unit_in(it.cgroup);
     if (!it.scope.empty()) {
       it.driver = CgroupDriver::systemd;
     }
     if (!group.words) {
-      const Result<kernel::Process> process = kernel::read_process(host_, it.init);
-      const std::optional<Keeper> keeper =
-          process ? engine::parse_keeper(kernel::read_command_line(host_, process->parent)) : std::nullopt;
+      kernel::ProcessHandle parent;
+      const std::optional<Keeper> keeper = bundles_.find_keeper(init, it.cgroup, parent);
       const std::string last(name_in(group.cgroup));
       // A shim that keeps a pod has the pod's id: then the cgroup's name is the better word.
       const bool by_keeper = keeper && !keeper->id.empty() && (keeper->id == last || last.empty());
-      const std::optional<std::string> by_state = by_keeper ? std::nullopt : bundles_.id_of(it.init);
+      const std::optional<std::string> by_state = by_keeper ? std::nullopt : bundles_.id_of(init);
       it.id.value = by_keeper ? keeper->id : by_state ? *by_state : last;
       return;
     }
     it.id.value = group.words->id;
     it.engine = group.words->engine;
     it.driver = group.words->driver;
-    if (!group.words->pod_uid.empty() && !is_users(it.cgroup)) {
+    if (!group.words->pod_uid.empty() && !it.is_users) {
       it.pod.emplace().uid = group.words->pod_uid;
     }
+  }
+
+  // The one above decides about names: who owns it makes and renames what lies in it.
+  [[nodiscard]] bool is_in_users_cgroup(const Container& it) const {
+    for (const container::Hierarchy hierarchy : {container::Hierarchy::v1, container::Hierarchy::v2}) {
+      const Result<kernel::Cgroup> above =
+          host_.mount_of(hierarchy) ? kernel::open_cgroup(host_, hierarchy, container::CgroupPath{it.cgroup}.parent())
+                                    : Result<kernel::Cgroup>(fail(std::errc::no_such_device, ""));
+      if (above && kernel::is_users(*above)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   static void name_by_keeper(const Bundle& bundle, Container& it) {
@@ -171,9 +194,6 @@ class Registrar {
       }
       return text;
     };
-    if (annotation({"io.container.manager"}) == "libpod") {
-      it.engine = "podman";
-    }
     it.labels = resident.spec->annotations;
     it.image = annotation({"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"});
     const std::string pod = annotation({"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"});
@@ -185,7 +205,7 @@ class Registrar {
     container::Pod& words = it.pod ? *it.pod : it.pod.emplace();
     words.name = pod;
     words.name_space = annotation({"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"});
-    words.container = annotation({"io.kubernetes.cri.container-name", "io.kubernetes.container.name"});
+    words.container = kube::container_name_in(resident.spec->annotations);
     words.container = words.container.empty() && it.is_sandbox ? "(sandbox)" : words.container;
   }
 
@@ -234,8 +254,11 @@ class Registrar {
       std::vector<std::string> words;
       for (const Pid pid : kernel::list_processes(host_)) {
         const Result<kernel::Process> process = kernel::read_process(host_, pid);
-        if (process && process->name == "dockerd" && bundles_.is_trusted_keeper(pid, "/")) {
-          words = kernel::read_command_line(host_, pid);
+        const Result<kernel::ProcessHandle> dockerd =
+            process && process->name == "dockerd" ? kernel::hold_process(host_, pid)
+                                                  : Result<kernel::ProcessHandle>(fail(std::errc::no_such_process, ""));
+        if (dockerd && bundles_.is_trusted_keeper(*dockerd, "/")) {
+          words = kernel::read_command_line(host_, *dockerd);
         }
       }
       const Result<std::string> settings = kernel::read_text(host_.root.get(), "etc/docker/daemon.json");
@@ -324,11 +347,14 @@ class Acquaintances {
       return nullptr;
     }
     const Resident& resident = *found->second;
-    const Result<kernel::Process> process = kernel::read_process(host, group.init);
-    const bool is_same = process && process->started_at == resident.started_ticks && resident.spec &&
+    const Result<kernel::ProcessHandle> init = kernel::hold_process(host, group.init);
+    const Result<kernel::Process> process =
+        init ? kernel::read_process(*init) : Result<kernel::Process>(std::unexpected(init.error()));
+    const bool is_same = process && process->started_at == resident.container.started_ticks && resident.spec &&
                          resident.container.cgroup == group.cgroup && resident.container.v2 == group.v2 &&
                          devices_of(resident.container.v1) == devices_of(group.v1) &&
-                         resident.container.mount_namespace == kernel::read_namespace(host, group.init, "mnt");
+                         resident.container.mount_namespace == kernel::read_namespace(*init, "mnt") &&
+                         kernel::read_cgroup_lines(*init) == group.lines;
     return is_same ? &resident : nullptr;
   }
 

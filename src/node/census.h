@@ -18,8 +18,7 @@ struct Resident {
   container::Container container;
   std::optional<oci::Spec> spec;  // of its bundle, where it can be read and trusted
   std::string spec_file;
-  std::string spec_problem;        // why there is none
-  std::int64_t started_ticks = 0;  // of its first process, since boot
+  std::string spec_problem;  // why there is none
 };
 
 struct Census {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/base/text.h"
@@ -14,6 +15,7 @@ using container::Pid;
 
 // All processes with the same lines in /proc/PID/cgroup.
 struct Place {
+  std::string lines;
   std::map<std::string, std::string> v1;
   std::optional<std::string> v2;
   std::optional<CgroupWords> words;
@@ -22,6 +24,7 @@ struct Place {
 
 Place parse_place(std::string_view lines) {
   Place place;
+  place.lines = lines;
   for (const std::string_view line : split(lines, '\n')) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
@@ -74,7 +77,7 @@ std::string without_leaf(std::string path) {
 
 Group group_of(const Place& place, Pid init) {
   const std::string cgroup = place.words ? place.words->cgroup : without_leaf(path_that_decides(place));
-  return {place.words, place.v1, place.v2, init, cgroup};
+  return {place.words, place.v1, place.v2, init, place.lines, cgroup};
 }
 
 struct Inhabitant {
@@ -82,41 +85,55 @@ struct Inhabitant {
   Pid pid;
 };
 
-// The oldest process that was started from outside: what it starts itself, also in namespaces of their own, is younger.
-std::optional<Inhabitant> find_init(const kernel::Host& host, const std::vector<Inhabitant>& inhabitants) {
-  std::set<Pid> inside;
-  for (const Inhabitant& inhabitant : inhabitants) {
-    inside.insert(inhabitant.pid);
-  }
-  std::optional<Inhabitant> oldest;
-  std::pair<bool, std::int64_t> best;
-  for (const Inhabitant& inhabitant : inhabitants) {
-    const Result<kernel::Process> process = kernel::read_process(host, inhabitant.pid);
-    if (!process) {
-      continue;
-    }
-    const std::pair<bool, std::int64_t> rank = {inside.contains(process->parent), process->started_at};
-    if (!oldest || rank < best) {
-      best = rank;
-      oldest = inhabitant;
-    }
-  }
-  return oldest;
-}
+// The oldest process that was started from outside: what it starts itself, also in namespaces of its own, is younger. A
+// process of the host may be moved into a container's cgroup, and is not its first for that.
+class InitFinder {
+ public:
+  explicit InitFinder(const kernel::Host& host) : host_(host), host_mounts_(kernel::read_host_mount_namespaces(host)) {}
 
-std::optional<Pid> find_nameless_init(const kernel::Host& host, const Place& place, std::uint64_t our_mounts) {
+  [[nodiscard]] std::optional<Inhabitant> find(const std::vector<Inhabitant>& inhabitants) const {
+    std::set<Pid> inside;
+    for (const Inhabitant& inhabitant : inhabitants) {
+      inside.insert(inhabitant.pid);
+    }
+    std::optional<Inhabitant> oldest;
+    std::tuple<bool, bool, std::int64_t> best;
+    for (const Inhabitant& inhabitant : inhabitants) {
+      const Result<kernel::Process> process = kernel::read_process(host_, inhabitant.pid);
+      if (!process || process->has_ended) {
+        continue;
+      }
+      const std::tuple rank = {is_of_host(inhabitant.pid), inside.contains(process->parent), process->started_at};
+      if (!oldest || rank < best) {
+        best = rank;
+        oldest = inhabitant;
+      }
+    }
+    return oldest;
+  }
+
+  [[nodiscard]] bool is_of_host(Pid pid) const {
+    return std::ranges::find(host_mounts_, kernel::read_namespace(host_, pid, "mnt")) != host_mounts_.end();
+  }
+
+ private:
+  const kernel::Host& host_;
+  std::vector<std::uint64_t> host_mounts_;
+};
+
+std::optional<Group> find_nameless(const kernel::Host& host, const InitFinder& finder, const Place& place) {
   std::vector<Inhabitant> inhabitants;
   inhabitants.reserve(place.pids.size());
   for (const Pid pid : place.pids) {
     inhabitants.push_back({&place, pid});
   }
-  const std::optional<Inhabitant> init = find_init(host, inhabitants);
+  const std::optional<Inhabitant> init = finder.find(inhabitants);
   if (!init || !kernel::is_first_of_its_namespace(host, init->pid)) {
     return std::nullopt;
   }
-  const bool shared = std::ranges::any_of(
-      place.pids, [&](Pid other) { return kernel::read_namespace(host, other, "mnt") == our_mounts; });
-  return shared ? std::nullopt : std::optional(init->pid);
+  Group group = group_of(place, init->pid);
+  group.is_shared = std::ranges::any_of(place.pids, [&finder](Pid other) { return finder.is_of_host(other); });
+  return group;
 }
 
 }  // namespace
@@ -125,8 +142,7 @@ std::vector<Group> find_groups(const kernel::Host& host) {
   std::map<std::string, Place> places;
   for (const Pid pid : kernel::list_processes(host)) {
     std::string lines = kernel::read_cgroup_lines(host, pid);
-    // Kernel: a zombie's cgroup may be gone before it is.
-    if (lines.empty() || lines.find(" (deleted)\n") != std::string::npos) {
+    if (lines.empty()) {
       continue;
     }
     auto [place, is_new] = places.try_emplace(std::move(lines));
@@ -137,20 +153,20 @@ std::vector<Group> find_groups(const kernel::Host& host) {
   }
   std::map<std::string, std::vector<Inhabitant>> named;
   std::vector<Group> groups;
-  const std::uint64_t our_mounts = kernel::read_own_namespace(host, "mnt");
+  const InitFinder finder(host);
   for (const auto& [lines, place] : places) {
     if (place.words) {
       for (const Pid pid : place.pids) {
         named[place.words->cgroup].push_back({&place, pid});
       }
     } else if (!is_at_root(place)) {
-      if (const std::optional<Pid> init = find_nameless_init(host, place, our_mounts)) {
-        groups.push_back(group_of(place, *init));
+      if (std::optional<Group> group = find_nameless(host, finder, place)) {
+        groups.push_back(*std::move(group));
       }
     }
   }
   for (auto& [cgroup, inhabitants] : named) {
-    if (const std::optional<Inhabitant> init = find_init(host, inhabitants)) {
+    if (const std::optional<Inhabitant> init = finder.find(inhabitants)) {
       groups.push_back(group_of(*init->place, init->pid));
     }
   }

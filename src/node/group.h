@@ -18,11 +18,12 @@ struct Group {
   std::map<std::string, std::string> v1;        // the init process's paths
   std::optional<std::string> v2;
   container::Pid init;
-  std::string cgroup;  // the container's own, in the hierarchy that decides about devices
+  std::string lines;       // of /proc/PID/cgroup of that process, when it was found
+  std::string cgroup;      // the container's own, in the hierarchy that decides about devices
+  bool is_shared = false;  // without a name, and with processes of the host in it: it may be a service with a sandbox
 };
 
-// Containers by what the paths of their cgroups say, and those that are the first process of a pid namespace in a
-// cgroup that no process of the host shares.
+// Containers by what the paths of their cgroups say, and the first processes of pid namespaces in other cgroups.
 std::vector<Group> find_groups(const kernel::Host& host);
 
 }  // namespace hf::node

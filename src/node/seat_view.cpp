@@ -22,10 +22,10 @@ class Looker {
       : host_(host),
         inventory_(inventory),
         seating_(seating),
-        rights_(kernel::read_rights(host, seating.resident.container.init)) {}
+        rights_(kernel::read_rights(host, seating.container.process())) {}
 
-  [[nodiscard]] kernel::Look look(kernel::Depth depth) const {
-    kernel::Look look{seating_.resident.container.init, seating_.cgroups, {}, depth};
+  [[nodiscard]] kernel::Look look() const {
+    kernel::Look look{seating_.container, {}, seating_.depth, seating_.limit};
     for (const OwedNode& node : seating_.owed.nodes) {
       look.paths.push_back(node.path);
     }
@@ -97,11 +97,12 @@ class Looker {
 }  // namespace
 
 SeatView look_from_seat(const kernel::Host& host, kernel::Seats& seats, const device::Inventory& inventory,
-                        const Seating& seating, kernel::Depth depth) {
+                        const Seating& seating) {
   const Looker looker(host, inventory, seating);
-  const Result<std::vector<Seen>> seen = seats.look(looker.look(depth));
+  const Result<std::vector<Seen>> seen = seats.look(looker.look());
   SeatView view;
   view.problem = seen ? "" : seen.error().message;
+  view.has_timed_out = !seen && seen.error().code == std::errc::timed_out;
   const std::vector<OwedNode>& owed = seating.owed.nodes;
   for (std::size_t i = 0; i < owed.size(); ++i) {
     view.nodes.push_back(seen ? looker.judge(owed[i], (*seen)[i]) : looker.unseen(owed[i], view.problem));
@@ -112,6 +113,19 @@ SeatView look_from_seat(const kernel::Host& host, kernel::Seats& seats, const de
     }
   }
   return view;
+}
+
+std::vector<NodeState> unseen_nodes(const container::Entitlement& owed, const std::string& why) {
+  std::vector<NodeState> nodes;
+  nodes.reserve(owed.nodes.size());
+  for (const OwedNode& node : owed.nodes) {
+    NodeState& state = nodes.emplace_back();
+    state.owed = node;
+    state.seen.path = node.path;
+    state.gates = {Answer::Kind::unknown, why};
+    state.diagnosis = {container::Trouble::unknown, why};
+  }
+  return nodes;
 }
 
 }  // namespace hf::node

@@ -202,7 +202,9 @@ class WatchTest : public testing::Test {
 
   kernel::CgroupsPtr add(const ScratchCgroup& scratch, pid_t first = ::getpid()) {
     auto cgroups = std::make_shared<const kernel::CgroupsOfProcess>(scratch.open());
-    watch_->add(cgroups, container::Pid{first});
+    const Result<kernel::ProcessHandle> held = kernel::hold_process(*host_, container::Pid{first});
+    const kernel::ProcessHandle ended{container::Pid{first}, kernel::Fd()};
+    watch_->add(cgroups, held ? *held : ended);
     return cgroups;
   }
 

@@ -113,7 +113,7 @@ FakeSeats::FakeSeats(std::string root, const std::vector<std::vector<std::string
 }
 
 Result<std::vector<container::Seen>> FakeSeats::look(const kernel::Look& look) {
-  const std::string folder = root_ + "/proc/" + std::to_string(look.pid.value);
+  const std::string folder = root_ + "/proc/" + std::to_string(look.container.process().pid.value);
   const std::vector<container::Mount> mounts = container::parse_mountinfo(read(folder + "/mountinfo"));
   std::vector<container::Seen> all;
   for (const std::string& path : look.paths) {
@@ -133,7 +133,7 @@ Result<std::vector<container::Seen>> FakeSeats::look(const kernel::Look& look) {
     seen.gid = status.st_gid;
     const container::Mount* mount = mount_over(mounts, path);
     seen.is_on_nodev_mount = mount != nullptr && mount->has_option("nodev");
-    if (const auto told = told_.find({look.pid.value, path}); told != told_.end()) {
+    if (const auto told = told_.find({look.container.process().pid.value, path}); told != told_.end()) {
       seen.access = told->second.access;
       seen.open = told->second.open;
     }

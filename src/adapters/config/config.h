@@ -20,6 +20,7 @@ inline constexpr const char* kDropIns = "/etc/holdfast/config.d";  // *.yaml, in
 struct WebSettings {
   std::string listen = "127.0.0.1:9465";
   std::string socket = "/run/holdfast/holdfastd.sock";
+  bool shows_details = false;  // over TCP as well: the command lines of writers, which may hold secrets
 };
 
 struct JournalSettings {

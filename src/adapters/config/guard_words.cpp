@@ -112,7 +112,12 @@ Result<void> parse_web(const YAML::Node& node, WebSettings& web) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "web", {"listen", "socket"}));
+  TRY(check_keys(node, "web", {"listen", "socket", "details"}));
+  if (const YAML::Node details = node["details"]) {
+    if (!YAML::convert<bool>::decode(details, web.shows_details)) {
+      return malformed("web.details wants true or false");
+    }
+  }
   if (node["listen"]) {
     web.listen = TRY(place_of(node["listen"], "web.listen"));
     if (!web.listen.empty() && web.listen.rfind(':') == std::string::npos) {

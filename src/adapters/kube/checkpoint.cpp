@@ -139,6 +139,21 @@ Result<void> add_answer(const std::string& encoded, Allocation& allocation) {
 
 }  // namespace
 
+std::string container_name_in(const std::map<std::string, std::string>& annotations) {
+  std::string name;
+  for (const char* key : {"io.kubernetes.cri.container-name", "io.kubernetes.container.name"}) {
+    const auto found = annotations.find(key);
+    if (found == annotations.end()) {
+      continue;
+    }
+    if (!name.empty() && found->second != name) {
+      return {};
+    }
+    name = found->second;
+  }
+  return name;
+}
+
 std::vector<std::string> cdi_names_in(const std::map<std::string, std::string>& annotations) {
   std::vector<std::string> names;
   for (const auto& [key, value] : annotations) {

@@ -46,6 +46,10 @@ Result<std::vector<PreparedClaim>> parse_prepared_claims(std::string_view json);
 // The CDI names in annotations: cdi.k8s.io/… = "vendor.com/class=name,…".
 std::vector<std::string> cdi_names_in(const std::map<std::string, std::string>& annotations);
 
+// The name of a container within its pod, as containerd or CRI-O wrote it. "" where annotations contradict each other:
+// a pod may bring some along.
+std::string container_name_in(const std::map<std::string, std::string>& annotations);
+
 // Of cpu_manager_state: which policy runs, and the CPUs each container has for itself ("uid/name").
 struct CpuState {
   std::string policy;

@@ -9,7 +9,63 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::size_t kLongestQuote = 120;
 
+// RFC 3629, by the first two bytes: no longer form than needed, no surrogates, nothing above U+10FFFF.
+std::size_t length_by(unsigned char first) {
+  return first < 0x80U ? 1 : first < 0xc2U ? 0 : first < 0xe0U ? 2 : first < 0xf0U ? 3 : first < 0xf5U ? 4 : 0;
+}
+
+bool is_second_byte_fine(unsigned char first, unsigned char second) {
+  switch (first) {
+    case 0xe0: return second >= 0xa0U;
+    case 0xed: return second < 0xa0U;
+    case 0xf0: return second >= 0x90U;
+    case 0xf4: return second < 0x90U;
+    default: return true;
+  }
+}
+
+bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
+
+// C0, DEL and C1; then the characters that turn the direction of writing, and the separators of lines.
+bool controls_terminal(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) {
+    return first < 0x20U || first == 0x7fU;
+  }
+  const auto second = static_cast<unsigned char>(character[1]);
+  if (first == 0xc2U) {
+    return second < 0xa0U;  // U+0080 to U+009F
+  }
+  const auto third = static_cast<unsigned char>(character.size() > 2 ? character[2] : 0);
+  const bool turns = first == 0xe2U && second == 0x80U &&
+                     (third == 0x8eU || third == 0x8fU || (third >= 0xa8U && third <= 0xaeU));  // U+200E, U+2028 …
+  return turns || (first == 0xe2U && second == 0x81U && third >= 0xa6U && third <= 0xa9U);      // U+2066 to U+2069
+}
+
 }  // namespace
+
+std::size_t length_of_character(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t length = length_by(first);
+  if (length < 2) {
+    return length;
+  }
+  const bool is_whole = text.size() >= length && is_second_byte_fine(first, static_cast<unsigned char>(text[1])) &&
+                        std::ranges::all_of(text.substr(1, length - 1), continues);
+  return is_whole ? length : 0;
+}
+
+std::string printable(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = length_of_character(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    clean += length == 0 || controls_terminal(character) ? std::string_view("?") : character;
+    text.remove_prefix(character.size());
+  }
+  return clean;
+}
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
@@ -80,12 +136,11 @@ std::size_t json_depth(std::string_view text) {
 }
 
 std::string quote(std::string_view text) {
-  std::string quoted = "'";
-  for (const char letter : text.substr(0, kLongestQuote)) {
-    const bool printable = static_cast<unsigned char>(letter) >= 0x20 && letter != 0x7f;
-    quoted += printable ? letter : '?';
+  std::size_t end = std::min(text.size(), kLongestQuote);
+  while (end < text.size() && end > 0 && continues(text[end])) {
+    --end;
   }
-  return quoted + (text.size() > kLongestQuote ? "…'" : "'");
+  return "'" + printable(text.substr(0, end)) + (end < text.size() ? "…'" : "'");
 }
 
 }  // namespace hf

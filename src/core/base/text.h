@@ -21,6 +21,11 @@ std::string_view name_in(std::string_view path);  // the last part of a path
 std::size_t json_depth(std::string_view text);    // how deep its braces and brackets go; any text has one
 std::string quote(std::string_view text);         // for error messages: short, printable, in single quotes
 
+// Text from outside (names, arguments, files of images) as it may be shown on a terminal, in a log, in JSON or HTML:
+// one line of valid UTF-8. What controls a terminal, or is no character, becomes "?".
+std::string printable(std::string_view text);
+std::size_t length_of_character(std::string_view text);  // bytes of the first character; 0 where it is no UTF-8
+
 // Digits of the base and nothing else: no sign, no blank, no overflow.
 template <std::unsigned_integral T>
 std::optional<T> parse_number(std::string_view text, int base = 10) {

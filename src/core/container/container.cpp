@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/container/cgroup_words.h"
+
 namespace hf::container {
 namespace {
 
@@ -47,18 +49,36 @@ std::string word_for(const Container& container) {
   return container.shares_title ? "container:" + container.id.value : title_of(container);
 }
 
-std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& word) {
-  std::vector<const Container*> exact;
-  std::vector<const Container*> begins;
-  for (const Container& container : containers) {
-    if (is_called(container, word)) {
-      exact.push_back(&container);
-    } else if (begins_so(container, word)) {
-      begins.push_back(&container);
-    }
+std::optional<std::string> own_cgroup_in(const Container& container, const std::string& path) {
+  const bool is_known = !container.cgroup.empty() && !CgroupPath{container.cgroup}.is_root();
+  if (is_known && (path == container.cgroup || path.starts_with(container.cgroup + "/"))) {
+    return container.cgroup;
   }
-  exact.insert(exact.end(), begins.begin(), begins.end());  // one name must not hide another's id
-  return exact;
+  const std::optional<CgroupWords> words = read_cgroup_words(path);
+  return words && !words->id.empty() && words->id == container.id.value ? std::optional(words->cgroup) : std::nullopt;
+}
+
+std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& word) {
+  const auto select = [&](const auto& fits) {
+    std::vector<const Container*> found;
+    for (const Container& container : containers) {
+      if (fits(container)) {
+        found.push_back(&container);
+      }
+    }
+    return found;
+  };
+  const auto is_named_by_root = [](const Container& container) { return !container.inside && !container.is_users; };
+  const auto has_id = [&word](const Container& container) { return container.id.value == word; };
+  const auto may_be = [&word](const Container& container) {  // one name must not hide the beginning of another's id
+    return is_called(container, word) || begins_so(container, word);
+  };
+  std::vector<const Container*> found =
+      select([&](const Container& container) { return is_named_by_root(container) && has_id(container); });
+  if (found.empty()) {
+    found = select([&](const Container& container) { return is_named_by_root(container) && may_be(container); });
+  }
+  return found.empty() ? select(may_be) : found;
 }
 
 }  // namespace hf::container

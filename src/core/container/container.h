@@ -43,6 +43,7 @@ struct Container {
   bool is_sandbox = false;  // a pod's pause container
 
   Pid init;
+  std::int64_t started_ticks = 0;         // of its first process, since boot: with the pid, who it is
   std::int64_t started_at = 0;            // seconds since 1970
   std::uint64_t mount_namespace = 0;      // inode
   std::map<std::string, std::string> v1;  // path by controller
@@ -56,14 +57,21 @@ struct Container {
   std::string cpus;    // "0-3"
   bool has_exclusive_cpus = false;
   std::optional<ContainerId> inside;  // of another container: what it says of itself is that one's word
+  bool is_users = false;              // its cgroup belongs to a user, who chose the name
 };
+
+// The part of a path of its first process, in one hierarchy, that is the container's own cgroup. Absent where the
+// process is elsewhere: in a slice above it, or where it was started from. Such a cgroup is others' as well.
+std::optional<std::string> own_cgroup_in(const Container& container, const std::string& path);
 
 // What people call it: the pod's words, the name, or the id's first letters.
 std::string title_of(const Container& container);
 std::string short_id(const ContainerId& id);
 std::string word_for(const Container& container);  // that means this container and no other
 
-// The containers a person may mean by a word: by id, by name, by "pod/container", or by the beginning of an id.
+// The containers a person may mean by a word: by id, by name, by "pod/container", or by the beginning of an id. An
+// exact id counts before all else, and containers that users or other containers have named count only where no other
+// fits.
 std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& word);
 
 }  // namespace hf::container

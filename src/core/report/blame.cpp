@@ -38,7 +38,8 @@ constexpr std::array<std::pair<Action, const char*>, 8> kActions = {{{Action::no
                                                                      {Action::locked, "locked"},
                                                                      {Action::mended, "mended"}}};
 
-std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
+// In ASCII: whatever shows the text as it is meets no control character.
+std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', true, Json::error_handler_t::replace); }
 
 void put(Json& json, const char* key, const std::string& text) {
   if (!text.empty()) {

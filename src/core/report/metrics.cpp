@@ -21,11 +21,7 @@ constexpr std::size_t kMostLabel = 200;        // bytes of a label's value
 using Labels = std::initializer_list<std::pair<const char*, std::string>>;
 
 // Prometheus refuses the whole page for one byte that is no UTF-8.
-std::string clean(const std::string& text) {
-  std::string value = cut_to(as_utf8(text), kMostLabel);
-  std::ranges::replace_if(value, [](unsigned char code) { return (code < 0x20 && code != '\n') || code == 0x7f; }, '?');
-  return value;
-}
+std::string clean(const std::string& text) { return cut_to(printable(text), kMostLabel); }
 
 std::string escaped(const std::string& text) {
   std::string value;

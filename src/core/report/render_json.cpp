@@ -128,8 +128,11 @@ std::string render_json(const std::vector<TargetRules>& targets) {
 std::string render_json(const std::vector<Gate>& gates) { return dump(to_json(gates)); }
 
 std::string render_json(const NodeRules& node) {
-  return dump(
-      {{"version", kVersion}, {"layout", node.layout}, {"gates", to_json(node.gates)}, {"hiding", node.hiding}});
+  return dump({{"version", kVersion},
+               {"layout", node.layout},
+               {"gates", to_json(node.gates)},
+               {"hiding", node.hiding},
+               {"too_deep", node.too_deep}});
 }
 
 std::string render_json(const TargetDifference& difference) {

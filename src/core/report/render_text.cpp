@@ -132,11 +132,14 @@ std::string render_text(const std::vector<TargetRules>& targets) {
 }
 
 std::string render_text(const NodeRules& node) {
-  const std::string hiding =
+  std::string hiding =
       node.hiding == 0
           ? ""
           : count_of(node.hiding, "v1 cgroup") +
                 " below the root allow all by default and may hide denies; ask each with rules cgroup:PATH\n";
+  hiding += node.too_deep == 0
+                ? ""
+                : count_of(node.too_deep, "cgroup") + " more than 256 levels deep, and all below, were not looked at\n";
   if (node.gates.empty()) {
     return "no cgroup of this node (" + node.layout + ") lists devices it restricts to\n" + hiding;
   }

@@ -26,7 +26,8 @@ struct TargetRules {
 struct NodeRules {
   std::string layout;  // "v1", "v2", "hybrid"
   std::vector<container::Gate> gates;
-  std::size_t hiding = 0;  // v1 cgroups that allow all by default and may hide denies
+  std::size_t hiding = 0;    // v1 cgroups that allow all by default and may hide denies
+  std::size_t too_deep = 0;  // cgroups that lie too deep to be looked at, with all below them
 };
 
 struct TargetDifference {

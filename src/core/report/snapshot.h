@@ -73,6 +73,7 @@ struct Snapshot {
   container::Tiers tiers;
   bool is_blind = false;  // the last survey failed, or nothing is watched at all
   std::string why_blind;
+  std::vector<std::string> missing_capabilities;  // that the daemon cannot do without
   std::int64_t surveyed_at = 0;
   std::vector<WardLine> containers;  // all of the node, also those that are owed nothing
   Shared<std::vector<Finding>> findings;

@@ -266,7 +266,7 @@ std::string render_json(const Snapshot& snapshot) {
   json["devices"] = json_of_devices(snapshot);
   json["records"] = list_of(snapshot.records, json_of_record);
   json["counters"] = json_of_counters(snapshot.counters);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace hf::report

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
+
 namespace hf::report {
 namespace {
 
@@ -17,14 +19,15 @@ std::size_t width_of(std::string_view text) {
 std::string marked(char mark, std::string_view text) { return mark + std::string(text) + kPlain; }
 
 std::string on_one_line(std::string_view text) {
-  std::string line(text);
-  std::ranges::replace_if(
-      line,
-      [](char byte) {
-        const auto code = static_cast<unsigned char>(byte);
-        return (code < 0x20 && (byte < kRed || byte > kPlain)) || code == 0x7f;
-      },
-      '?');
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t mark = std::min(
+        text.size(), std::size_t(std::ranges::find_if(text, [](char byte) { return byte >= kRed && byte <= kPlain; }) -
+                                 text.begin()));
+    line += printable(text.substr(0, mark));
+    line += text.substr(mark, 1);
+    text.remove_prefix(std::min(text.size(), mark + 1));
+  }
   return line;
 }
 

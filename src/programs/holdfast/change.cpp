@@ -44,7 +44,7 @@ int run(const ChangeWords& words, device::Verb verb) {
   if (!parsed) {
     return complain(parsed.error());
   }
-  const Result<std::string> target = target_of(words.target);
+  const Result<rules::NamedTarget> target = target_of(words.target);
   if (!target) {
     return complain(target.error());
   }

@@ -72,7 +72,7 @@ Result<std::vector<BlameRecord>> read_records(const GuardWords& words) {
   });
   if (!is_known && !words.container.empty()) {
     // A container that nothing happened to is fine; a word that means nobody is a mistake.
-    const Result<std::string> target = target_of(words.container);
+    const Result<rules::NamedTarget> target = target_of(words.container);
     if (!target) {
       return fail(target.error().code, target.error().message + ", and none in the journal was");
     }

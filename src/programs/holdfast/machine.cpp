@@ -29,11 +29,11 @@ Result<std::unique_ptr<OpenMachine>> OpenMachine::open() {
   return std::unique_ptr<OpenMachine>(new OpenMachine(std::move(host)));
 }
 
-Result<std::string> target_of(const std::string& word) {
+Result<rules::NamedTarget> target_of(const std::string& word) {
   constexpr std::array<std::string_view, 4> kForms = {"pid:", "cgroup:", "program:", "file:"};
   for (const std::string_view form : kForms) {
     if (word.starts_with(form)) {
-      return word;
+      return rules::NamedTarget{word, TRY(rules::parse_target(word))};
     }
   }
   constexpr std::string_view kForced = "container:";
@@ -41,7 +41,8 @@ Result<std::string> target_of(const std::string& word) {
   const kernel::Host host = TRY(kernel::open_host());
   const node::Census census = TRY(node::take_census(host, TRY(config::read_config(host))));
   const std::vector<const node::Resident*> found = TRY(node::find_residents(host, census, {name}));
-  return "pid:" + std::to_string(found.front()->container.init.value);
+  const container::Container& it = found.front()->container;
+  return rules::NamedTarget{"pid:" + std::to_string(it.init.value), it};
 }
 
 }  // namespace hf::programs

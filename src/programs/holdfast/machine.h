@@ -10,6 +10,7 @@
 #include "kernel/host.h"
 #include "kernel/seat.h"
 #include "services/doctor/facts.h"
+#include "services/rules/target.h"
 
 namespace hf::programs {
 
@@ -29,8 +30,8 @@ class OpenMachine {
   doctor::Machine machine_;
 };
 
-// "pid:N" of a container that is named by a word; a word in another form (pid:, cgroup:, program:, file:) stays as it
-// is.
-Result<std::string> target_of(const std::string& word);
+// The container that a word names, shown as "pid:N"; or what a word in another form (pid:, cgroup:, program:, file:)
+// means.
+Result<rules::NamedTarget> target_of(const std::string& word);
 
 }  // namespace hf::programs

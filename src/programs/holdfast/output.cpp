@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "core/base/text.h"
 #include "core/report/text_table.h"
 
 namespace hf::programs {
@@ -27,41 +28,19 @@ const char* colour_of(char mark) {
   }
 }
 
-// How many bytes of valid UTF-8 begin here, and not one of the control characters above 7f; 0 for none.
-std::size_t length_of_letter(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xc2 && lead < 0xe0 ? 2
-                             : (lead & 0xf0U) == 0xe0      ? 3
-                             : (lead & 0xf8U) == 0xf0      ? 4
-                                                           : 0;
-  if (length == 0 || length > text.size()) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) {
-      return 0;
-    }
-  }
-  const bool is_control = length == 2 && lead == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
-  return is_control ? 0 : length;
-}
-
+// Lines stay lines, and our marks become colours; all else goes through the one function for text from outside.
 std::string harmless(std::string_view text, bool coloured) {
   std::string safe;
   safe.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const char byte = text[i];
-    const auto code = static_cast<unsigned char>(byte);
-    const std::size_t length = length_of_letter(text.substr(i));
-    if (byte >= report::kRed && byte <= report::kPlain) {
-      safe += coloured ? colour_of(byte) : "";
-    } else if (length == 0 || (code < 0x20 && byte != '\n') || code == 0x7f) {
-      safe += '?';
-    } else {
-      safe += text.substr(i, length);
+  while (!text.empty()) {
+    const auto special = std::ranges::find_if(
+        text, [](char byte) { return byte == '\n' || (byte >= report::kRed && byte <= report::kPlain); });
+    const auto length = std::size_t(special - text.begin());
+    safe += printable(text.substr(0, length));
+    if (special != text.end()) {
+      safe += *special == '\n' ? "\n" : coloured ? colour_of(*special) : "";
     }
-    i += std::max<std::size_t>(length, 1);
+    text.remove_prefix(std::min(text.size(), length + 1));
   }
   return safe;
 }
@@ -129,10 +108,7 @@ int complain(const Error& error) {
   const bool lacks_rights =
       error.code == std::errc::operation_not_permitted || error.code == std::errc::permission_denied;
   const char* hint = lacks_rights && ::geteuid() != 0 ? " (run it as root)" : "";
-  std::string message = error.message;
-  std::ranges::replace(message, '\n', '?');
-  message = harmless(message, false);
-  std::fprintf(stderr, "holdfast: %s%s\n", message.c_str(), hint);
+  std::fprintf(stderr, "holdfast: %s%s\n", printable(error.message).c_str(), hint);
   return kCannotTell;
 }
 

@@ -8,10 +8,10 @@
 
 namespace hf::programs {
 
-std::vector<std::string> needed_capabilities();  // "CAP_BPF", …: packaging/holdfastd.service lists the same
+std::vector<std::string> needed_capabilities();  // "CAP_SYS_ADMIN", …: packaging/holdfastd.service lists the same
 
-// For this process and all it starts, for good. Which are missing that would be needed is returned, not an error: what
-// needs them will say so.
+// For this thread and all that it starts, for good: to be called before there are others. Which are missing that are
+// needed is returned: the daemon is never ready then.
 Result<std::vector<std::string>> keep_needed_capabilities();
 
 }  // namespace hf::programs

@@ -81,19 +81,34 @@ Result<std::vector<report::Finding>> diagnose(const kernel::Host& host) {
   return std::move(report.findings);
 }
 
-// Guarding is more important than being seen: who cannot listen says so and goes on.
+// Guarding is more important than being seen: a server that cannot start is reported, and the guard goes on.
 std::unique_ptr<web::Server> open_web(const config::WebSettings& settings, const web::Board& board, Log& log) {
   const std::size_t slash = settings.socket.rfind('/');
   if (slash != std::string::npos && slash > 0) {
     (void)::mkdir(settings.socket.substr(0, slash).c_str(), 0755);
   }
-  Result<std::unique_ptr<web::Server>> server = web::Server::start({settings.listen, settings.socket}, board);
+  web::Settings wanted{settings.listen, settings.socket,
+                       settings.shows_details ? web::Details::shown : web::Details::hidden,
+                       [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); }};
+  Result<std::unique_ptr<web::Server>> server = web::Server::start(wanted, board);
   if (!server) {
     log.write("not-listening error=" + quote(server.error().message), true);
     return nullptr;
   }
-  log.write("listening address=" + quote((*server)->address()) + " socket=" + quote(settings.socket), false);
   return *std::move(server);
+}
+
+// Before any thread starts: each has capabilities of its own.
+std::vector<std::string> give_up_capabilities(Log& log) {
+  Result<std::vector<std::string>> missing = keep_needed_capabilities();
+  if (!missing) {
+    log.write("capabilities error=" + quote(missing.error().message), true);
+    return {};
+  }
+  if (!missing->empty()) {
+    log.write("capabilities missing=" + join(*missing, ","), true);
+  }
+  return *std::move(missing);
 }
 
 int serve(const Words& words) {
@@ -134,13 +149,8 @@ int serve(const Words& words) {
   settings.outlets.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
     board.publish(snapshot);
   };
+  settings.missing_capabilities = give_up_capabilities(log);
   const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
-  const Result<std::vector<std::string>> missing = keep_needed_capabilities();
-  if (!missing || !missing->empty()) {
-    log.write(
-        "capabilities " + (missing ? "missing=" + join(*missing, ",") : "error=" + quote(missing.error().message)),
-        true);
-  }
   const Result<void> ran = guard::run_daemon(*host, settings);
   return ran ? kFine : complain(ran.error());
 }

@@ -21,7 +21,7 @@
 #include "core/device/oci_rules.h"
 #include "kernel/apply.h"
 #include "kernel/command.h"
-#include "kernel/device_node.h"
+#include "kernel/container_node.h"
 #include "kernel/device_v2.h"
 #include "kernel/file.h"
 
@@ -32,6 +32,7 @@ using container::Hierarchy;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRuntimeLimit{20'000};
+constexpr milliseconds kNodeLimit{2'000};
 constexpr std::uint32_t kNvidiaMajor = 195;
 constexpr const char* kInside = "/demo";  // where our own files lie in the container
 constexpr const char* kTally = "/demo/tally";
@@ -281,9 +282,13 @@ Result<void> Patient::hold_cgroups() {
 }
 
 Result<void> Patient::give_gpu() {
+  container::Container it;
+  it.init = pid_;
+  it.started_ticks = TRY(kernel::read_process(around_.host, pid_)).started_at;
+  const kernel::ContainerHandle handle = TRY(kernel::ContainerHandle::open(around_.host, it));
   container::Change change;
   for (const container::WantedNode& node : around_.gpu.nodes) {
-    TRY(kernel::make_node_in(around_.host, pid_, {node.path, *node.claimed, {}}));
+    TRY(kernel::make_node_in(around_.host, handle, {node.path, *node.claimed, {}}, kNodeLimit));
     change.rules.push_back(rule_of(*node.claimed, node.access));
   }
   const kernel::Applied applied = TRY(kernel::apply(around_.filters, cgroups_, change));

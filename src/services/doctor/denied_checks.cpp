@@ -103,8 +103,8 @@ std::vector<std::string> cures_of(const ContainerFacts& facts, const Nodes& node
 std::string holders_of(const ContainerFacts& facts, const Nodes& nodes) {
   std::vector<std::string> pids;
   for (const NodeState* node : nodes) {
-    const auto held = node->owed.device ? facts.holders.find(*node->owed.device) : facts.holders.end();
-    for (const container::Pid pid : held == facts.holders.end() ? std::vector<container::Pid>() : held->second) {
+    const auto held = node->owed.device ? facts.holders.pids.find(*node->owed.device) : facts.holders.pids.end();
+    for (const container::Pid pid : held == facts.holders.pids.end() ? std::vector<container::Pid>() : held->second) {
       const std::string text = std::to_string(pid.value);
       if (std::ranges::find(pids, text) == pids.end()) {
         pids.push_back(text);

@@ -48,7 +48,7 @@ class Practice {
 
  private:
   // A look at every open file of the node: only where somebody has lost something.
-  const std::map<device::Device, std::vector<container::Pid>>& holders() {
+  const kernel::Holders& holders() {
     if (!holders_) {
       holders_ = kernel::read_holders(machine_.host);
     }
@@ -57,7 +57,7 @@ class Practice {
 
   Machine& machine_;
   const HostFacts& host_;
-  std::optional<std::map<device::Device, std::vector<container::Pid>>> holders_;
+  std::optional<kernel::Holders> holders_;
 };
 
 // By its path, its last part, its class, or as ps writes it: "nvidia:0".
@@ -210,15 +210,18 @@ Result<report::DeviceList> list_devices(Machine& machine, bool ask_libraries) {
       list.entitled[node.path].push_back(title_of(resident.container));
     }
   }
-  const std::map<device::Device, std::vector<container::Pid>> holders = kernel::read_holders(machine.host);
+  const kernel::Holders holders = kernel::read_holders(machine.host);
   for (const device::Node& node : host.inventory.nodes) {
-    const auto held = node.live ? holders.find(*node.live) : holders.end();
-    for (const container::Pid pid : held == holders.end() ? std::vector<container::Pid>() : held->second) {
+    const auto held = node.live ? holders.pids.find(*node.live) : holders.pids.end();
+    for (const container::Pid pid : held == holders.pids.end() ? std::vector<container::Pid>() : held->second) {
       const Result<kernel::Process> process = kernel::read_process(machine.host, pid);
       list.holders[node.path].push_back(std::to_string(pid.value) + (process ? "(" + process->name + ")" : ""));
     }
   }
   list.inventory = std::move(host.inventory);
+  if (!holders.is_complete) {
+    list.inventory.notes.emplace_back("processes have too many open files to look at all: holders may be missing");
+  }
   return list;
 }
 

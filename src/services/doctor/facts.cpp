@@ -17,6 +17,8 @@
 namespace hf::doctor {
 namespace {
 
+constexpr std::chrono::milliseconds kLeastLook{200};
+
 std::string read(const kernel::Host& host, const std::string& path) {
   return std::string(trim(kernel::read_text(host.root.get(), path).value_or("")));
 }
@@ -122,8 +124,9 @@ class Examination {
     read_unit();
     if (!facts_.entitlement.owes_nothing()) {
       look_from_seat(depth);
-      const std::string folder = "proc/" + std::to_string(facts_.container().init.value);
-      facts_.mounts = container::parse_mountinfo(read(machine_.host, folder + "/mountinfo"));
+      constexpr std::size_t kMostMounts = std::size_t(1) << 20U;  // bytes; a container may make a hundred thousand
+      facts_.mounts = container::parse_mountinfo(
+          handle_ ? kernel::read_start(handle_->process().directory.get(), "mountinfo", kMostMounts).value_or("") : "");
     }
     return std::move(facts_);
   }
@@ -141,13 +144,13 @@ class Examination {
   }
 
   void observe_rules() {
-    Result<kernel::CgroupsOfProcess> cgroups = kernel::open_cgroups_of(machine_.host, facts_.container().init);
-    if (!cgroups) {
-      facts_.observed_problem = cgroups.error().message;
+    Result<kernel::ContainerHandle> handle = kernel::ContainerHandle::open(machine_.host, facts_.container());
+    if (!handle) {
+      facts_.observed_problem = handle.error().message;
       return;
     }
-    cgroups_ = *std::move(cgroups);
-    Result<container::Observed> observed = kernel::observe(machine_.filters, cgroups_);
+    handle_.emplace(*std::move(handle));
+    Result<container::Observed> observed = kernel::observe(machine_.filters, handle_->actual());
     if (observed) {
       facts_.observed = *std::move(observed);
     } else {
@@ -166,8 +169,17 @@ class Examination {
   }
 
   void look_from_seat(kernel::Depth depth) {
-    node::Seating seating{*facts_.resident, facts_.entitlement, facts_.observed, facts_.observed_problem, cgroups_};
-    node::SeatView view = node::look_from_seat(machine_.host, machine_.seats, host_.inventory, seating, depth);
+    if (!handle_) {
+      facts_.seat_problem = facts_.observed_problem;
+      facts_.nodes = node::unseen_nodes(facts_.entitlement, facts_.observed_problem);
+      return;
+    }
+    const node::Seating seating{*handle_, facts_.entitlement,   facts_.observed, facts_.observed_problem,
+                                depth,    machine_.longest_look};
+    node::SeatView view = node::look_from_seat(machine_.host, machine_.seats, host_.inventory, seating);
+    if (view.has_timed_out) {  // where many hang, each next one is given half of the time
+      machine_.longest_look = std::max(kLeastLook, machine_.longest_look / 2);
+    }
     facts_.nodes = std::move(view.nodes);
     facts_.strangers = std::move(view.strangers);
     facts_.seat_problem = std::move(view.problem);
@@ -176,7 +188,7 @@ class Examination {
   Machine& machine_;
   const HostFacts& host_;
   ContainerFacts facts_;
-  kernel::CgroupsOfProcess cgroups_;
+  std::optional<kernel::ContainerHandle> handle_;
 };
 
 }  // namespace

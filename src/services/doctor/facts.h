@@ -1,6 +1,7 @@
 // Facts: everything the checks judge by, read beforehand, so that a check is a function of values.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,6 +33,7 @@ struct Machine {
   kernel::Filters& filters;
   kernel::Seats& seats;
   std::int64_t now = 0;  // seconds since 1970
+  std::chrono::milliseconds longest_look = kernel::kLongestLook;
 };
 
 struct HostFacts {
@@ -73,7 +75,7 @@ struct ContainerFacts {
   device::Table spec_table;  // what the bundle's rules let through
   bool spec_allows_all = false;
   std::vector<container::Mount> mounts;  // only of containers that are owed something
-  std::map<device::Device, std::vector<container::Pid>> holders;
+  kernel::Holders holders;
 
   [[nodiscard]] const container::Container& container() const { return resident->container; }
 };

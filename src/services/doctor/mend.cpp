@@ -1,9 +1,17 @@
 #include "services/doctor/mend.h"
 
-#include "kernel/device_node.h"
+#include <chrono>
+
+#include "kernel/container_node.h"
 #include "services/doctor/doctor.h"
 
 namespace hf::doctor {
+namespace {
+
+constexpr std::chrono::milliseconds kNodeLimit{2000};
+
+}  // namespace
+
 Result<report::MendReport> mend(Machine& machine, const std::string& container, const std::string& device,
                                 Mending mending) {
   const report::Explanation explanation = TRY(explain(machine, container, device, false));
@@ -15,8 +23,10 @@ Result<report::MendReport> mend(Machine& machine, const std::string& container, 
       continue;
     }
     if (mending == Mending::carry_out) {
-      TRY(kernel::make_node_in(machine.host, explanation.line.container.init,
-                               {node.owed.path, *node.owed.device, node.owed.permissions}));
+      const kernel::ContainerHandle handle =
+          TRY(kernel::ContainerHandle::open(machine.host, explanation.line.container));
+      TRY(kernel::make_node_in(machine.host, handle, {node.owed.path, *node.owed.device, node.owed.permissions},
+                               kNodeLimit));
     }
     report.nodes.push_back({node.owed.path, *node.owed.device, node.diagnosis.words});
   }

@@ -7,6 +7,7 @@
 #include "node/target.h"
 #include "services/guard/survey.h"
 #include "services/guard/upkeep.h"
+#include "services/guard/view.h"
 #include "services/guard/visit.h"
 
 namespace hf::guard {
@@ -58,11 +59,11 @@ void add_visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProc
   }
 }
 
-void add_planned_upkeep(const Ward& ward, HealReport::Line& line) {
-  for (const container::OwedNode& node : ward.to_harden) {
-    line.steps.push_back("tell systemd that " + ward.container.scope + " may have " + node.path);
+void add_planned_upkeep(const View& view, HealReport::Line& line) {
+  for (const container::OwedNode& node : view.ward->to_harden) {
+    line.steps.push_back("tell systemd that " + view.ward->container.scope + " may have " + node.path);
   }
-  for (const container::NodeState& node : ward.to_mend) {
+  for (const container::NodeState& node : view.to_mend()) {
     line.steps.push_back("make " + node.owed.path + " anew as " + to_string(*node.owed.device));
   }
 }
@@ -75,7 +76,7 @@ Result<report::HealReport> heal_by_hand(const Bench& bench, const std::vector<st
   config.policy.mode = container::Mode::heal;
   const node::Census census = TRY(node::take_census(bench.host, config));
   const std::vector<const node::Resident*> wanted = TRY(node::find_residents(bench.host, census, words));
-  Surveyor surveyor(bench.host, bench.filters.bpf(), bench.seats);
+  Surveyor surveyor(bench.host);
   Survey survey = TRY(surveyor.take(config, Care::everything));
   std::erase_if(survey.wards, [&](const WardPtr& ward) {
     return !words.empty() && std::ranges::none_of(wanted, [&ward](const node::Resident* resident) {
@@ -90,18 +91,25 @@ Result<report::HealReport> heal_by_hand(const Bench& bench, const std::vector<st
     HealReport::Line line;
     line.id = ward->container.id.value;
     line.container = title_of(ward->container);
-    for (const kernel::CgroupsPtr& cgroups : ward->cgroups) {
+    for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
       (report.is_done ? add_visit : add_plan)(tools, *ward, *cgroups, line);
     }
+    if (ward->cgroups().empty()) {
+      add_error("its first process is in none of the container's own cgroups, and others' are not changed", line.error);
+    }
     if (!report.is_done) {
-      add_planned_upkeep(*ward, line);
+      add_planned_upkeep(look_inside({bench.host, bench.filters.bpf(), bench.seats}, ward, survey.inventory), line);
     }
     report.lines.push_back(std::move(line));
   }
   if (report.is_done) {
     (void)kernel::finish_exchanges(bench.host, bench.filters);
     Upkeep upkeep(bench.host, bench.filters.bpf());
-    for (const Deed& deed : upkeep.look_after(survey, Care::everything, Locks::leave)) {
+    std::vector<Deed> deeds = upkeep.look_after(survey, Locks::leave);
+    for (const WardPtr& ward : survey.wards) {
+      upkeep.mend(look_inside({bench.host, bench.filters.bpf(), bench.seats}, ward, survey.inventory), deeds);
+    }
+    for (const Deed& deed : deeds) {
       const auto line = std::ranges::find(report.lines, deed.ward->container.id.value, &HealReport::Line::id);
       line->steps.insert(line->steps.end(), deed.steps.begin(), deed.steps.end());
       add_error(deed.error, line->error);

@@ -28,6 +28,7 @@
 #include "node/evidence.h"
 #include "node/writer.h"
 #include "services/guard/guard.h"
+#include "services/guard/inspector.h"
 #include "services/guard/mailbox.h"
 #include "services/guard/scout.h"
 
@@ -140,6 +141,7 @@ class Loop {
                  recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
                }),
         signals_(open_signals()),
+        inspector_(host, inspector_reports()),
         scout_(host, settings.config, reports()) {
     guard_.set_limits(settings.config.policy.limits);
     guard_.set_identify([this](container::Writer& writer) { identify_soon(writer); });
@@ -179,7 +181,8 @@ class Loop {
     recorder_.finish();
     journal::remove_status(host_);
     ledger::remove_empty_folder(host_);
-    if (!scout_.ends_within(kLongestLeave)) {
+    const bool has_ended = scout_.ends_within(kLongestLeave);
+    if (!inspector_.ends_within(kLongestLeave) || !has_ended) {
       ::_exit(0);
     }
   }
@@ -188,6 +191,7 @@ class Loop {
   [[nodiscard]] report::Snapshot first_picture() const {
     report::Snapshot picture;
     picture.version = settings_.version;
+    picture.missing_capabilities = settings_.missing_capabilities;
     picture.kernel = kernel::read_kernel_release(host_).value_or("");
     picture.layout = layout_of(host_);
     std::array<char, 256> name{};
@@ -210,13 +214,21 @@ class Loop {
 
   Scout::Reports reports() {
     Scout::Reports reports;
-    reports.survey = [this](const SurveyPtr& survey) {
+    reports.survey = [this](const SurveyPtr& survey, Care care) {
       mailbox_.post([this, survey] { adopt(survey); });
       recorder_.post([survey](Recorder& recorder) { recorder.adopt(survey); });
+      inspector_.inspect(survey, care);
     };
     reports.failed = [this](const std::string& why) {
       recorder_.post([why](Recorder& recorder) { recorder.fail_survey(why); });
     };
+    reports.refresh = [this](const config::Config& config) { refresh(config); };
+    return reports;
+  }
+
+  Inspector::Reports inspector_reports() {
+    Inspector::Reports reports;
+    reports.view = [this](const View& view) { recorder_.post([view](Recorder& recorder) { recorder.see(view); }); };
     reports.deed = [this](const Deed& deed) { recorder_.post([deed](Recorder& recorder) { recorder.record(deed); }); };
     reports.findings = [this](const std::vector<report::Finding>& findings) {
       recorder_.post([findings](Recorder& recorder) { recorder.set_findings(findings); });
@@ -225,14 +237,14 @@ class Loop {
       mailbox_.post([this] {
         ++counts_[to_string(EventKind::reload)];
         next_sweep_ = 0;
+        scout_.ask(Care::everything);
       });
     };
     reports.diagnose = settings_.diagnose;
-    reports.refresh = [this](const config::Config& config) { refresh(config); };
     return reports;
   }
 
-  // Again and again: a folder may come later, or anew.
+  // Again and again: a directory may come later, or be recreated.
   void watch_folders() {
     for (const char* folder : {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
       watch_.add_folder(host_, folder);
@@ -319,9 +331,6 @@ class Loop {
         }
         heralds_until_ = now + (watch_.tiers().v2 == Tier::loads ? kHeraldsUnseen : kHeralds);
         remember_loader(event);
-        if (event.program && watch_.tiers().v2 != Tier::loads) {  // there it may be any kind of program
-          guard_.expect(*event.program);
-        }
         break;
       case EventKind::attach:
       case EventKind::detach:
@@ -473,7 +482,8 @@ class Loop {
   std::optional<std::uint64_t> next_waiting_;
   std::uint64_t next_beat_ = 0;
   std::uint64_t next_count_ = 0;
-  Scout scout_;  // the last: its thread calls all of the above
+  Inspector inspector_;  // the last two: their threads call all of the above
+  Scout scout_;
 };
 
 }  // namespace

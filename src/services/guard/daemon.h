@@ -18,6 +18,7 @@ struct DaemonSettings {
   config::Config config;
   std::optional<container::Tier> at_most;  // no better tier than this
   std::string version;
+  std::vector<std::string> missing_capabilities;                   // that it cannot do without: it is never ready then
   std::function<Result<config::Config>()> reload;                  // on SIGHUP
   std::function<Result<std::vector<report::Finding>>()> diagnose;  // from the scout's thread
   std::function<Result<bool>(const config::Config&)> refresh;      // what follows the node: likewise; true: written

@@ -78,7 +78,7 @@ void Guard::add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
   if (!is_new) {
     return;
   }
-  watch_.add(cgroups, ward->container.init);  // before the first look: what happens in between is told
+  watch_.add(cgroups, ward->handle->process());  // before the first look: what happens in between is told
   std::set<std::uint64_t> ids;
   add_line(cgroups->v1, ids);
   add_line(cgroups->v2, ids);
@@ -136,7 +136,7 @@ void Guard::forget(const kernel::CgroupsKey& key) {
 void Guard::adopt(const Survey& survey) {
   std::set<kernel::CgroupsKey> there;
   for (const WardPtr& ward : survey.wards) {
-    for (const kernel::CgroupsPtr& cgroups : ward->cgroups) {
+    for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
       there.insert(kernel::key_of(*cgroups));
     }
   }
@@ -148,7 +148,7 @@ void Guard::adopt(const Survey& survey) {
   }
   std::ranges::for_each(gone, [this](const kernel::CgroupsKey& key) { forget(key); });
   for (const WardPtr& ward : survey.wards) {
-    for (const kernel::CgroupsPtr& cgroups : ward->cgroups) {
+    for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
       const auto known = places_.find(kernel::key_of(*cgroups));
       const bool changed = known != places_.end() && known->second.ward != ward;
       add(ward, cgroups);
@@ -179,8 +179,6 @@ void Guard::handle(const Event& event) {
     look_at(places_.at(key), event);
   }
 }
-
-void Guard::expect(container::ProgramId program) { (void)tools_.filters.read(program); }
 
 void Guard::visit_all(const Event& because) {
   for (auto& [key, place] : places_) {

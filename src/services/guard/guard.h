@@ -55,8 +55,6 @@ class Guard {
   void adopt(const Survey& survey);
 
   void handle(const container::Event& event);
-  // A program was loaded and is about to be attached: what it means is found out beforehand.
-  void expect(container::ProgramId program);
   // All wards; `because` says why.
   void visit_all(const container::Event& because);
   // Those that had to wait. The time of the next one, absent where nobody waits.

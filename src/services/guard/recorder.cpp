@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "kernel/clock.h"
+#include "node/seat_view.h"
 #include "node/writer.h"
 
 namespace hf::guard {
@@ -216,6 +217,12 @@ void Recorder::adopt(const SurveyPtr& survey) {
     there.insert(ward->container.id.value);
   }
   std::erase_if(scores_, [&there](const auto& entry) { return !there.contains(entry.first); });
+  std::erase_if(views_, [&there](const auto& entry) { return !there.contains(entry.first); });
+  is_dirty_ = true;
+}
+
+void Recorder::see(View view) {
+  views_.insert_or_assign(view.ward->container.id.value, Shared(std::move(view.nodes)));
   is_dirty_ = true;
 }
 
@@ -278,9 +285,10 @@ report::WardLine Recorder::line_of(const WardPtr& shared) const {
   line.last_loss_at = known.last_loss_at;
   line.is_hardened = known.is_hardened;
   line.is_locked = known.is_locked;
-  line.nodes = {shared, ward.nodes};
+  const auto view = views_.find(ward.container.id.value);
+  line.nodes = view != views_.end() ? view->second : Shared(node::unseen_nodes(*ward.owed, "not looked at yet"));
   if (score != scores_.end()) {
-    line.nodes = as_visited(ward.nodes, known.denied);
+    line.nodes = as_visited(*line.nodes, known.denied);
   }
   bool at_risk = !ward.missing_in_unit.empty() && !known.is_hardened;
   const auto [first, last] = codes_.equal_range(ward.container.id.value);

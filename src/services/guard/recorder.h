@@ -16,6 +16,7 @@
 #include "kernel/host.h"
 #include "services/guard/guard.h"
 #include "services/guard/survey.h"
+#include "services/guard/view.h"
 
 namespace hf::guard {
 
@@ -43,6 +44,7 @@ class Recorder {
   void record(const Happening& happening);
   void record(const Deed& deed);
   void adopt(const SurveyPtr& survey);
+  void see(View view);
   void fail_survey(const std::string& why);
   void set_findings(std::vector<report::Finding> findings);
   void count(const std::map<std::string, std::uint64_t>& events);
@@ -75,9 +77,10 @@ class Recorder {
   Outlets outlets_;
   std::optional<journal::Journal> journal_;
   report::Snapshot picture_;
-  std::map<std::string, Pending> pending_;         // by container
-  std::map<std::string, Score> scores_;            // by container
-  std::multimap<std::string, std::string> codes_;  // of the findings, by container
+  std::map<std::string, Pending> pending_;                                  // by container
+  std::map<std::string, Score> scores_;                                     // by container
+  std::map<std::string, Shared<std::vector<container::NodeState>>> views_;  // by container, as last seen from inside
+  std::multimap<std::string, std::string> codes_;                           // of the findings, by container
   SurveyPtr survey_;
   bool is_dirty_ = true;
   std::uint64_t published_at_ = 0;

@@ -7,10 +7,8 @@
 #include "core/base/text.h"
 #include "kernel/clock.h"
 #include "kernel/file.h"
-#include "kernel/observe.h"
 #include "node/evidence.h"
 #include "node/inventory.h"
-#include "node/seat_view.h"
 
 namespace hf::guard {
 namespace {
@@ -44,22 +42,24 @@ Verdict judge(const container::Policy& policy, const container::Container& it, c
   return verdict;
 }
 
-Result<std::vector<kernel::CgroupsPtr>> open_cgroups(const kernel::Host& host, const container::Container& it) {
-  kernel::CgroupsOfProcess seat = TRY(kernel::open_cgroups_of(host, it.init));
-  kernel::CgroupsOfProcess own;
-  bool is_deeper = false;
-  for (const auto& [inner, outer] : {std::pair(&seat.v1, &own.v1), std::pair(&seat.v2, &own.v2)}) {
-    if (*inner && (*inner)->path.text.starts_with(it.cgroup + "/")) {
-      *outer = TRY(kernel::open_cgroup(host, (*inner)->hierarchy, container::CgroupPath{it.cgroup}));
-      is_deeper = true;
-    }
+// systemd is told only of a unit that is the container's own: one around it has other processes as well.
+bool owns_unit(const container::Container& it) { return name_in(it.cgroup) == it.scope; }
+
+// A host may have thousands of containers, each in a dozen hierarchies, and an image brings as many labels and
+// variables as it likes.
+void keep_what_is_needed(node::Resident& resident) {
+  constexpr std::size_t kMostLabels = 65536;  // bytes
+  std::erase_if(resident.container.v1, [](const auto& entry) { return entry.first != "devices"; });
+  std::size_t size = 0;
+  std::erase_if(resident.container.labels, [&size](const auto& label) {
+    size += label.first.size() + label.second.size();
+    return size > kMostLabels;
+  });
+  if (resident.spec) {
+    std::erase_if(resident.spec->environment, [](const auto& variable) {
+      return !variable.first.starts_with("NVIDIA_") && !variable.first.starts_with("CUDA_");
+    });
   }
-  std::vector<kernel::CgroupsPtr> all;
-  if (is_deeper) {
-    all.push_back(std::make_shared<const kernel::CgroupsOfProcess>(std::move(own)));
-  }
-  all.push_back(std::make_shared<const kernel::CgroupsOfProcess>(std::move(seat)));
-  return all;
 }
 
 void read_unit(const kernel::Host& host, const device::Inventory& inventory, const container::Policy& policy,
@@ -76,7 +76,7 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
   for (const OwedNode& node : ward.owed->nodes) {
     if (node.device && !table.allows(request_for(node))) {
       ward.missing_in_unit.push_back(node.path);
-      if (mode_for(policy, ward.container, node.device_class) >= Mode::harden) {
+      if (owns_unit(ward.container) && mode_for(policy, ward.container, node.device_class) >= Mode::harden) {
         ward.to_harden.push_back(node);
       }
     }
@@ -91,7 +91,7 @@ WardPtr Surveyor::known_as(const node::Resident& resident, const container::Enti
   const auto [first, last] = wards_.equal_range(resident.container.id.value);
   for (const auto& [id, ward] : std::ranges::subrange(first, last)) {
     const bool is_same = ward->container.init == resident.container.init &&
-                         ward->started_ticks == resident.started_ticks &&
+                         ward->container.started_ticks == resident.container.started_ticks &&
                          ward->container.cgroup == resident.container.cgroup && same_owed(*ward->owed, owed);
     if (is_same) {
       const Verdict verdict = judge(config.policy, ward->container, owed);
@@ -104,51 +104,41 @@ WardPtr Surveyor::known_as(const node::Resident& resident, const container::Enti
 Result<WardPtr> Surveyor::examine(const node::Resident& resident, const container::Entitlement& owed,
                                   const Survey& survey, const config::Config& config, Care care) {
   WardPtr known = known_as(resident, owed, config);
+  if (known && !known->handle->check()) {
+    known = nullptr;  // its first process has moved to another cgroup
+  }
   if (known && care == Care::changes) {
     return known;
   }
   auto ward = std::make_shared<Ward>();
   ward->container = resident.container;
   ward->owed = owed;
-  ward->started_ticks = resident.started_ticks;
   Verdict verdict = judge(config.policy, ward->container, owed);
   ward->mode = verdict.mode;
   ward->healed = ward->owed;
   if (verdict.healed.nodes.size() < owed.nodes.size()) {
     ward->healed = std::move(verdict.healed);
   }
-  ward->cgroups = known ? known->cgroups : TRY(open_cgroups(host_, resident.container));
-  const kernel::CgroupsOfProcess& seat = *ward->cgroups.back();
-  kernel::Filters filters(host_, bpf_);
-  const container::Observed observed = TRY(kernel::observe(filters, seat));
-  const std::string no_problem;
-  const node::Seating seating{resident, *ward->owed, observed, no_problem, seat};
-  ward->nodes = node::look_from_seat(host_, seats_, survey.inventory, seating, kernel::Depth::access).nodes;
+  ward->handle = known ? known->handle
+                       : std::make_shared<const kernel::ContainerHandle>(
+                             TRY(kernel::ContainerHandle::open(host_, resident.container)));
   if (resident.spec) {
     ward->likely.push_back(meaning(resident.spec->rules, device::OciReading::later_wins));
   }
   read_unit(host_, survey.inventory, config.policy, *ward);
-  for (const container::NodeState& node : ward->nodes) {
-    if (can_be_made_anew(node) && ward->healed->find(node.owed.path) != nullptr) {
-      ward->to_mend.push_back(node);
-    }
-  }
   return ward;
 }
 
-void Surveyor::look_again(const container::ContainerId& id) { wards_.erase(id.value); }
-
 Result<Survey> Surveyor::take(const config::Config& config, Care care) {
   const std::uint64_t started = kernel::monotonic_now();
+  const std::uint64_t worked = kernel::thread_cpu_now();
   Survey survey;
   survey.at = kernel::wall_now();
   if (care == Care::everything) {
     ledger::remove_orphans(host_);
   }
   census_ = TRY(node::take_census(host_, config, care == Care::changes ? &census_ : nullptr));
-  for (node::Resident& resident : census_.residents) {  // a node may have thousands, each in a dozen hierarchies
-    std::erase_if(resident.container.v1, [](const auto& entry) { return entry.first != "devices"; });
-  }
+  std::ranges::for_each(census_.residents, keep_what_is_needed);
   survey.inventory = node::take_inventory(host_, config, node::Libraries::leave);
   survey.online_cpus =
       trim(kernel::read_text(host_.root.get(), "sys/devices/system/cpu/online").value_or(std::string()));
@@ -174,6 +164,7 @@ Result<Survey> Surveyor::take(const config::Config& config, Care care) {
     wards_.emplace(ward->container.id.value, ward);
   }
   survey.took_ns = kernel::monotonic_now() - started;
+  survey.cpu_ns = kernel::thread_cpu_now() - worked;
   return survey;
 }
 

@@ -1,4 +1,5 @@
-// Survey: who is on this node and what they are owed, read at leisure, away from the loop that heals.
+// Survey: which containers are on this host and what they are owed, read away from the loop that heals. Nothing in it
+// enters a container: one that hangs must not keep the others waiting.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,7 @@
 #include "adapters/config/config.h"
 #include "core/device/inventory.h"
 #include "core/report/snapshot.h"
-#include "kernel/filters.h"
 #include "kernel/host.h"
-#include "kernel/seat.h"
 #include "node/census.h"
 #include "services/guard/ward.h"
 
@@ -27,6 +26,7 @@ struct Survey {
   std::vector<std::string> notes;
   std::int64_t at = 0;  // milliseconds since 1970
   std::uint64_t took_ns = 0;
+  std::uint64_t cpu_ns = 0;  // what it cost: waiting for others is no cost
 };
 using SurveyPtr = std::shared_ptr<const Survey>;
 
@@ -35,12 +35,9 @@ enum class Care : std::uint8_t { changes, everything };
 
 class Surveyor {
  public:
-  Surveyor(const kernel::Host& host, kernel::Bpf& bpf, kernel::Seats& seats) : host_(host), bpf_(bpf), seats_(seats) {}
+  explicit Surveyor(const kernel::Host& host) : host_(host) {}
 
   Result<Survey> take(const config::Config& config, Care care);
-
-  // Something was done to it: what was seen from its seat holds no longer.
-  void look_again(const container::ContainerId& id);
 
  private:
   Result<WardPtr> examine(const node::Resident& resident, const container::Entitlement& owed, const Survey& survey,
@@ -49,8 +46,6 @@ class Surveyor {
                                  const config::Config& config) const;
 
   const kernel::Host& host_;
-  kernel::Bpf& bpf_;
-  kernel::Seats& seats_;
   node::Census census_;
   std::unordered_multimap<std::string, WardPtr> wards_;  // by id
 };

@@ -4,8 +4,7 @@
 
 #include "adapters/systemd/unit.h"
 #include "core/base/text.h"
-#include "kernel/apart.h"
-#include "kernel/device_node.h"
+#include "kernel/container_node.h"
 #include "kernel/device_v2.h"
 #include "kernel/observe.h"
 
@@ -19,22 +18,17 @@ constexpr std::chrono::milliseconds kBusLimit{3000};
 constexpr std::chrono::milliseconds kNodeLimit{2000};
 constexpr std::chrono::seconds kBusPause{10};
 
-// In a child: the container's /dev may lie on a file system that hangs.
 std::string make_node(const kernel::Host& host, const Ward& ward, const container::NodeState& node) {
   const kernel::NewNode wanted{node.owed.path, *node.owed.device, node.owed.permissions};
-  const Result<std::string> said = kernel::run_apart(
-      [&] {
-        const Result<void> made = kernel::make_node_in(host, ward.container.init, wanted);
-        return made ? std::string() : made.error().message;
-      },
-      kNodeLimit);
-  return said ? *said : said.error().message;
+  const Result<void> made = kernel::make_node_in(host, *ward.handle, wanted, kNodeLimit);
+  return made ? std::string() : made.error().message;
 }
 
 }  // namespace
 
 bool Upkeep::is_first_try(const Ward& ward, const std::string& what) {
-  return tried_.insert(ward.container.id.value + " " + std::to_string(ward.started_ticks) + " " + what).second;
+  return tried_.insert(ward.container.id.value + " " + std::to_string(ward.container.started_ticks) + " " + what)
+      .second;
 }
 
 systemd::Bus* Upkeep::bus() {
@@ -77,6 +71,9 @@ void Upkeep::harden(const WardPtr& ward, std::vector<Deed>& deeds) {
     entries.push_back({request.device, request.access});
     paths.push_back(node.path);
   }
+  if (!ward->handle->check()) {
+    return;  // a unit of its name may be another's by now
+  }
   systemd::Bus* connection = bus();
   const Result<void> told = connection == nullptr ? fail(std::errc::not_connected, "systemd does not answer")
                                                   : connection->allow_devices(ward->container.scope, entries);
@@ -86,9 +83,10 @@ void Upkeep::harden(const WardPtr& ward, std::vector<Deed>& deeds) {
                    told ? "" : told.error().message});
 }
 
-void Upkeep::mend(const WardPtr& ward, std::vector<Deed>& deeds) {
+void Upkeep::mend(const View& view, std::vector<Deed>& deeds) {
+  const WardPtr& ward = view.ward;
   Deed deed{ward, Action::mended, {}, {}};
-  for (const container::NodeState& node : ward->to_mend) {
+  for (const container::NodeState& node : view.to_mend()) {
     if (!is_first_try(*ward, "mend " + node.owed.path + " " + to_string(*node.owed.device))) {
       continue;
     }
@@ -104,10 +102,10 @@ void Upkeep::mend(const WardPtr& ward, std::vector<Deed>& deeds) {
 
 // And back, where the policy has changed its mind: only what we ourselves attached alone.
 void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
-  const std::optional<kernel::Cgroup>& cgroup = ward->cgroups.front()->v2;
-  if (!cgroup || cgroup->path.is_root()) {
+  if (ward->cgroups().empty() || !ward->cgroups().front()->v2) {
     return;
   }
+  const std::optional<kernel::Cgroup>& cgroup = ward->cgroups().front()->v2;
   kernel::Filters filters(host_, bpf_);
   const Result<kernel::AttachedPrograms> attached = bpf_.query(*cgroup, kernel::Reach::own);
   if (!attached || attached->ids.empty()) {
@@ -134,14 +132,10 @@ void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
   }
 }
 
-std::vector<Deed> Upkeep::look_after(const Survey& survey, Care care, Locks locks) {
-  if (care == Care::everything) {
-    tried_.clear();
-  }
+std::vector<Deed> Upkeep::look_after(const Survey& survey, Locks locks) {
   std::vector<Deed> deeds;
   for (const WardPtr& ward : survey.wards) {
     harden(ward, deeds);
-    mend(ward, deeds);
     if (locks == Locks::as_policy_says) {
       lock(ward, deeds);
     }

@@ -14,6 +14,7 @@
 #include "kernel/host.h"
 #include "services/guard/recorder.h"
 #include "services/guard/survey.h"
+#include "services/guard/view.h"
 
 namespace hf::guard {
 
@@ -24,8 +25,12 @@ class Upkeep {
  public:
   Upkeep(const kernel::Host& host, kernel::Bpf& bpf) : host_(host), bpf_(bpf) {}
 
-  // Each thing is tried once for a container, and again when a survey has looked anew at everything.
-  std::vector<Deed> look_after(const Survey& survey, Care care, Locks locks = Locks::as_policy_says);
+  // What is tried once for a container may be tried again.
+  void start_over() { tried_.clear(); }
+  // What its cgroup and its unit need; nothing in it enters the container.
+  std::vector<Deed> look_after(const Survey& survey, Locks locks = Locks::as_policy_says);
+  // What it was seen to lack from inside.
+  void mend(const View& view, std::vector<Deed>& deeds);
 
   // systemd's connection, for waiting: -1 where there is none.
   int descriptor();
@@ -34,7 +39,6 @@ class Upkeep {
 
  private:
   void harden(const WardPtr& ward, std::vector<Deed>& deeds);
-  void mend(const WardPtr& ward, std::vector<Deed>& deeds);
   void lock(const WardPtr& ward, std::vector<Deed>& deeds);
   systemd::Bus* bus();
   bool is_first_try(const Ward& ward, const std::string& what);

@@ -13,7 +13,7 @@
 #include "core/container/policy.h"
 #include "core/container/seat.h"
 #include "core/device/table.h"
-#include "kernel/sweep.h"
+#include "kernel/container_handle.h"
 
 namespace hf::guard {
 
@@ -22,16 +22,14 @@ struct Ward {
   Shared<container::Entitlement> owed;
   Shared<container::Entitlement> healed;         // the part of it that the policy lets us give back: mostly all
   container::Mode mode = container::Mode::heal;  // the strongest of its classes
-  std::int64_t started_ticks = 0;
-  // Its own cgroup, and the one its first process has moved to below, where that is another: on v1 only the list of the
-  // latter counts, on v2 the programs of both.
-  std::vector<kernel::CgroupsPtr> cgroups;
-  std::vector<container::NodeState> nodes;     // as seen from its seat
+  kernel::ContainerHandlePtr handle;
   std::vector<std::string> missing_in_unit;    // paths that systemd's unit does not list: the next reload takes them
   std::vector<container::OwedNode> to_harden;  // of those, what the policy lets us tell systemd
-  std::vector<container::NodeState> to_mend;   // nodes that the policy lets us make anew
   bool has_unit = false;
   std::vector<device::Table> likely;  // what a writer may put in force: of the bundle, of systemd's unit
+
+  // The cgroups whose rules may be changed: none where its first process was moved out of its own.
+  [[nodiscard]] const std::vector<kernel::CgroupsPtr>& cgroups() const { return handle->own(); }
 };
 
 // Owned by whoever looks at a survey: the loop, the recorder, the surveyor.

@@ -34,7 +34,7 @@ struct Proof {
 };
 
 // Gates that can be read have proven it; where one cannot, the kernel is asked about a device of each rule.
-Proof prove(Node& node, const std::string& target, const container::Change& wanted, const kernel::Applied& applied) {
+Proof prove(Node& node, const NamedTarget& target, const container::Change& wanted, const kernel::Applied& applied) {
   const report::Outcome fine = applied.plan.steps.empty() ? report::Outcome::already : report::Outcome::done;
   const bool grants = wanted.verb == device::Verb::allow;
   const bool all_read = container::effective(applied.after).exact;
@@ -73,13 +73,14 @@ Proof prove(Node& node, const std::string& target, const container::Change& want
 
 }  // namespace
 
-Result<report::ChangeReport> change(Node& node, const std::string& target, const container::Change& wanted, Mode mode) {
-  const Target place = TRY(parse_target(target));
+Result<report::ChangeReport> change(Node& node, const NamedTarget& named, const container::Change& wanted, Mode mode) {
+  const auto& [target, place] = named;
   if (std::holds_alternative<FilePath>(place) || std::holds_alternative<container::ProgramId>(place)) {
     return fail(std::errc::invalid_argument, "target " + quote(target) + ": only pid:N and cgroup:PATH can be changed");
   }
   kernel::Filters* filters = TRY(node.filters());
-  const kernel::CgroupsOfProcess cgroups = TRY(open_cgroups(*TRY(node.host()), place));
+  const kernel::CgroupsPtr own = TRY(open_own_cgroups(*TRY(node.host()), place));
+  const kernel::CgroupsOfProcess& cgroups = *own;
   if (mode == Mode::dry_run) {
     const container::Observed observed = TRY(kernel::observe(*filters, cgroups));
     container::Plan plan = TRY(plan_change(observed, wanted));
@@ -87,7 +88,7 @@ Result<report::ChangeReport> change(Node& node, const std::string& target, const
     return report::ChangeReport{target, wanted, outcome, std::move(plan), 0, {}};
   }
   kernel::Applied applied = TRY(kernel::apply(*filters, cgroups, wanted));
-  Proof proof = prove(node, target, wanted, applied);
+  Proof proof = prove(node, named, wanted, applied);
   return report::ChangeReport{
       target, wanted, proof.outcome, std::move(applied.plan), applied.attempts, std::move(proof.detail)};
 }

@@ -13,6 +13,6 @@ namespace hf::rules {
 
 enum class Mode : std::uint8_t { dry_run, carry_out };
 
-Result<report::ChangeReport> change(Node& node, const std::string& target, const container::Change& wanted, Mode mode);
+Result<report::ChangeReport> change(Node& node, const NamedTarget& target, const container::Change& wanted, Mode mode);
 
 }  // namespace hf::rules

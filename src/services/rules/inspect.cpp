@@ -90,7 +90,24 @@ Result<kernel::Filters*> Node::filters() {
   return &*filters_;
 }
 
+Result<kernel::CgroupsPtr> open_own_cgroups(const kernel::Host& host, const Target& target) {
+  if (const auto* container = std::get_if<container::Container>(&target)) {
+    const kernel::ContainerHandle handle = TRY(kernel::ContainerHandle::open(host, *container));
+    if (handle.own().empty()) {
+      return fail(std::errc::operation_not_permitted,
+                  "container " + title_of(*container) +
+                      ": its first process is in none of its own cgroups, and others' are not changed");
+    }
+    return handle.own().back();
+  }
+  return std::make_shared<const kernel::CgroupsOfProcess>(TRY(open_cgroups(host, target)));
+}
+
 Result<kernel::CgroupsOfProcess> open_cgroups(const kernel::Host& host, const Target& target) {
+  if (const auto* container = std::get_if<container::Container>(&target)) {
+    kernel::ContainerHandle handle = TRY(kernel::ContainerHandle::open(host, *container));
+    return std::move(handle).take_actual();
+  }
   if (const container::Pid* pid = std::get_if<container::Pid>(&target)) {
     return kernel::open_cgroups_of(host, *pid);
   }
@@ -100,8 +117,8 @@ Result<kernel::CgroupsOfProcess> open_cgroups(const kernel::Host& host, const Ta
   return fail(std::errc::invalid_argument, "only containers, pid:N and cgroup:PATH can be changed");
 }
 
-Result<Inspection> Inspection::open(Node& node, const std::string& text) {
-  const Target target = TRY(parse_target(text));
+Result<Inspection> Inspection::open(Node& node, const NamedTarget& named) {
+  const auto& [text, target] = named;
   if (const FilePath* file = std::get_if<FilePath>(&target)) {
     Gate gate = TRY(read_file_gate(node, file->path));
     gate.where = text;
@@ -192,7 +209,7 @@ Result<report::NodeRules> inspect_node(Node& node) {
   kernel::Filters* filters = TRY(node.filters());
   const kernel::Host* host = TRY(node.host());
   kernel::ObservedNode observed = TRY(kernel::observe_node(*host, *filters));
-  return report::NodeRules{kernel::layout_of(*host), std::move(observed.gates), observed.hiding};
+  return report::NodeRules{kernel::layout_of(*host), std::move(observed.gates), observed.hiding, observed.too_deep};
 }
 
 }  // namespace hf::rules

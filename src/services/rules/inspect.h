@@ -11,7 +11,7 @@
 #include "core/device/device.h"
 #include "core/report/rules_report.h"
 #include "kernel/bpf_api.h"
-#include "kernel/cgroup.h"
+#include "kernel/container_handle.h"
 #include "kernel/filters.h"
 #include "kernel/host.h"
 #include "kernel/probe.h"
@@ -34,7 +34,7 @@ class Node {
 // A target, opened and read once; what the rules do not tell is asked by a probe in its cgroups.
 class Inspection {
  public:
-  static Result<Inspection> open(Node& node, const std::string& text);
+  static Result<Inspection> open(Node& node, const NamedTarget& named);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const container::Observed& observed() const { return observed_; }
@@ -55,6 +55,8 @@ class Inspection {
 
 Result<report::NodeRules> inspect_node(Node& node);
 
+// Where the target's rules are decided, and those of them that may be changed for it: of a container, only its own.
 Result<kernel::CgroupsOfProcess> open_cgroups(const kernel::Host& host, const Target& target);
+Result<kernel::CgroupsPtr> open_own_cgroups(const kernel::Host& host, const Target& target);
 
 }  // namespace hf::rules

@@ -8,6 +8,7 @@
 
 #include "core/base/result.h"
 #include "core/container/cgroup_path.h"
+#include "core/container/container.h"
 #include "core/container/gate.h"
 
 namespace hf::rules {
@@ -18,7 +19,13 @@ struct CgroupDirectory {
 struct FilePath {
   std::string path;
 };
-using Target = std::variant<container::Pid, CgroupDirectory, container::ProgramId, FilePath>;
+// A container is acted on through a handle that is checked to be this very one, and only in cgroups of its own.
+using Target = std::variant<container::Pid, CgroupDirectory, container::ProgramId, FilePath, container::Container>;
+
+struct NamedTarget {
+  std::string text;
+  Target target;
+};
 
 Result<Target> parse_target(std::string_view text);  // "pid:N", "cgroup:PATH", "program:ID", "file:PATH"
 

@@ -22,14 +22,12 @@ std::string time_now() {
   return text.data();
 }
 
-std::string json_words(const std::string& words) {
+// Of printable text, for JSON and for logrus' text alike.
+std::string escaped(const std::string& text) {
   std::string made;
-  for (const char letter : words) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\') {
-      made += '\\';
-    }
-    made += code < ' ' ? ' ' : letter;
+  for (const char letter : text) {
+    made += letter == '"' || letter == '\\' ? "\\" : "";
+    made += letter;
   }
   return made;
 }
@@ -43,12 +41,12 @@ std::string file_of(const std::string& log) {
 void write_log(const oci::CommandLine& line, const char* level, const std::string& words) {
   const kernel::Fd log(
       ::open(file_of(line.log).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
-  const std::string escaped = json_words("holdfast-runtime: " + words);
+  const std::string message = escaped("holdfast-runtime: " + words);
   std::string text;
   if (line.log_format == "json") {
-    text = R"({"level":")" + std::string(level) + R"(","msg":")" + escaped + R"(","time":")" + time_now() + "\"}\n";
+    text = R"({"level":")" + std::string(level) + R"(","msg":")" + message + R"(","time":")" + time_now() + "\"}\n";
   } else {
-    text = "time=\"" + time_now() + "\" level=" + level + " msg=\"" + escaped + "\"\n";
+    text = "time=\"" + time_now() + "\" level=" + level + " msg=\"" + message + "\"\n";
   }
   if (log) {
     [[maybe_unused]] const ssize_t written = ::write(log.get(), text.data(), text.size());
@@ -57,7 +55,8 @@ void write_log(const oci::CommandLine& line, const char* level, const std::strin
 
 }  // namespace
 
-void complain(const oci::CommandLine& line, Grade grade, const std::string& words) {
+void complain(const oci::CommandLine& line, Grade grade, const std::string& said) {
+  const std::string words = printable(said);  // much of it is the image's
   if (!line.log.empty()) {
     write_log(line, grade == Grade::error ? "error" : "warning", words);
   }

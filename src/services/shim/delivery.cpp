@@ -36,7 +36,7 @@ std::unexpected<Error> refuse(const std::string& words) { return fail(std::errc:
 class Planner {
  public:
   Planner(const kernel::Host& host, const config::Config& config, const Order& order)
-      : host_(host), config_(config), order_(order), request_(request_of(order.spec, config.runtime)) {}
+      : host_(host), config_(config), order_(order), request_(request_of(order.spec, config.runtime, order.starter)) {}
 
   Result<Delivery> plan() {
     if (!request_.asks_nvidia() && request_.cdi_names.empty() && !has_nodes_of_a_class()) {
@@ -80,8 +80,7 @@ class Planner {
   void find_pod() {
     const std::string cgroup = container::cgroup_named_by(order_.spec.cgroups_path);
     const std::optional<container::CgroupWords> words = container::read_cgroup_words(cgroup);
-    const bool says_pod = cgroup.find("kubepods") != std::string::npos;
-    if ((!words || words->pod_uid.empty()) && !says_pod) {
+    if (!is_in_pods_cgroup(order_.spec)) {
       return;
     }
     node::read_allocations(host_, sources_);
@@ -90,25 +89,32 @@ class Planner {
     }
     container::Pod& pod = resident_.container.pod.emplace();
     pod.uid = words ? words->pod_uid : "";
-    for (const char* key : {"io.kubernetes.cri.container-name", "io.kubernetes.container.name"}) {
-      const std::string name = oci::annotation_of(order_.spec, key);
-      pod.container = name.empty() ? pod.container : name;
-    }
+    pod.container = kube::container_name_in(order_.spec.annotations);
   }
 
   [[nodiscard]] bool is_in_pod() const { return resident_.container.pod.has_value(); }
 
   // A GPU of that id, or any where it is "". Replicas of one GPU are told apart by "::" and a number.
   [[nodiscard]] bool is_allocated(const std::string& id) const {
-    const container::Pod& pod = *resident_.container.pod;
     const auto is_it = [&id](const std::string& given) {
       return id.empty() || given.substr(0, given.find("::")) == id;
     };
-    return sources_.checkpoint &&
-           std::ranges::any_of(sources_.checkpoint->allocations, [&](const kube::Allocation& allocation) {
-             return allocation.pod_uid == pod.uid && allocation.container == pod.container &&
-                    allocation.resource.starts_with("nvidia.com/") && std::ranges::any_of(allocation.ids, is_it);
-           });
+    return std::ranges::any_of(allocations(), [&](const kube::Allocation& allocation) {
+      return allocation.resource.starts_with("nvidia.com/") && std::ranges::any_of(allocation.ids, is_it);
+    });
+  }
+
+  // To this container of the pod. None where its name or its pod is not known for sure.
+  [[nodiscard]] std::vector<kube::Allocation> allocations() const {
+    const container::Pod& pod = *resident_.container.pod;
+    std::vector<kube::Allocation> found;
+    if (sources_.checkpoint && !pod.uid.empty() && !pod.container.empty()) {
+      std::ranges::copy_if(sources_.checkpoint->allocations, std::back_inserter(found),
+                           [&pod](const kube::Allocation& allocation) {
+                             return allocation.pod_uid == pod.uid && allocation.container == pod.container;
+                           });
+    }
+    return found;
   }
 
   // In a pod an image may wish for what it likes: it is a request only where kubelet allocated something.
@@ -210,12 +216,21 @@ class Planner {
   Result<void> hear_cdi_names(std::vector<Claim>& claims) {
     for (const std::string& name : request_.cdi_names) {
       const std::optional<ContainerEdits> edits = sources_.cdi.edits_of(name);
+      if (request_.is_by_environment && !is_in_pod() && !is_nvidias(name)) {
+        return refuse("NVIDIA_VISIBLE_DEVICES names the CDI device " + quote(name) +
+                      ", which is not NVIDIA's: an image could have set that; use the engine's --device");
+      }
       if (!edits && !is_in_pod()) {
-        return refuse("CDI device " + name +
+        return refuse("CDI device " + quote(name) +
                       " is in no spec below /etc/cdi or /var/run/cdi, or in two that contradict " +
                       "each other: see 'holdfast cdi list'");
       }
-      if (edits && (!is_in_pod() || is_vouched(*edits, claims))) {
+      if (is_in_pod() && !is_allocated_name(name)) {
+        delivery_.notes.push_back("not given: CDI device " + quote(name) +
+                                  ": kubelet allocated no device of this name to this container of the pod");
+        continue;
+      }
+      if (edits) {
         add_claim(claims, name, *edits);
         ContainerEdits rest = *edits;
         rest.nodes.clear();
@@ -225,14 +240,22 @@ class Planner {
     return {};
   }
 
-  // Does kubelet's word cover all of it?
-  static bool is_vouched(const ContainerEdits& edits, const std::vector<Claim>& claims) {
-    return std::ranges::all_of(edits.nodes, [&claims](const NodeEdit& node) {
-      return std::ranges::any_of(claims, [&node](const Claim& claim) {
-        return claim.refused.empty() && !claim.is_about_pod &&
-               std::ranges::find(claim.nodes, node.path, &WantedNode::path) != claim.nodes.end();
-      });
-    });
+  // "nvidia.com/gpu=0", "management.nvidia.com/gpu=all"
+  static bool is_nvidias(std::string_view name) {
+    const std::string_view vendor = name.substr(0, name.find('/'));
+    return vendor == "nvidia.com" || vendor.ends_with(".nvidia.com");
+  }
+
+  // By its exact name: a device may consist of mounts and hooks alone, so its nodes prove nothing.
+  [[nodiscard]] bool is_allocated_name(const std::string& name) const {
+    const std::string& uid = resident_.container.pod->uid;
+    const auto has_name = [&name](const auto& given) {
+      return std::ranges::find(given.cdi_devices, name) != given.cdi_devices.end();
+    };
+    return std::ranges::any_of(allocations(), has_name) ||
+           std::ranges::any_of(sources_.prepared, [&](const kube::PreparedClaim& claim) {
+             return !uid.empty() && std::ranges::find(claim.pod_uids, uid) != claim.pod_uids.end() && has_name(claim);
+           });
   }
 
   void add_claim(std::vector<Claim>& claims, const std::string& name, const ContainerEdits& edits) {

@@ -9,6 +9,7 @@
 #include "adapters/oci/spec.h"
 #include "core/container/entitlement.h"
 #include "kernel/host.h"
+#include "services/shim/request.h"
 
 namespace hf::shim {
 
@@ -17,6 +18,7 @@ struct Order {
   oci::Spec spec;
   std::string ourselves;  // our own program: the hook of the container's
   std::string file = {};  // the spec's, where it is not the bundle's config.json
+  Starter starter = Starter::other;
 };
 
 struct Delivery {

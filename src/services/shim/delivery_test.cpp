@@ -46,7 +46,8 @@ class DeliveryTest : public testing::Test {
   }
 
   Result<Delivery> plan(const std::string& json) {
-    return plan_delivery(host_, config_, {"/bundle", *oci::parse_spec(json), "/usr/bin/holdfast-runtime"});
+    return plan_delivery(
+        host_, config_, {"/bundle", *oci::parse_spec(json), "/usr/bin/holdfast-runtime", {}, Starter::containerd_shim});
   }
 
   static std::vector<std::string> paths(const Delivery& delivery) {
@@ -154,6 +155,41 @@ TEST_F(DeliveryTest, ACdiNameThatIsNowhereIsRefused) {
   EXPECT_NE(why.find("vendor.com/thing=1"), std::string::npos) << why;
 }
 
+// A CDI device without nodes: mounts and hooks of the host, as root.
+class CdiTest : public DeliveryTest {
+ protected:
+  CdiTest() : DeliveryTest(files()) {}
+  static test::Files files() {
+    test::Files all = two_gpus();
+    all["etc/cdi/vendor.yaml"] =
+        "cdiVersion: 0.6.0\nkind: vendor.com/thing\ndevices:\n- name: \"1\"\n  containerEdits:\n"
+        "    mounts:\n    - {hostPath: /etc, containerPath: /host-etc, options: [rw]}\n";
+    return all;
+  }
+  static std::string in_pod(const std::string& rest) {
+    return R"({"linux":{"cgroupsPath":")" + kPodCgroup +
+           R"("},"annotations":{"io.kubernetes.cri.container-name":"main")" + rest;
+  }
+};
+
+TEST_F(CdiTest, InAPodADeviceWithoutNodesIsNotVouchedForByNothing) {
+  for (const std::string& json : {in_pod(R"(,"cdi.k8s.io/x":"vendor.com/thing=1"}})"),
+                                  in_pod(R"(},"process":{"env":["NVIDIA_VISIBLE_DEVICES=vendor.com/thing=1"]}})")}) {
+    const Result<Delivery> delivery = plan(json);
+    ASSERT_TRUE(delivery) << delivery.error().message;
+    EXPECT_TRUE(delivery->change.edits.is_empty());
+    EXPECT_FALSE(delivery->notes.empty()) << "and it is said";
+  }
+}
+
+TEST_F(CdiTest, OutsidePodsAnImageCannotChooseAnotherVendorsDevice) {
+  const std::string why = why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=vendor.com/thing=1")"));
+  EXPECT_NE(why.find("vendor.com/thing=1"), std::string::npos) << why;
+  const Result<Delivery> delivery = plan(R"({"annotations":{"cdi.k8s.io/x":"vendor.com/thing=1"}})");
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  EXPECT_EQ(delivery->change.edits.mounts.size(), 1U) << "containerd's own user may";
+}
+
 class AllocatedTest : public DeliveryTest {
  protected:
   AllocatedTest() : DeliveryTest(files()) {}
@@ -177,6 +213,16 @@ TEST_F(AllocatedTest, InAPodKubeletsWordCounts) {
     EXPECT_EQ(paths(*delivery), kWholeSet) << wish;
     EXPECT_FALSE(delivery->change.edits.mounts.empty());
   }
+}
+
+TEST_F(AllocatedTest, ASiblingsNameInAnotherAnnotationIsNotBelieved) {
+  const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]},"linux":{"cgroupsPath":")" +
+                           kPodCgroup +
+                           R"("},"annotations":{"io.kubernetes.cri.container-name":"other",)"
+                           R"("io.kubernetes.container.name":"main"}})";
+  const Result<Delivery> delivery = plan(json);
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  EXPECT_TRUE(delivery->change.edits.is_empty());
 }
 
 class NoDriverTest : public DeliveryTest {

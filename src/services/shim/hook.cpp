@@ -3,97 +3,103 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
+#include <chrono>
 #include <cstdio>
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "adapters/nvidia/loader_cache.h"
 #include "adapters/oci/hook_state.h"
 #include "adapters/oci/spec.h"
 #include "core/base/text.h"
-#include "kernel/arguments.h"
 #include "kernel/file.h"
 #include "kernel/inside.h"
+#include "kernel/sandbox.h"
 
 namespace hf::shim {
 namespace {
 
 constexpr const char* kCompat = "/usr/local/cuda/compat";
-constexpr unsigned kLongestCache = 20;  // seconds
+constexpr const char* kCacheDirectory = "/etc";
+constexpr const char* kCacheName = "ld.so.cache";
+constexpr std::chrono::milliseconds kLongestWork{5'000};
+constexpr std::chrono::milliseconds kLongestCache{20'000};  // ldconfig reads every library of the image
+constexpr std::size_t kMostSpec = std::size_t(512) << 20U;
 
-bool is_elf(const kernel::Fd& file) {
-  std::array<char, SELFMAG> magic{};
-  return ::pread(file.get(), magic.data(), magic.size(), 0) == ssize_t(magic.size()) &&
-         std::string_view(magic.data(), magic.size()) == std::string_view(ELFMAG, SELFMAG);
-}
-
-// The host's own: whatever program the image has in its place is not run. On Ubuntu the usual name is a script.
+// The host's own. On Ubuntu the usual name is a script.
 kernel::Fd open_ldconfig() {
   for (const char* path : {"/sbin/ldconfig.real", "/usr/sbin/ldconfig.real", "/sbin/ldconfig", "/usr/sbin/ldconfig"}) {
     kernel::Fd file(::open(path, O_RDONLY | O_CLOEXEC));
-    if (file && is_elf(file)) {
+    std::array<char, SELFMAG> magic{};
+    if (file && ::pread(file.get(), magic.data(), magic.size(), 0) == ssize_t(magic.size()) &&
+        std::string_view(magic.data(), magic.size()) == std::string_view(ELFMAG, SELFMAG)) {
       return file;
     }
   }
   return {};
 }
 
-[[noreturn]] void become_ldconfig(int root, int program, char* const* arguments) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::alarm(kLongestCache);
-  std::array<char*, 1> environment = {nullptr};
-  const int nowhere = ::open("/dev/null", O_RDWR);
-  if (nowhere < 0) {
-    ::_exit(1);
+// In the sandbox. The directories that hold libraries, one a line: those that are there, with the image's own newer
+// CUDA first.
+Result<std::string> prepare_libraries(const HookWords& words) {
+  const kernel::Fd root = TRY(kernel::open_directory(AT_FDCWD, "/"));
+  for (const HookWords::Link& link : words.links) {
+    TRY(kernel::make_link_inside(root.get(), link.path, link.target));
   }
-  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    (void)::dup2(nowhere, file);  // it has a word to say about every odd file of an image
+  std::string found = find_compat_folder(root.get(), words.driver_version);
+  for (const std::string& folder : words.folders) {
+    if (kernel::open_inside(root.get(), folder, O_PATH | O_DIRECTORY)) {
+      found += (found.empty() ? "" : "\n") + folder;
+    }
   }
-  if (::fchdir(root) == 0 && ::chroot(".") == 0) {
-    ::fexecve(program, arguments, environment.data());
-  }
-  ::_exit(1);
+  return found;
 }
 
-// Our memory is lent to the child until it is ldconfig: copying it takes longer. It changes nothing of ours.
-// NOLINTBEGIN(bugprone-unsafe-functions,clang-analyzer-*): posix_spawn knows no chroot
-pid_t start_ldconfig(int root, int program, char* const* arguments) {
-  const pid_t child = ::vfork();
-  if (child == 0) {
-    become_ldconfig(root, program, arguments);
+Result<std::string> make_cache(int root, const kernel::Fd& ldconfig, const std::vector<std::string>& folders) {
+  const auto arguments = [&folders](const std::string& result) {
+    std::vector<std::string> all = {"ldconfig", "-X", "-i", "-C", result, "-f", "/etc/ld.so.conf"};
+    all.insert(all.end(), folders.begin(), folders.end());
+    return all;
+  };
+  Result<std::string> cache = kernel::run_program_in_sandbox(root, {ldconfig, arguments}, kLongestCache);
+  if (!cache) {
+    return fail(cache.error().code, "write the loader's cache of the container: " + cache.error().message);
   }
-  return child;
-}
-// NOLINTEND(bugprone-unsafe-functions,clang-analyzer-*)
-
-Result<void> run_ldconfig(int root, const kernel::Fd& program, const std::vector<std::string>& folders) {
-  std::vector<std::string> words = {"ldconfig", "-C", "/etc/ld.so.cache", "-f", "/etc/ld.so.conf"};
-  words.insert(words.end(), folders.begin(), folders.end());
-  const kernel::Arguments arguments(std::move(words));
-  const pid_t child = start_ldconfig(root, program.get(), arguments.get());
-  int status = 0;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  const bool done = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  return done ? Result<void>() : fail(std::errc::io_error, "write the loader's cache of the container");
+  TRY(check_cache(*cache));
+  return cache;
 }
 
-// No file of ours stays in the container but the cache itself, which every image has: the folders are told by words.
-Result<void> write_cache(int root, std::vector<std::string> folders) {
-  std::erase_if(folders, [root](const std::string& folder) {
-    return !kernel::open_inside(root, folder, O_PATH | O_DIRECTORY).has_value();
-  });
-  const kernel::Fd program = open_ldconfig();
-  if (folders.empty() || !program) {
+// In the sandbox.
+Result<std::string> write_cache(const std::string& cache) {
+  const kernel::Fd root = TRY(kernel::open_directory(AT_FDCWD, "/"));
+  Result<kernel::Fd> directory = kernel::open_directory_inside(root.get(), kCacheDirectory);
+  if (!directory && directory.error().code == std::errc::no_such_file_or_directory) {
+    (void)TRY(kernel::make_folder_inside(root.get(), kCacheDirectory));
+    directory = kernel::open_directory_inside(root.get(), kCacheDirectory);
+  }
+  if (!directory) {
+    return fail(directory.error().code, "write the loader's cache of the container: " + directory.error().message);
+  }
+  TRY(kernel::replace_file(directory->get(), kCacheName, {cache, 0644}));
+  return std::string();
+}
+
+Result<void> set_up_libraries(int root, const HookWords& words) {
+  const std::string found =
+      TRY(kernel::run_in_sandbox(root, [&words] { return prepare_libraries(words); }, kLongestWork));
+  const kernel::Fd ldconfig = open_ldconfig();
+  if (found.empty() || words.folders.empty() || !ldconfig) {
     return {};
   }
-  (void)TRY(kernel::make_folder_inside(root, "/etc"));
-  return run_ldconfig(root, program, folders);
+  std::vector<std::string> folders;
+  for (const std::string_view line : split(std::string_view(found), '\n')) {
+    folders.emplace_back(line);
+  }
+  const std::string cache = TRY(make_cache(root, ldconfig, folders));
+  (void)TRY(kernel::run_in_sandbox(root, [&cache] { return write_cache(cache); }, kLongestWork));
+  return {};
 }
 
 Result<void> keep_device_files(int root) {
@@ -110,7 +116,7 @@ Result<void> keep_device_files(int root) {
 
 Result<kernel::Fd> open_root_of(const oci::HookState& state, const std::string& told) {
   const std::string file = told.empty() ? state.bundle + "/config.json" : told;
-  const std::string root = TRY(oci::parse_root(TRY(kernel::read_text(AT_FDCWD, file))));
+  const std::string root = TRY(oci::parse_root(TRY(kernel::read_start(AT_FDCWD, file, kMostSpec))));
   const std::string path = root.starts_with('/') ? root : state.bundle + "/" + root;
   if (root.empty()) {
     return fail(std::errc::invalid_argument, file + " names no root");
@@ -121,15 +127,7 @@ Result<kernel::Fd> open_root_of(const oci::HookState& state, const std::string& 
 Result<void> carry_out(const HookWords& words) {
   const oci::HookState state = TRY(oci::parse_hook_state(TRY(kernel::read_text(AT_FDCWD, "/dev/stdin"))));
   const kernel::Fd root = TRY(open_root_of(state, words.spec));
-  for (const HookWords::Link& link : words.links) {
-    TRY(kernel::make_link_inside(root.get(), link.path, link.target));
-  }
-  std::vector<std::string> folders = words.folders;
-  const std::string compat = find_compat_folder(root.get(), words.driver_version);
-  if (!compat.empty()) {
-    folders.insert(folders.begin(), compat);
-  }
-  TRY(write_cache(root.get(), std::move(folders)));
+  TRY(set_up_libraries(root.get(), words));
   return words.keeps_device_files ? keep_device_files(root.get()) : Result<void>();
 }
 
@@ -148,7 +146,7 @@ std::uint32_t release_of(std::string_view name) {
 
 Result<HookWords> parse_hook_words(const std::vector<std::string>& words) {
   HookWords parsed;
-  if (words.empty() || (words[0] != "create-container" && words[0] != "prestart" && words[0] != "create-runtime")) {
+  if (words.empty() || words[0] != "create-container") {  // other stages run in the host's mount namespace
     return fail(std::errc::invalid_argument, "hook wants a stage: create-container");
   }
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -180,6 +178,20 @@ Result<HookWords> parse_hook_words(const std::vector<std::string>& words) {
   return parsed;
 }
 
+Result<void> check_cache(std::string_view cache) {
+  const auto is_odd = [](std::string_view text) {
+    return text.find("..") != std::string_view::npos || printable(text) != text;
+  };
+  for (const nvidia::CachedLibrary& library : nvidia::parse_loader_cache(cache)) {
+    if (library.name.find('/') != std::string_view::npos || is_odd(library.name) || is_odd(library.path) ||
+        !library.path.starts_with('/')) {
+      return fail(std::errc::invalid_argument, "the image has a library with an impossible name: " +
+                                                   quote(library.name) + " at " + quote(library.path));
+    }
+  }
+  return {};
+}
+
 std::string find_compat_folder(int root, const std::string& driver_version) {
   const auto driver = parse_number<std::uint32_t>(driver_version.substr(0, driver_version.find('.')));
   const Result<kernel::Fd> folder = kernel::open_inside(root, kCompat, O_RDONLY | O_DIRECTORY);
@@ -196,7 +208,7 @@ int serve_hook(const std::vector<std::string>& words) {
   const Result<HookWords> parsed = parse_hook_words(words);
   const Result<void> done = parsed ? carry_out(*parsed) : Result<void>(std::unexpected(parsed.error()));
   if (!done) {
-    (void)std::fprintf(stderr, "holdfast-runtime: hook: %s\n", done.error().message.c_str());
+    (void)std::fprintf(stderr, "holdfast-runtime: hook: %s\n", printable(done.error().message).c_str());
     return parsed ? 1 : 2;
   }
   return 0;

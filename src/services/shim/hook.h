@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -27,6 +28,9 @@ Result<HookWords> parse_hook_words(const std::vector<std::string>& words);
 
 // The folder of CUDA libraries that the image has itself, where they are newer than the driver's: "" otherwise.
 std::string find_compat_folder(int root, const std::string& driver_version);
+
+// A cache with names that no library has (with "/", ".." or control characters in them) is refused.
+Result<void> check_cache(std::string_view cache);
 
 // Called by the runtime in the container's mount namespace, with its state on standard input.
 int serve_hook(const std::vector<std::string>& words);

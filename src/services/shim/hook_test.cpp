@@ -90,6 +90,34 @@ TEST_F(HookTest, TheImagesOwnCudaCountsWhereItIsNewer) {
   EXPECT_EQ(find_compat_folder(root_.get(), ""), "");
 }
 
+// A cache of glibc's newer format with one library.
+std::string cache_with(const std::string& name, const std::string& path) {
+  const std::string texts = name + '\0' + path + '\0';
+  constexpr std::size_t kHeader = 48;
+  constexpr std::size_t kEntry = 24;
+  std::string cache(kHeader + kEntry, '\0');
+  cache.replace(0, 20, "glibc-ld.so.cache1.1");
+  const auto put = [&cache](std::size_t at, std::size_t number) {
+    for (int i = 0; i < 4; ++i) {
+      cache[at + std::size_t(i)] = char(number >> (8U * unsigned(i)));
+    }
+  };
+  put(20, 1);
+  put(kHeader + 4, kHeader + kEntry);
+  put(kHeader + 8, kHeader + kEntry + name.size() + 1);
+  return cache + texts;
+}
+
+TEST(CheckCache, RefusesNamesThatNoLibraryHas) {
+  EXPECT_TRUE(check_cache(cache_with("libcuda.so.1", "/usr/lib/libcuda.so.1")));
+  EXPECT_TRUE(check_cache(""));
+  for (const auto& [name, path] : {std::pair("../../proc/1/root/x", "/usr/lib/x"), std::pair("a/b", "/usr/lib/b"),
+                                   std::pair("line\nline", "/usr/lib/x"), std::pair("..", "/usr/lib/x"),
+                                   std::pair("libx.so", "/usr/lib/../../x"), std::pair("libx.so", "/usr/\x1b[2J/x")}) {
+    EXPECT_FALSE(check_cache(cache_with(name, path))) << name << " " << path;
+  }
+}
+
 TEST_F(HookTest, WhatIsNoFileOfProcIsNotCovered) {
   write(root() + "/proc/driver/nvidia/params");
   EXPECT_TRUE(kernel::cover_proc_file(root_.get(), "/proc/driver/nvidia/params", "other"));

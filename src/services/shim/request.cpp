@@ -7,6 +7,7 @@
 
 #include "adapters/kube/checkpoint.h"
 #include "core/base/text.h"
+#include "core/container/cgroup_words.h"
 
 namespace hf::shim {
 namespace {
@@ -63,6 +64,7 @@ void hear_environment(const nvidia::Request& asked, DeviceRequest& request) {
     const std::string_view word = trim(part);
     if (is_cdi_name(word)) {
       request.cdi_names.emplace_back(word);
+      request.is_by_environment = true;
     } else if (!is_void(word)) {
       words.emplace_back(word);
     }
@@ -85,14 +87,27 @@ void hear_features(const oci::Spec& spec, DeviceRequest& request) {
 
 }  // namespace
 
-DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings) {
+Starter starter_named(std::string_view program) {
+  const bool is_shim = name_in(program).find("containerd-shim") != std::string_view::npos;
+  return is_shim ? Starter::containerd_shim : Starter::other;
+}
+
+bool is_in_pods_cgroup(const oci::Spec& spec) {
+  const std::string cgroup = container::cgroup_named_by(spec.cgroups_path);
+  const std::optional<container::CgroupWords> words = container::read_cgroup_words(cgroup);
+  return (words && !words->pod_uid.empty()) || cgroup.find("kubepods") != std::string::npos;
+}
+
+bool believes_annotations(const oci::Spec& spec, Starter starter) {
+  return starter == Starter::containerd_shim || is_in_pods_cgroup(spec);
+}
+
+DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings, Starter starter) {
   DeviceRequest request;
   const nvidia::Request asked = nvidia::request_in(spec.environment, spec.is_privileged);
   request.nvidia = asked;
   request.nvidia.visible.clear();
-  // podman lets an image bring annotations along, and knows CDI itself.
-  const bool is_podmans = oci::annotation_of(spec, "io.container.manager") == "libpod";
-  if (settings.hears_annotations && !is_podmans) {
+  if (settings.hears_annotations && believes_annotations(spec, starter)) {
     request.cdi_names = kube::cdi_names_in(spec.annotations);
   }
   if (request.cdi_names.empty() && settings.hears_mounts) {

@@ -15,6 +15,7 @@ namespace hf::shim {
 
 struct DeviceRequest {
   std::vector<std::string> cdi_names;  // "vendor.com/class=name"
+  bool is_by_environment = false;      // these names: an image can set it
   nvidia::Request nvidia;              // without such names
   std::string nvidia_words;            // how it was asked for, for people; "" where it was not
   std::vector<std::string> features;   // "gds", "mofed", "gdrcopy", "nvswitch": NVIDIA_GDS=enabled and so on
@@ -22,8 +23,18 @@ struct DeviceRequest {
   [[nodiscard]] bool asks_nvidia() const { return !nvidia_words.empty(); }
 };
 
+// The parent process of the runtime. containerd and docker put only their user's annotations into a spec; podman lets
+// an image bring annotations along, and of others nothing is known.
+enum class Starter : std::uint8_t { containerd_shim, other };
+Starter starter_named(std::string_view program);  // the path of its executable
+
+// CDI names in annotations are requests where a containerd shim wrote them, and in pods, where kubelet's allocations
+// say which of them count.
+bool believes_annotations(const oci::Spec& spec, Starter starter);
+bool is_in_pods_cgroup(const oci::Spec& spec);
+
 // The first way of asking that is used counts: annotations, mounts, environment.
-DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings);
+DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings, Starter starter);
 
 // Could it ask for a device at all? A look at the text, in no time: most containers do not. `more` are beginnings of
 // paths that belong to classes of the config file.

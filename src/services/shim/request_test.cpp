@@ -7,8 +7,9 @@ namespace {
 
 using config::Trust;
 
-DeviceRequest request(const std::string& json, const config::RuntimeSettings& settings = {}) {
-  return request_of(*oci::parse_spec(json), settings);
+DeviceRequest request(const std::string& json, const config::RuntimeSettings& settings = {},
+                      Starter starter = Starter::containerd_shim) {
+  return request_of(*oci::parse_spec(json), settings, starter);
 }
 
 std::string with_environment(const std::string& words) { return R"({"process":{"env":[)" + words + "]}}"; }
@@ -56,9 +57,24 @@ TEST(DeviceRequest, MountsAreBelievedOnlyOfDevNull) {
   EXPECT_EQ(asked.nvidia.imex, "7");
 }
 
-TEST(DeviceRequest, AnImageOfPodmanCannotBringAnnotationsAlong) {
-  EXPECT_TRUE(request(R"({"annotations":{"io.container.manager":"libpod","cdi.k8s.io/x":"nvidia.com/gpu=3"}})")
-                  .cdi_names.empty());
+TEST(DeviceRequest, AnnotationsAreBelievedBelowContainerdsShimAlone) {
+  for (const char* manager : {"libpod", "containerd", ""}) {  // an image may say what it likes
+    const std::string json = R"({"annotations":{"io.container.manager":")" + std::string(manager) +
+                             R"(","cdi.k8s.io/x":"nvidia.com/gpu=3"}})";
+    EXPECT_TRUE(request(json, {}, Starter::other).cdi_names.empty());
+    EXPECT_EQ(request(json).cdi_names, std::vector<std::string>{"nvidia.com/gpu=3"});
+  }
+  EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2"), Starter::containerd_shim);
+  EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2 (deleted)"), Starter::containerd_shim);
+  for (const char* program : {"/usr/bin/conmon", "/usr/bin/containerd", "", "/containerd-shim/sh"}) {
+    EXPECT_EQ(starter_named(program), Starter::other) << program;
+  }
+}
+
+TEST(DeviceRequest, InAPodAnnotationsAreReadWhateverTheStarter) {  // kubelet's allocations say which of them count
+  const std::string json = R"({"annotations":{"cdi.k8s.io/x":"nvidia.com/gpu=3"},
+    "linux":{"cgroupsPath":"kubepods-burstable-pod1.slice:crio:abc"}})";
+  EXPECT_EQ(request(json, {}, Starter::other).cdi_names, std::vector<std::string>{"nvidia.com/gpu=3"});
 }
 
 TEST(DeviceRequest, OnlyThePrivilegedAreBelievedWhereTheConfigSaysSo) {

@@ -30,6 +30,7 @@ using oci::CommandLine;
 using oci::Verb;
 
 constexpr int kFailed = 1;
+constexpr std::size_t kMostSpec = std::size_t(512) << 20U;
 
 Result<kernel::Host> open_root() {
   kernel::Host host;
@@ -44,11 +45,20 @@ std::string absolute(const std::string& path) {
   return result;
 }
 
-std::string own_program() {
+std::string program_of(const std::string& process) {
   std::string path(PATH_MAX, '\0');
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  const ssize_t size = ::readlink(("/proc/" + process + "/exe").c_str(), path.data(), path.size());
   path.resize(size > 0 ? std::size_t(size) : 0);
   return path;
+}
+
+std::string own_program() { return program_of("self"); }
+
+// Should it have ended meanwhile, the number may be another's: then we have another parent now.
+Starter starter() {
+  const pid_t parent = ::getppid();
+  const Starter found = starter_named(program_of(std::to_string(parent)));
+  return ::getppid() == parent ? found : Starter::other;
 }
 
 class Server {
@@ -143,7 +153,7 @@ class Server {
   Result<void> prepare() {
     const std::string bundle = absolute(line_.bundle);
     const std::string file = line_.config.starts_with('/') ? line_.config : bundle + "/" + line_.config;
-    const Result<std::string> text = kernel::read_text(AT_FDCWD, file);
+    const Result<std::string> text = kernel::read_start(AT_FDCWD, file, kMostSpec);
     const std::vector<std::string> more = config_ ? signs_of(config_->classes) : std::vector<std::string>();
     if (!text || !may_ask(*text, more)) {
       return {};  // of a file that is not there the runtime speaks itself
@@ -155,7 +165,8 @@ class Server {
     read_all_settings();
     const config::Config& config = config_ ? *config_ : usual_config();
     const std::string other_file = file == bundle + "/config.json" ? std::string() : absolute(file);
-    const Result<Delivery> delivery = plan_delivery(*host_, config, {bundle, *spec, own_program(), other_file});
+    const Result<Delivery> delivery =
+        plan_delivery(*host_, config, {bundle, *spec, own_program(), other_file, starter()});
     if (!delivery) {
       // Perhaps only because we did not understand what we are told in there.
       return config_problem_.empty() ? std::unexpected(delivery.error())

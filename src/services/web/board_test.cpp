@@ -69,7 +69,7 @@ TEST(EventLog, GoesOnBehindARecordSomebodyHasSeen) {
   EXPECT_EQ(log.place_after(99), 10U);
   EXPECT_EQ(log.missed_since(12), 0U);
   EXPECT_EQ(log.missed_since(7), 2U);
-  EXPECT_TRUE(log.at(3)->starts_with("id: 13\ndata: {"));
+  EXPECT_TRUE(log.at(3, Details::shown)->starts_with("id: 13\ndata: {"));
 }
 
 TEST(EventLog, IsBoundedByBytesAndKnowsItsHoles) {

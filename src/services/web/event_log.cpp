@@ -12,12 +12,13 @@ void EventLog::follow(const Board& board) {
     end_ = batch.first;
   }
   for (const std::shared_ptr<const report::BlameRecord>& record : batch.records) {
-    events_.push_back({record->number, std::make_shared<const std::string>(render_event(*record))});
-    bytes_ += events_.back().text->size();
+    events_.push_back({record->number, std::make_shared<const std::string>(render_event(*record)),
+                       std::make_shared<const std::string>(render_event(without_details(*record)))});
+    bytes_ += events_.back().text->size() + events_.back().brief->size();
     ++end_;
   }
   while (events_.size() > Board::kMostRecords || bytes_ > kMostBytes) {
-    bytes_ -= events_.front().text->size();
+    bytes_ -= events_.front().text->size() + events_.front().brief->size();
     events_.pop_front();
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "services/web/board.h"
+#include "services/web/details.h"
 #include "services/web/reply.h"
 
 namespace hf::web {
@@ -19,7 +20,10 @@ class EventLog {
 
   [[nodiscard]] std::uint64_t first() const { return end_ - events_.size(); }  // places as of the board
   [[nodiscard]] std::uint64_t end() const { return end_; }
-  [[nodiscard]] Body at(std::uint64_t place) const { return events_[std::size_t(place - first())].text; }
+  [[nodiscard]] Body at(std::uint64_t place, Details details) const {
+    const Event& event = events_[std::size_t(place - first())];
+    return details == Details::shown ? event.text : event.brief;
+  }
 
   // Where to go on for somebody who has seen the record with this number.
   [[nodiscard]] std::uint64_t place_after(std::uint64_t number) const;
@@ -29,6 +33,7 @@ class EventLog {
   struct Event {
     std::uint64_t number;
     Body text;
+    Body brief;  // without details
   };
 
   std::deque<Event> events_;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <ranges>
 #include <thread>
 #include <vector>
 
 #include "core/base/text.h"
 #include "kernel/clock.h"
+#include "kernel/privileges.h"
 #include "services/web/visitor.h"
 
 namespace hf::web {
@@ -21,6 +23,7 @@ constexpr std::uint64_t kReplyTime = 60 * kSecond;  // a whole reply
 constexpr std::uint64_t kEndTime = kSecond;
 constexpr std::uint64_t kHeartbeat = 10 * kSecond;
 constexpr std::uint64_t kStreamStuckTime = 30 * kSecond;
+constexpr std::uint64_t kListenPause = 5 * kSecond;
 constexpr unsigned kMostRequests = 1000;  // on one connection
 constexpr std::size_t kMostAhead = std::size_t(64) << 10;
 constexpr int kStreamBuffer = 64 << 10;
@@ -68,39 +71,84 @@ bool outlives_deadline(Connection& connection) {
 
 }  // namespace
 
-Loop::Loop(kernel::Poller poller, const Board& board)
+Loop::Loop(kernel::Poller poller, const Settings& settings, const Board& board)
     : poller_(std::move(poller)),
       board_(board),
       bell_(board.bell()),
+      settings_(settings),
       own_name_(kernel::own_host_name()),
       next_key_(kFirstVisitor) {}
 
 Result<std::unique_ptr<Loop>> Loop::open(const Settings& settings, const Board& board) {
   kernel::Poller poller = TRY(kernel::Poller::open());
-  std::unique_ptr<Loop> loop(new Loop(std::move(poller), board));
+  std::unique_ptr<Loop> loop(new Loop(std::move(poller), settings, board));
   TRY(loop->poller_.add(loop->stop_.fd(), kStop, kernel::Interest::read));
   TRY(loop->poller_.add(loop->bell_->fd(), kBoard, kernel::Interest::read));
-  TRY(loop->listen(settings));
+  TRY(loop->listen());
   return loop;
 }
 
-Result<void> Loop::listen(const Settings& settings) {
-  if (!settings.address.empty()) {
-    tcp_ = TRY(kernel::listen_tcp(settings.address));
-    address_ = TRY(kernel::bound_address(tcp_));
-    TRY(poller_.add(tcp_, kTcp, kernel::Interest::read));
+// The socket first: root's own way in does not depend on a port that any user can take. Fails where there is nothing to
+// listen on, and never will be.
+Result<void> Loop::listen() {
+  Result<void> done;
+  if (!settings_.socket.empty()) {
+    Result<kernel::UnixListener> opened = kernel::UnixListener::open(settings_.socket);
+    if (opened) {
+      path_.emplace(*std::move(opened));
+      TRY(poller_.add(path_->fd(), kPath, kernel::Interest::read));
+      log("listening socket=" + quote(settings_.socket), false);
+    } else {
+      log("not-listening socket=" + quote(settings_.socket) + " error=" + quote(opened.error().message), true);
+      done = std::unexpected(opened.error());
+    }
   }
-  if (!settings.socket.empty()) {
-    path_.emplace(TRY(kernel::UnixListener::open(settings.socket)));
-    TRY(poller_.add(path_->fd(), kPath, kernel::Interest::read));
+  if (!settings_.address.empty()) {
+    const Result<void> listens = listen_on_address();
+    done = path_ || listens || listen_at_ != 0 ? Result<void>() : listens;
   }
-  return {};
+  return done;
+}
+
+void Loop::log(const std::string& line, bool is_warning) const {
+  if (settings_.log) {
+    settings_.log(line, is_warning);
+  }
+}
+
+Result<void> Loop::listen_on_address() {
+  Result<kernel::Fd> opened = kernel::listen_tcp(settings_.address);
+  if (opened) {
+    TRY(poller_.add(*opened, kTcp, kernel::Interest::read));
+    tcp_ = *std::move(opened);
+    address_ = kernel::bound_address(tcp_).value_or(settings_.address);
+    listen_at_ = 0;
+    log("listening address=" + quote(address_), false);
+    return {};
+  }
+  const bool is_taken = opened.error().code == std::errc::address_in_use;
+  const bool is_first = listen_at_ == 0;
+  listen_at_ = is_taken ? kernel::monotonic_now() + kListenPause : 0;
+  if (is_first || !is_taken) {
+    log("not-listening address=" + quote(settings_.address) + " error=" + quote(opened.error().message) +
+            (is_taken ? " note='what answers there is not holdfast; tried again every 5 s'" : ""),
+        true);
+  }
+  return std::unexpected(opened.error());
+}
+
+Details Loop::details_for(const Connection& connection) const {
+  return connection.door() == Door::path ? Details::shown : settings_.over_tcp;
 }
 
 void Loop::stop() const { stop_.ring(); }
 
 void Loop::run() {
   kernel::leave_signals_to_others();
+  kernel::name_thread("hf-web");
+  if (const Result<void> limited = kernel::limit_capabilities(0); !limited) {
+    log("capabilities error=" + quote(limited.error().message), true);
+  }
   for (;;) {
     for (const kernel::Ready& ready : poller_.wait(time_left())) {
       if (ready.key == kStop) {
@@ -257,7 +305,7 @@ Reply Loop::reply_to(const Connection& connection, const Request& request) {
     return say(405, "GET and HEAD are all there is: nothing changes by asking");
   }
   if (request.path != kEventsPath) {
-    return pages_.answer(request, board_.latest(), kernel::wall_now());
+    return pages_.answer(request, board_.latest(), {details_for(connection), kernel::wall_now()});
   }
   if (streams() >= kMostStreams) {
     return say(503, "there are " + std::to_string(kMostStreams) + " streams already");
@@ -274,22 +322,22 @@ void Loop::open_stream(Connection& connection, const Request& request) {
   connection.deadline = now + kHeartbeat;
   kernel::limit_send_buffer(connection.fd(), kStreamBuffer);
   connection.put(body_of("retry: 2000\n\n"));
-  log_.follow(board_);
+  records_.follow(board_);
   const std::optional<std::uint64_t> seen = last_seen(request);
-  connection.place = seen ? log_.place_after(*seen) : log_.end();
-  if (seen && log_.missed_since(*seen) > 0) {
-    connection.put(body_of(render_loss(log_.missed_since(*seen))));
+  connection.place = seen ? records_.place_after(*seen) : records_.end();
+  if (seen && records_.missed_since(*seen) > 0) {
+    connection.put(body_of(render_loss(records_.missed_since(*seen))));
   }
 }
 
 // True where there is something to send.
 bool Loop::pump(Connection& connection) {
-  if (connection.place < log_.first()) {
-    connection.put(body_of(render_loss(log_.first() - connection.place)));
-    connection.place = log_.first();
+  if (connection.place < records_.first()) {
+    connection.put(body_of(render_loss(records_.first() - connection.place)));
+    connection.place = records_.first();
   }
-  while (connection.place < log_.end() && connection.pending() < kMostAhead) {
-    connection.put(log_.at(connection.place));
+  while (connection.place < records_.end() && connection.pending() < kMostAhead) {
+    connection.put(records_.at(connection.place, details_for(connection)));
     ++connection.place;
   }
   return connection.pending() > 0;
@@ -300,7 +348,7 @@ void Loop::tell_streams() {
   if (streams() == 0) {
     return;
   }
-  log_.follow(board_);
+  records_.follow(board_);
   for (auto visitor = connections_.begin(); visitor != connections_.end();) {
     const auto next = std::next(visitor);
     if (visitor->second.phase == Phase::streaming) {
@@ -312,6 +360,9 @@ void Loop::tell_streams() {
 
 void Loop::expire() {
   const std::uint64_t now = kernel::monotonic_now();
+  if (listen_at_ != 0 && listen_at_ <= now) {
+    (void)listen_on_address();
+  }
   for (auto visitor = connections_.begin(); visitor != connections_.end();) {
     const auto next = std::next(visitor);
     if (visitor->second.deadline <= now) {
@@ -331,10 +382,14 @@ std::size_t Loop::streams() const {
 }
 
 std::optional<std::uint64_t> Loop::time_left() const {
-  if (connections_.empty()) {
+  if (connections_.empty() && listen_at_ == 0) {
     return std::nullopt;
   }
-  const auto first = std::ranges::min(connections_ | std::views::values | std::views::transform(&Connection::deadline));
+  constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t first = listen_at_ == 0 ? kNever : listen_at_;
+  for (const Connection& connection : connections_ | std::views::values) {
+    first = std::min(first, connection.deadline);
+  }
   const std::uint64_t now = kernel::monotonic_now();
   return first > now ? first - now : 0;
 }

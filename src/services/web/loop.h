@@ -33,8 +33,11 @@ class Loop {
  private:
   using Connections = std::map<std::uint64_t, Connection>;  // by a number that counts up: the oldest first
 
-  Loop(kernel::Poller poller, const Board& board);
-  Result<void> listen(const Settings& settings);
+  Loop(kernel::Poller poller, const Settings& settings, const Board& board);
+  Result<void> listen();
+  Result<void> listen_on_address();
+  void log(const std::string& line, bool is_warning) const;
+  [[nodiscard]] Details details_for(const Connection& connection) const;
 
   void turn(const kernel::Ready& ready);
   void let_all_in(const kernel::Fd& listener, Door door);
@@ -56,12 +59,14 @@ class Loop {
   kernel::Bell stop_;
   const Board& board_;
   std::shared_ptr<const kernel::Bell> bell_;  // the board's
+  Settings settings_;
   kernel::Fd tcp_;
+  std::uint64_t listen_at_ = 0;  // when an address that is taken is tried again; 0: never
   std::optional<kernel::UnixListener> path_;
   std::string address_;
   std::string own_name_;
   Pages pages_;
-  EventLog log_;
+  EventLog records_;
   Connections connections_;
   std::uint64_t next_key_;
 };

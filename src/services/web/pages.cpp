@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "core/report/text_table.h"
 #include "services/web/assets.h"
 
@@ -32,6 +33,9 @@ std::string why_not_ready(const report::Snapshot* snapshot, std::int64_t now) {
   if (snapshot == nullptr) {
     return "the node has not been looked at yet";
   }
+  if (!snapshot->missing_capabilities.empty()) {
+    return "it lacks " + join(snapshot->missing_capabilities, ", ");
+  }
   if (snapshot->is_blind) {
     return "blind: " + (snapshot->why_blind.empty() ? "nothing is watched" : snapshot->why_blind);
   }
@@ -41,22 +45,23 @@ std::string why_not_ready(const report::Snapshot* snapshot, std::int64_t now) {
   return "";
 }
 
-Reply Pages::answer(const Request& request, const std::shared_ptr<const report::Snapshot>& snapshot, std::int64_t now) {
+Reply Pages::answer(const Request& request, const std::shared_ptr<const report::Snapshot>& snapshot,
+                    const Visit& visit) {
   if (request.path == "/healthz") {
     return say(200, "ok");
   }
   if (request.path == "/readyz") {
-    return readiness(snapshot.get(), now);
+    return readiness(snapshot.get(), visit.now);
   }
   const bool wants_metrics = request.path == "/metrics";
   if (!wants_metrics && request.path != "/api/v1/snapshot") {
     return asset_at(request.path);
   }
   if (!snapshot) {
-    return say(503, why_not_ready(nullptr, now));
+    return say(503, why_not_ready(nullptr, visit.now));
   }
   turn_to(snapshot);
-  return wants_metrics ? metrics_page() : snapshot_page(request);
+  return wants_metrics ? metrics_page() : snapshot_page(request, visit.details);
 }
 
 void Pages::turn_to(const std::shared_ptr<const report::Snapshot>& snapshot) {
@@ -66,22 +71,26 @@ void Pages::turn_to(const std::shared_ptr<const report::Snapshot>& snapshot) {
   shown_ = snapshot;
   ++turns_;
   json_.reset();
+  brief_.reset();
   metrics_.reset();
 }
 
-Reply Pages::snapshot_page(const Request& request) {
+Reply Pages::snapshot_page(const Request& request, Details details) {
   Reply reply;
   reply.type = "application/json";
   // With the start of the daemon: numbers begin anew with it.
-  reply.tag = "\"" + std::to_string(shown_->started_at) + "-" + std::to_string(turns_) + "\"";
+  reply.tag = "\"" + std::to_string(shown_->started_at) + "-" + std::to_string(turns_) +
+              (details == Details::shown ? "-d\"" : "\"");
   if (request.header("if-none-match") == reply.tag) {
     reply.status = 304;
     return reply;
   }
-  if (!json_) {
-    json_ = std::make_shared<const std::string>(render_json(*shown_));
+  Body& body = details == Details::shown ? json_ : brief_;
+  if (!body) {
+    body = std::make_shared<const std::string>(
+        render_json(details == Details::shown ? *shown_ : without_details(*shown_)));
   }
-  reply.body = json_;
+  reply.body = body;
   return reply;
 }
 

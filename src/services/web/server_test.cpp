@@ -334,12 +334,22 @@ TEST_F(ServerTest, SurvivesGarbage) {
 }
 
 TEST_F(ServerTest, SaysWhyItCannotListen) {
-  EXPECT_FALSE(Server::start({server_->address(), ""}, board_));
   for (const char* address : {"localhost", "x:1", "127.0.0.1:99999", "evil.example:80", "127.0.0.1:"}) {
     const Result<std::unique_ptr<Server>> server = Server::start({address, ""}, board_);
     ASSERT_FALSE(server) << address;
     EXPECT_NE(server.error().message.find(address), std::string::npos);
   }
+}
+
+TEST_F(ServerTest, WaitsForAnAddressThatIsTaken) {
+  std::string said;
+  Settings settings{server_->address(), ""};
+  settings.log = [&said](const std::string& line, bool is_warning) { said += is_warning ? line : ""; };
+  const Result<std::unique_ptr<Server>> second = Server::start(settings, board_);
+  ASSERT_TRUE(second);
+  EXPECT_EQ((*second)->address(), "");
+  EXPECT_NE(said.find("not-listening"), std::string::npos) << said;
+  EXPECT_NE(said.find(server_->address()), std::string::npos) << said;
 }
 
 class SocketTest : public ServerTest {

@@ -1,0 +1,55 @@
+#include "core/container/container.h"
+
+#include <gtest/gtest.h>
+
+namespace hf::container {
+namespace {
+
+const std::string kId(64, 'a');
+
+Container named(const std::string& id, const std::string& name = {}) {
+  Container it;
+  it.id.value = id;
+  it.name = name;
+  return it;
+}
+
+TEST(MatchesOf, AnExactIdOfRootsContainerCountsBeforeAllElse) {
+  std::vector<Container> all = {named(kId), named(std::string(64, 'b'), kId), named(kId), named(kId)};
+  all[2].is_users = true;
+  all[3].inside = ContainerId{"outer"};
+  EXPECT_EQ(matches_of(all, kId), std::vector<const Container*>{&all[0]});
+}
+
+TEST(MatchesOf, UsersAndNestedContainersMakeNoNameAmbiguous) {
+  std::vector<Container> all = {named(kId, "web"), named("x", "web"), named("y", "web")};
+  all[1].is_users = true;
+  all[2].inside = ContainerId{kId};
+  EXPECT_EQ(matches_of(all, "web"), std::vector<const Container*>{&all[0]});
+  EXPECT_EQ(matches_of(all, "x"), std::vector<const Container*>{&all[1]}) << "they have names of their own";
+}
+
+TEST(MatchesOf, OneNameDoesNotHideTheBeginningOfAnothersId) {
+  const std::vector<Container> all = {named(kId), named("z", "aaaa")};
+  EXPECT_EQ(matches_of(all, "aaaa").size(), 2U);
+}
+
+TEST(OwnCgroupIn, IsTheContainersCgroupOrWhatLiesBelow) {
+  Container it = named(kId);
+  it.cgroup = "/docker/" + kId;
+  EXPECT_EQ(own_cgroup_in(it, it.cgroup), it.cgroup);
+  EXPECT_EQ(own_cgroup_in(it, it.cgroup + "/init"), it.cgroup);
+  EXPECT_EQ(own_cgroup_in(it, "/system.slice/docker-" + kId + ".scope/x"), "/system.slice/docker-" + kId + ".scope")
+      << "another hierarchy may call it otherwise";
+  for (const std::string& path : {std::string("/"), std::string("/docker"), std::string("/system.slice/ssh.service"),
+                                  it.cgroup + "x", "/docker/" + std::string(64, 'b')}) {
+    EXPECT_FALSE(own_cgroup_in(it, path)) << path;
+  }
+  it.cgroup = "/";
+  EXPECT_FALSE(own_cgroup_in(it, "/system.slice/ssh.service"));
+  it.cgroup.clear();
+  EXPECT_FALSE(own_cgroup_in(it, "/system.slice/ssh.service"));
+}
+
+}  // namespace
+}  // namespace hf::container

@@ -1,0 +1,150 @@
+#include "kernel/container_node.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "kernel/apart.h"
+#include "kernel/file.h"
+#include "kernel/inside.h"
+#include "kernel/privileges.h"
+
+namespace hf::kernel {
+namespace {
+
+// Everything the child needs, opened before it is in the container's mount namespace.
+struct Entry {
+  Fd mounts;
+  Fd root;                          // of its first process
+  Fd proc;                          // ours
+  std::vector<std::string> shared;  // "major:minor" of the file systems that the host has mounted
+};
+
+Result<std::vector<std::string>> read_mounted(const Host& host) {
+  const std::string text = TRY(read_text(host.root.get(), "proc/self/mountinfo"));
+  std::vector<std::string> mounted;
+  for (const std::string_view line : split(std::string_view(text), '\n')) {
+    const std::vector<std::string_view> fields = split_words(line);
+    if (fields.size() > 2) {
+      mounted.emplace_back(fields[2]);
+    }
+  }
+  return mounted;
+}
+
+struct Place {
+  struct statx status{};
+  bool is_known = false;
+};
+
+Place place_of(const Fd& file) {
+  Place place;
+  place.is_known =
+      ::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_MNT_ID, &place.status) == 0;
+  return place;
+}
+
+bool is_same_mount(const Place& a, const Place& b) {
+  return a.is_known && b.is_known && a.status.stx_mnt_id == b.status.stx_mnt_id &&
+         a.status.stx_dev_major == b.status.stx_dev_major && a.status.stx_dev_minor == b.status.stx_dev_minor;
+}
+
+// The directory that the node goes into, checked to be the container's alone.
+Result<Fd> open_directory_for(const Entry& entry, const std::string& path) {
+  const Fd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Place root = place_of(entry.root);
+  if (!is_same_mount(place_of(top), root) || place_of(top).status.stx_ino != root.status.stx_ino) {
+    return fail(std::errc::operation_not_permitted, "the container's first process has changed its root directory");
+  }
+  Fd directory = TRY(open_directory_inside(entry.root.get(), path));
+  const Place place = place_of(directory);
+  const std::string system =
+      std::to_string(place.status.stx_dev_major) + ":" + std::to_string(place.status.stx_dev_minor);
+  const bool is_shared = std::ranges::find(entry.shared, system) != entry.shared.end();
+  if (!place.is_known || (!is_same_mount(place, root) && is_shared)) {
+    return fail(std::errc::operation_not_permitted, path + " there is a directory of the host");
+  }
+  return directory;
+}
+
+// Under another name first: whatever opens the node finds the old one or the new one.
+Result<void> put_node(const Entry& entry, const Fd& directory, const NewNode& node) {
+  const std::string name(name_in(node.path));
+  const std::string beside = "." + name + ".holdfast";
+  (void)::unlinkat(directory.get(), beside.c_str(), 0);
+  const mode_t kind = node.device.kind == device::Kind::block ? S_IFBLK : S_IFCHR;
+  const dev_t number = makedev(node.device.major, node.device.minor);
+  constexpr mode_t kClosed = 0;  // until it has its owner
+  if (::mknodat(directory.get(), beside.c_str(), kind | kClosed, number) < 0) {
+    return fail_errno(errno, "create a node");
+  }
+  const Fd made(::openat(directory.get(), beside.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status{};
+  const bool is_ours = made && ::fstat(made.get(), &status) == 0 && status.st_mode == kind && status.st_rdev == number;
+  const container::Permissions& wanted = node.permissions;
+  const std::string through = "self/fd/" + std::to_string(made.get());
+  constexpr mode_t kBits = 0777;  // whatever our umask is
+  if (!is_ours || ::fchownat(made.get(), "", wanted.uid, wanted.gid, AT_EMPTY_PATH) < 0 ||
+      ::fchmodat(entry.proc.get(), through.c_str(), wanted.mode & kBits, 0) < 0) {
+    const int why = is_ours ? errno : EBUSY;
+    (void)::unlinkat(directory.get(), beside.c_str(), 0);
+    return fail_errno(why, "create a node");
+  }
+  int renamed = ::renameat(directory.get(), beside.c_str(), directory.get(), name.c_str());
+  if (renamed < 0 && errno == EISDIR && ::unlinkat(directory.get(), name.c_str(), AT_REMOVEDIR) == 0) {
+    renamed = ::renameat(directory.get(), beside.c_str(), directory.get(), name.c_str());
+  }
+  if (renamed < 0) {
+    const int why = errno;  // EBUSY: something is mounted there
+    (void)::unlinkat(directory.get(), beside.c_str(), 0);
+    return fail_errno(why, "replace what is there");
+  }
+  return {};
+}
+
+// In the child.
+Result<std::string> make_inside(const Entry& entry, const NewNode& node) {
+  if (::setns(entry.mounts.get(), CLONE_NEWNS) < 0) {
+    return fail_errno(errno, "enter its mount namespace");
+  }
+  const Fd directory = TRY(open_directory_for(entry, node.path.substr(0, node.path.rfind('/'))));
+  TRY(limit_capabilities(capability(CAP_MKNOD) | capability(CAP_CHOWN) | capability(CAP_FOWNER) |
+                         capability(CAP_DAC_OVERRIDE)));
+  TRY(restrict_system_calls({.may_make_nodes = true}));
+  TRY(put_node(entry, directory, node));
+  return std::string();
+}
+
+}  // namespace
+
+Result<void> make_node_in(const Host& host, const ContainerHandle& container, const NewNode& node,
+                          std::chrono::milliseconds limit) {
+  const std::string what =
+      "make " + node.path + " in the container of process " + std::to_string(container.process().pid.value) + ": ";
+  const std::string name(name_in(node.path));
+  if (!node.path.starts_with('/') || node.path.rfind('/') == 0 || name.empty() || name == "." || name == "..") {
+    return fail(std::errc::invalid_argument, what + "want a path such as /dev/name");
+  }
+  const std::vector<std::uint64_t> of_host = read_host_mount_namespaces(host);
+  if (std::ranges::find(of_host, read_namespace(container.process(), "mnt")) != of_host.end()) {
+    return fail(std::errc::operation_not_permitted, what + "it has no mount namespace of its own");
+  }
+  Entry entry;
+  entry.mounts = TRY(container.open_mount_namespace());
+  entry.root = TRY(container.open_root());
+  entry.proc = TRY(open_directory(AT_FDCWD, "/proc"));
+  entry.shared = TRY(read_mounted(host));
+  TRY(container.check());
+  const Result<std::string> made = run_result_apart([&](int) { return make_inside(entry, node); }, limit);
+  return made ? Result<void>() : fail(made.error().code, what + made.error().message);
+}
+
+}  // namespace hf::kernel

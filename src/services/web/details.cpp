@@ -1,0 +1,19 @@
+#include "services/web/details.h"
+
+namespace hf::web {
+
+report::BlameRecord without_details(const report::BlameRecord& record) {
+  report::BlameRecord brief = record;
+  brief.writer.command.clear();
+  return brief;
+}
+
+report::Snapshot without_details(const report::Snapshot& snapshot) {
+  report::Snapshot brief = snapshot;
+  for (report::BlameRecord& record : brief.records) {
+    record = without_details(record);
+  }
+  return brief;
+}
+
+}  // namespace hf::web
