@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""The reader of holdfastd's log stops: a log collector hangs, its disk is full, or a user floods it; the pipe fills up.
+
+The log may lose lines then. The guard must go on healing, also when it is told to read its config again, keep its
+journal and its picture of the node, and end when it is told to.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from attack_support import Served, ServedCase, ask
+from guarded import ATTACK, eventually, policy, wait_for_our_turn
+from support import V2
+
+LOSSES = 60  # each is a line of the log
+PIPE = 4096  # bytes: fewer than the lines
+
+# Each child is another writer, hence a line of its own.
+WRITERS = r"""
+import os, sys, time
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import attack
+for mark in range(int(sys.argv[3])):
+    child = os.fork()
+    if child == 0:
+        attack.replace(os.open(sys.argv[2], os.O_RDONLY | os.O_DIRECTORY), mark)
+        os._exit(0)
+    os.waitpid(child, 0)
+    time.sleep(0.01)
+"""
+
+
+def setUpModule():
+    wait_for_our_turn()
+
+
+class BlockedLog(ServedCase):
+    def launch_into_pipe(self, daemon: Served) -> None:
+        """Nobody reads the other end."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE)
+        daemon.process = subprocess.Popen(daemon.command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer)
+        os.close(writer)
+
+    def shown(self, daemon: Served) -> list[dict]:
+        return json.loads(ask(daemon.socket, "/api/v1/snapshot").text)["records"]
+
+    def test_the_guard_goes_on(self):
+        container = self.container(V2)
+        opener = self.open_all(container)
+        daemon = self.served(config=policy("heal", "{burst: 1000, per_second: 1000}"))
+        self.launch_into_pipe(daemon)
+        self.assertTrue(eventually(daemon.socket.exists, 30))
+        self.assertTrue(eventually(lambda: ask(daemon.socket, "/readyz").status == 200, 30, 0.1))
+        command = [sys.executable, "-c", WRITERS, ATTACK, str(container.cgroup), str(LOSSES)]
+        subprocess.run(command, check=True, timeout=60)
+        self.check_fine(opener, "it heals")
+        with self.subTest("the journal and the picture go on"):
+            eventually(lambda: len(daemon.records(container.id)) >= LOSSES // 2, 10, 0.1)
+            self.assertGreaterEqual(len(daemon.records(container.id)), LOSSES // 2)
+            eventually(lambda: len(self.shown(daemon)) >= LOSSES // 2, 10, 0.1)
+            self.assertGreaterEqual(len(self.shown(daemon)), LOSSES // 2)
+        with self.subTest("it heals after it was told to read its config again"):
+            daemon.tell(signal.SIGHUP)
+            time.sleep(0.5)
+            self.take(container, LOSSES + 1)
+            self.check_fine(opener)
+        with self.subTest("it ends when it is told to"):
+            daemon.tell(signal.SIGTERM)
+            eventually(lambda: daemon.process.poll() is not None, 10)
+            self.assertEqual(daemon.process.poll(), 0, "its exit code, and None as long as it runs")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
