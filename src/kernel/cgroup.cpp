@@ -27,7 +27,7 @@ Result<Cgroup> hold(Fd directory, Hierarchy hierarchy, CgroupPath path, std::str
   if (::fstat(directory.get(), &status) < 0) {
     return fail_errno(errno, "stat cgroup " + where);
   }
-  return Cgroup{std::move(directory), {status.st_ino}, hierarchy, std::move(path), std::move(where)};
+  return Cgroup{std::move(directory), {status.st_ino}, hierarchy, std::move(path), printable(where)};
 }
 
 Result<std::vector<std::string>> names_of_children(const Cgroup& cgroup) {

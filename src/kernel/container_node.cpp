@@ -64,7 +64,7 @@ Result<Fd> open_directory_for(const Entry& entry, const std::string& path) {
   if (!is_same_mount(place_of(top), root) || place_of(top).status.stx_ino != root.status.stx_ino) {
     return fail(std::errc::operation_not_permitted, "the container's first process has changed its root directory");
   }
-  Fd directory = TRY(open_directory_inside(entry.root.get(), path));
+  Fd directory = TRY(open_plain_inside(entry.root.get(), path));
   const Place place = place_of(directory);
   const std::string system =
       std::to_string(place.status.stx_dev_major) + ":" + std::to_string(place.status.stx_dev_minor);

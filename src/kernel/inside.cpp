@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/container/mount.h"
+#include "kernel/file.h"
 
 namespace hf::kernel {
 namespace {
@@ -34,10 +36,12 @@ Result<Fd> make_detached_file(const std::string& text) {
         ::mount("tmpfs", kPlace, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=64k") < 0) {
       return {};
     }
-    const Fd source(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-    const bool is_written = source && ::write(source.get(), text.data(), text.size()) == ssize_t(text.size()) &&
-                            ::mount(nullptr, kPlace, nullptr,
-                                    MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+    Fd source(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+    const bool is_whole = source && ::write(source.get(), text.data(), text.size()) == ssize_t(text.size());
+    source = Fd();  // Kernel: what is open for writing keeps its mount from becoming read-only
+    const bool is_written =
+        is_whole && ::mount(nullptr, kPlace, nullptr,
+                            MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
     return is_written ? Fd(::open_tree(AT_FDCWD, file.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)) : Fd();
   };
   Fd made = make();
@@ -46,6 +50,26 @@ Result<Fd> make_detached_file(const std::string& text) {
     return fail_errno(errno, "go back to the mount namespace");
   }
   return made ? Result<Fd>(std::move(made)) : fail_errno(why, "make a file to mount");
+}
+
+// The mount that holds this file stops telling other mount namespaces of mounts on it: where it is the host's own,
+// bound into the container, the host would be covered as well.
+Result<void> stop_propagation(const Fd& file) {
+  struct statx status{};
+  if (::statx(file.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0 || (status.stx_mask & STATX_MNT_ID) == 0) {
+    return fail(std::errc::function_not_supported, "find the mount to cover");
+  }
+  const std::string text = TRY(read_text(AT_FDCWD, "/proc/thread-self/mountinfo"));
+  const std::string id = std::to_string(status.stx_mnt_id) + " ";
+  for (const std::string_view line : split(std::string_view(text), '\n')) {
+    if (!line.starts_with(id)) {
+      continue;
+    }
+    const std::string point = container::unescape_mountinfo(split_words(line).at(4));
+    return ::mount(nullptr, point.c_str(), nullptr, MS_PRIVATE, nullptr) == 0 ? Result<void>()
+                                                                              : fail_errno(errno, "cover " + point);
+  }
+  return fail(std::errc::no_such_file_or_directory, "find the mount to cover");
 }
 
 Result<Fd> open_below(int root, const std::string& path, int flags, std::uint64_t resolve) {
@@ -65,8 +89,14 @@ Result<Fd> open_below(int root, const std::string& path, int flags, std::uint64_
 
 Result<Fd> open_inside(int root, const std::string& path, int flags) { return open_below(root, path, flags, 0); }
 
-Result<Fd> open_directory_inside(int root, const std::string& path) {
+Result<Fd> open_plain_inside(int root, const std::string& path) {
   return open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+}
+
+Result<Fd> open_directory_inside(int root, const std::string& path) {
+  Result<Fd> plain = open_plain_inside(root, path);
+  const bool has_symlink = !plain && plain.error().code == std::errc::too_many_symbolic_link_levels;
+  return has_symlink ? open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV) : std::move(plain);
 }
 
 Result<Fd> make_folder_inside(int root, const std::string& path) {
@@ -74,8 +104,8 @@ Result<Fd> make_folder_inside(int root, const std::string& path) {
   if (std::ranges::find(parts, "..") != parts.end()) {
     return fail(std::errc::invalid_argument, "make " + path + ": '..' in it");
   }
-  if (Result<Fd> whole = open_inside(root, path, O_PATH | O_DIRECTORY)) {
-    return whole;  // as mostly: one look instead of one for every folder above it
+  if (Result<Fd> whole = open_directory_inside(root, path.empty() ? "." : path)) {
+    return whole;  // as mostly: one look instead of one for every directory above it
   }
   Fd folder = TRY(open_inside(root, ".", O_PATH | O_DIRECTORY));
   std::string so_far;
@@ -84,12 +114,12 @@ Result<Fd> make_folder_inside(int root, const std::string& path) {
       continue;
     }
     so_far += "/" + std::string(part);
-    Result<Fd> next = open_inside(root, so_far, O_PATH | O_DIRECTORY);
+    Result<Fd> next = open_directory_inside(root, so_far);
     if (!next && next.error().code == std::errc::no_such_file_or_directory) {
       if (::mkdirat(folder.get(), std::string(part).c_str(), 0755) < 0 && errno != EEXIST) {
         return fail_errno(errno, "make " + so_far);
       }
-      next = open_inside(root, so_far, O_PATH | O_DIRECTORY);
+      next = open_directory_inside(root, so_far);
     }
     folder = TRY(std::move(next));
   }
@@ -130,6 +160,7 @@ Result<void> cover_proc_file(int root, const std::string& path, const std::strin
   if (!file || ::fstatfs(file->get(), &system) < 0 || system.f_type != PROC_SUPER_MAGIC) {
     return {};
   }
+  TRY(stop_propagation(*file));
   const Fd mount = TRY(make_detached_file(text));
   if (::move_mount(mount.get(), "", file->get(), "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) {
     return fail_errno(errno, "cover " + path);

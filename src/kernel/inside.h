@@ -12,8 +12,12 @@ namespace hf::kernel {
 // As openat2(2) with RESOLVE_IN_ROOT: "/" and ".." end at the root.
 Result<Fd> open_inside(int root, const std::string& path, int flags);
 
-// A directory to write in. A symlink on the way is refused: an image could lead it into a volume.
+// A directory to write in. Symlinks on the way must stay on the mount of the root: an image could lead us into a
+// volume.
 Result<Fd> open_directory_inside(int root, const std::string& path);
+
+// The same where no symlink may be on the way at all.
+Result<Fd> open_plain_inside(int root, const std::string& path);
 
 // A folder, with those above it: made where they are missing.
 Result<Fd> make_folder_inside(int root, const std::string& path);

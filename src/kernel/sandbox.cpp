@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -136,6 +137,10 @@ Result<std::string> become_program(int root, const SandboxedProgram& program, co
   const Arguments arguments(program.arguments(TRY(mount_result_directory(result)) + "/" + kResultName));
   TRY(give_up_privileges({.may_execute_opened = true}));
   std::array<char*, 1> environment = {nullptr};
+  constexpr rlimit kMostMemory{rlim_t(1) << 30U, rlim_t(1) << 30U};  // a file of the image may have no end
+  if (::setrlimit(RLIMIT_AS, &kMostMemory) < 0) {
+    return fail_errno(errno, "limit the program's memory");
+  }
   ::syscall(SYS_execveat, program.program.get(), "", arguments.get(), environment.data(), AT_EMPTY_PATH);
   return fail_errno(errno, "start the program");
 }

@@ -88,6 +88,7 @@ class Registrar {
     name_by_docker(resident);
     find_runtime(bundle, it);
     find_outer(it);
+    make_printable(it);
     const kernel::Process after = TRY(kernel::read_process(init));
     if (after.has_ended || kernel::read_cgroup_lines(init) != group.lines) {
       return fail(std::errc::no_such_process, "it has ended, or moved to another cgroup, meanwhile");
@@ -306,6 +307,18 @@ class Registrar {
       }
     }
     return versions_.emplace(program, found).first->second;
+  }
+
+  // Others chose these: what is shown of them must not look like anything of ours, colours included.
+  static void make_printable(Container& it) {
+    for (std::string* text : {&it.id.value, &it.name, &it.image, &it.name_space}) {
+      *text = printable(*text);
+    }
+    if (it.pod) {
+      for (std::string* text : {&it.pod->name, &it.pod->name_space, &it.pod->container}) {
+        *text = printable(*text);
+      }
+    }
   }
 
   // A container within a container: by its cgroup's path.

@@ -102,6 +102,10 @@ void identify(const kernel::Host& host, Writer& writer) {
     return;
   }
   read_parents(host, writer);
+  writer.name = printable(writer.name);
+  for (Ancestor& parent : writer.parents) {
+    parent.name = printable(parent.name);
+  }
   const std::vector<std::string> paths = paths_of(host, writer.pid);
   for (const std::string& path : paths) {
     if (const std::optional<container::CgroupWords> words = container::read_cgroup_words(path)) {
@@ -117,7 +121,9 @@ void identify(const kernel::Host& host, Writer& writer) {
   }
   std::string service = service_of(host, writer);
   service = service.empty() ? unit_of(paths) : service;
-  writer.service = service.empty() ? writer.service : service;
+  writer.service = printable(service.empty() ? writer.service : service);
+  writer.program = printable(writer.program);
+  writer.command = printable(writer.command);
 }
 
 }  // namespace hf::node

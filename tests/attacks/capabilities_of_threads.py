@@ -20,6 +20,7 @@ NUMBERS = {
     "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23, "CAP_SYS_RESOURCE": 24, "CAP_MKNOD": 27, "CAP_SYSLOG": 34,
     "CAP_PERFMON": 38, "CAP_BPF": 39,
 }  # fmt: skip
+USEFUL = ("CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYSLOG")  # what systemd does for it under the unit
 
 
 def setUpModule():
@@ -27,9 +28,10 @@ def setUpModule():
 
 
 def listed() -> int:
-    """The capabilities that the unit lets the daemon have, as bits."""
-    names = re.search(r"^CapabilityBoundingSet=(.+)$", UNIT.read_text(), re.M)[1].split()
-    return sum(1 << NUMBERS[name] for name in names)
+    """The capabilities that the daemon may keep, as bits."""
+    text = UNIT.read_text().replace("\\\n", " ")
+    names = " ".join(re.findall(r"^CapabilityBoundingSet=(.+)$", text, re.M)).split()
+    return sum(1 << NUMBERS[name] for name in {*names, *USEFUL})
 
 
 def threads(daemon: Served) -> dict[str, dict[str, str]]:

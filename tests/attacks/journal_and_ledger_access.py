@@ -76,7 +76,8 @@ class JournalAndLedger(ServedCase):
                 os.chown(file, NOBODY, NOBODY)
             elif kind == "link":
                 elsewhere = self.directory() / "entry.json"
-                file.rename(elsewhere)
+                elsewhere.write_bytes(file.read_bytes())
+                file.unlink()
                 file.symlink_to(elsewhere)
             else:
                 file.chmod(0o620 if kind == "group" else 0o602)

@@ -49,7 +49,7 @@ class MissingCapabilities(ServedCase):
 
     def test_without_any_capability(self):
         daemon = self.without("-all")
-        self.check_not_ready(daemon, "CAP_SYS_ADMIN", "CAP_BPF", "CAP_SYS_PTRACE")
+        self.check_not_ready(daemon, "CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SYS_PTRACE")
 
     def test_without_one_that_it_needs(self):
         for name in ("sys_admin", "sys_ptrace"):

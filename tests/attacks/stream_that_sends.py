@@ -17,7 +17,7 @@ from guarded import ATTACK, eventually, policy, wait_for_our_turn
 from support import V2
 
 STREAMS = 4
-MOST_GROWTH = 100_000  # kilobytes
+BYTES = 100 << 20
 
 # Each child is another writer, hence a record of its own.
 WRITERS = r"""
@@ -33,9 +33,9 @@ for mark in range(int(sys.argv[3])):
     time.sleep(0.002)
 """
 
-# Asks for all events that the daemon still has, reads none of them, and sends for some seconds.
+# Asks for all events that the daemon still has, reads none of them, and sends so many bytes, or for so many seconds.
 SENDER = r"""
-port, count, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+port, count, most, seconds = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
 clients = []
 for _ in range(count):
     client = socket.socket()
@@ -47,11 +47,11 @@ for _ in range(count):
 time.sleep(0.5)
 print("ready", flush=True)
 sent, data, end = 0, bytes(1 << 20), time.monotonic() + seconds
-while clients and time.monotonic() < end:
+while clients and sent < most and time.monotonic() < end:
     for client in select.select([], clients, [], 0.1)[1]:
         try: sent += client.send(data)
         except OSError: clients.remove(client)
-print(json.dumps({"sent": sent}), flush=True)
+print(sent, flush=True)
 sys.stdin.read()
 """
 
@@ -74,19 +74,20 @@ class StreamThatSends(ServedCase):
         time.sleep(1)
         memory = daemon.resident_kilobytes()
 
-        sender = start_as_nobody(SENDER, str(daemon.port), str(STREAMS), "4")
+        sender = start_as_nobody(SENDER, str(daemon.port), str(STREAMS), str(BYTES), "15")
         self.addCleanup(sender.stdin.close)
         self.addCleanup(sender.stdout.close)
         self.addCleanup(sender.wait)
         self.addCleanup(sender.kill)
         self.assertEqual(sender.stdout.readline(), "ready\n")
-        most = 0
         while not select.select([sender.stdout], [], [], 0.1)[0]:
-            most = max(most, daemon.resident_kilobytes() - memory)
             self.assertEqual(ask(daemon.socket, "/healthz").status, 200)
-            self.take(container, most)
-            self.check_fine(opener)
-        self.assertLess(most, MOST_GROWTH, f"the daemon keeps what is sent to it: {sender.stdout.readline()}")
+        sent = int(sender.stdout.readline())
+        self.assertGreater(sent, 1 << 20, "the attack was carried out")
+        grown = (daemon.resident_kilobytes() - memory) << 10
+        self.assertLess(grown, (20 << 20) + sent / 4, f"the daemon keeps what is sent to it, {sent} bytes")
+        self.take(container, 1000)
+        self.check_fine(opener)
         daemon.stop()
 
 

@@ -91,6 +91,10 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
 
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(path));
+  constexpr std::size_t kLongest = std::size_t(1) << 20U;  // the parser takes hundreds of bytes for one of a list
+  if (text && text->size() > kLongest) {
+    return fail(std::errc::file_too_large, "read " + path + ": it has more than 1 MiB");
+  }
   return text ? Result<ConfigFile>(ConfigFile{path, *text})
               : fail(text.error().code, path + ": " + text.error().message);
 }

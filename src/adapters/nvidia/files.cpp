@@ -45,6 +45,7 @@ container::HookEdit hook_of(const DriverFiles& driver, const std::vector<DriverF
   container::HookEdit hook;
   hook.path = settings.path;
   hook.arguments = {"holdfast-runtime", "hook", "create-container"};
+  hook.environment = {container::kHookPath};
   const auto add = [&hook](const char* option, const std::string& value) {
     hook.arguments.insert(hook.arguments.end(), {option, value});
   };

@@ -57,7 +57,7 @@ Json json_of_mount(const MountEdit& mount) {
 }
 
 Json json_of_hook(const HookEdit& hook) {
-  Json json = {{"path", hook.path}, {"args", hook.arguments}};
+  Json json = {{"path", hook.path}, {"args", hook.arguments}, {"env", Json::array({container::kHookPath})}};
   if (!hook.environment.empty()) {
     json["env"] = hook.environment;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <initializer_list>
 
 #include <nlohmann/json.hpp>
 
@@ -130,6 +132,33 @@ std::vector<Hook> parse_hooks(const Json& document) {
   return hooks;
 }
 
+// Go takes keys in any letter case: what a runtime would read and we would not must not be in there.
+Result<void> check_case(const Json& object, std::initializer_list<std::string_view> keys) {
+  const auto is_alike = [](std::string_view a, std::string_view b) {
+    return std::ranges::equal(a, b,
+                              [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  };
+  for (const auto& [key, value] : object.items()) {
+    for (const std::string_view known : keys) {
+      if (key != known && is_alike(key, known)) {
+        return malformed("it has " + quote(key) + ", which a runtime takes for " + quote(known));
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> check_cases(const Json& document) {
+  TRY(check_case(document, {"annotations", "process", "mounts", "hooks", "root", "linux"}));
+  if (const Json* process = member(document, "process"); process != nullptr && process->is_object()) {
+    TRY(check_case(*process, {"env", "capabilities"}));
+  }
+  if (const Json* linux = member(document, "linux"); linux != nullptr && linux->is_object()) {
+    TRY(check_case(*linux, {"cgroupsPath", "devices", "resources"}));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Spec> parse_spec(std::string_view json) {
@@ -140,6 +169,7 @@ Result<Spec> parse_spec(std::string_view json) {
   if (document.is_discarded() || !document.is_object()) {
     return malformed("not a JSON object");
   }
+  TRY(check_cases(document));
   Spec spec;
   if (const Json* annotations = member(document, "annotations"); annotations != nullptr && annotations->is_object()) {
     for (const auto& [key, value] : annotations->items()) {

@@ -33,8 +33,8 @@ bool controls_terminal(std::string_view character) {
     return first < 0x20U || first == 0x7fU;
   }
   const auto second = static_cast<unsigned char>(character[1]);
-  if (first == 0xc2U) {
-    return second < 0xa0U;  // U+0080 to U+009F
+  if (first == 0xc2U || first == 0xd8U) {
+    return first == 0xc2U ? second < 0xa0U : second == 0x9cU;  // U+0080 to U+009F; U+061C
   }
   const auto third = static_cast<unsigned char>(character.size() > 2 ? character[2] : 0);
   const bool turns = first == 0xe2U && second == 0x80U &&

@@ -24,6 +24,7 @@ TEST(Printable, ReplacesWhatControlsATerminal) {
                       "abc"),
             "?abc");                                       // U+202E turns the direction of writing
   EXPECT_EQ(printable("\xe2\x81\xa6\xe2\x80\xa8"), "??");  // U+2066, U+2028
+  EXPECT_EQ(printable("\xd8\x9c\xd8\xa7"), "?\xd8\xa7");   // U+061C, and an Arabic letter
   EXPECT_EQ(printable("\xe2\x80\x93"), "\xe2\x80\x93");    // an en dash is none of them
 }
 

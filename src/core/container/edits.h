@@ -47,6 +47,10 @@ enum class HookStage : std::uint8_t {
 std::string to_string(HookStage stage);  // "createContainer"
 std::optional<HookStage> parse_hook_stage(std::string_view word);
 
+// Runtimes hand the container's environment, or the engine's, to a hook that has none of its own: an image could speak
+// to the loader of the hook's program.
+inline constexpr const char* kHookPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+
 struct HookEdit {
   HookStage stage = HookStage::create_container;
   std::string path;

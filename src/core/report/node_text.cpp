@@ -120,7 +120,7 @@ std::string identity_of(const Explanation& explanation) {
   text += it.pod ? line_of("  pod " + pod_of(it) + ", uid " + or_dash(it.pod->uid)) : "";
   text += line_of("  process " + std::to_string(it.init.value) + ", since " + render_time(it.started_at) + ", CPUs " +
                   cpus_of(it));
-  text += line_of("  cgroup " + it.cgroup + (it.scope.empty() ? "" : ", unit " + it.scope));
+  text += line_of("  cgroup " + printable(it.cgroup) + (it.scope.empty() ? "" : ", unit " + it.scope));
   text += it.inside ? line_of("  inside container " + short_id(*it.inside)) : "";
   return text;
 }
@@ -213,7 +213,7 @@ std::string render_text(const ContainerList& list, Width width) {
     if (width == Width::wide) {
       row.insert(row.end(), {short_id(it.id), std::to_string(it.init.value),
                              or_dash(it.runtime.name + (it.runtime.version.empty() ? "" : " " + it.runtime.version)),
-                             it.driver ? to_string(*it.driver) : "-", or_dash(it.scope), it.cgroup,
+                             it.driver ? to_string(*it.driver) : "-", or_dash(it.scope), printable(it.cgroup),
                              or_dash(join(line.codes, ","))});
     }
     table.add(row);

@@ -1,11 +1,14 @@
 #include "programs/holdfastd/log.h"
 
 #include <cstdlib>
+#include <utility>
 
+#include <poll.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
-#include "core/report/text_table.h"
+#include "core/base/text.h"
 #include "core/report/utf8.h"
 
 namespace hf::programs {
@@ -29,9 +32,31 @@ Log::Log(Format format)
 
 Log::~Log() = default;
 
+// Guarding does not wait for a log that is not read: Kernel: where a pipe can be written to at all, 4 KiB fit.
+bool Log::can_write() {
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) {
+    ++dropped_;
+    return false;
+  }
+  return true;
+}
+
 void Log::write(const std::string& line, bool is_warning) {
+  const std::lock_guard held(mutex_);
+  if (!can_write()) {
+    return;
+  }
+  put(line, is_warning);
+  if (dropped_ > 0 && can_write()) {
+    put("log-lines-dropped count=" + std::to_string(std::exchange(dropped_, 0)), true);
+  }
+}
+
+void Log::put(const std::string& line, bool is_warning) {
+  constexpr std::size_t kLongest = 3500;  // with its time and level below 4 KiB, also as JSON of plain letters
   const spdlog::level::level_enum level = is_warning ? spdlog::level::warn : spdlog::level::info;
-  const std::string clean = report::on_one_line(line);
+  const std::string clean = printable(line.substr(0, kLongest));
   if (format_ == Format::json) {
     logger_->log(level, report::json_word(clean));
   } else if (is_journal_) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace spdlog {
@@ -21,9 +22,15 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
+  // Never waits: where the log is not read, lines are left out and counted.
   void write(const std::string& line, bool is_warning);
 
  private:
+  bool can_write();
+  void put(const std::string& line, bool is_warning);
+
+  std::mutex mutex_;
+  std::uint64_t dropped_ = 0;
   Format format_;
   bool is_journal_;
   std::shared_ptr<spdlog::logger> logger_;  // owned with spdlog's registry

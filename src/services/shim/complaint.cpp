@@ -56,7 +56,8 @@ void write_log(const oci::CommandLine& line, const char* level, const std::strin
 }  // namespace
 
 void complain(const oci::CommandLine& line, Grade grade, const std::string& said) {
-  const std::string words = printable(said);  // much of it is the image's
+  constexpr std::size_t kLongest = 4096;  // much of it is the image's
+  const std::string words = printable(said.substr(0, kLongest)) + (said.size() > kLongest ? "…" : "");
   if (!line.log.empty()) {
     write_log(line, grade == Grade::error ? "error" : "warning", words);
   }

@@ -23,6 +23,7 @@ ContainerEdits with_links(const Draft& draft, const nvidia::HookSettings& settin
   container::HookEdit hook;
   hook.path = settings.path;
   hook.arguments = {"holdfast-runtime", "hook", "create-container"};
+  hook.environment = {container::kHookPath};
   for (const auto& [target, path] : draft.links) {
     std::string link = target;
     hook.arguments.insert(hook.arguments.end(), {"--link", link.append("::").append(path)});

@@ -215,6 +215,9 @@ void Loop::serve(Connections::iterator visitor, const kernel::Ready& ready) {
   Connection& connection = visitor->second;
   if (ready.can_read) {
     connection.fill();
+    if (connection.phase == Phase::streaming) {
+      connection.drop_what_has_come();  // whatever a client sends that only listens
+    }
   }
   if (ready.is_broken || !advance(connection) ||
       !poller_.change(connection.fd(), visitor->first, connection.interest())) {
