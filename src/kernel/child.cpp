@@ -32,6 +32,9 @@ Child Child::start(const std::function<void()>& body) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
+    // It may give up capabilities while it holds descriptors of ours, or be seen in a container's pid namespace:
+    // nothing in there may look into it.
+    ::prctl(PR_SET_DUMPABLE, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() == parent) {
       body();

@@ -47,30 +47,41 @@ struct Place {
 
 Place place_of(const Fd& file) {
   Place place;
-  place.is_known =
-      ::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_MNT_ID, &place.status) == 0;
+  constexpr unsigned kWanted = STATX_INO | STATX_MNT_ID;
+  place.is_known = ::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, kWanted, &place.status) == 0 &&
+                   (place.status.stx_mask & kWanted) == kWanted;
   return place;
 }
 
-bool is_same_mount(const Place& a, const Place& b) {
-  return a.is_known && b.is_known && a.status.stx_mnt_id == b.status.stx_mnt_id &&
-         a.status.stx_dev_major == b.status.stx_dev_major && a.status.stx_dev_minor == b.status.stx_dev_minor;
+bool is_same(const Place& a, const Place& b) {
+  return a.is_known && b.is_known && a.status.stx_mnt_id == b.status.stx_mnt_id && a.status.stx_ino == b.status.stx_ino;
 }
 
-// The directory that the node goes into, checked to be the container's alone.
+// The file system of a mount in the namespace we are in, as mountinfo names it: stat(2) may tell something else
+// (btrfs).
+Result<std::string> system_of(const Entry& entry, const Place& place) {
+  const std::string text = TRY(read_text(entry.proc.get(), "thread-self/mountinfo"));
+  const std::string id = std::to_string(place.status.stx_mnt_id);
+  for (const std::string_view line : split(std::string_view(text), '\n')) {
+    const std::vector<std::string_view> fields = split_words(line);
+    if (fields.size() > 2 && fields[0] == id) {
+      return std::string(fields[2]);
+    }
+  }
+  return fail(std::errc::no_such_file_or_directory, "find the mount of the directory");
+}
+
+// The directory that the node goes into, checked to be the container's alone: engines give it a tmpfs for /dev. A file
+// system that the host has mounted as well may be a volume, whatever the container calls its root.
 Result<Fd> open_directory_for(const Entry& entry, const std::string& path) {
   const Fd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const Place root = place_of(entry.root);
-  if (!is_same_mount(place_of(top), root) || place_of(top).status.stx_ino != root.status.stx_ino) {
+  if (!is_same(place_of(top), place_of(entry.root))) {
     return fail(std::errc::operation_not_permitted, "the container's first process has changed its root directory");
   }
   Fd directory = TRY(open_plain_inside(entry.root.get(), path));
   const Place place = place_of(directory);
-  const std::string system =
-      std::to_string(place.status.stx_dev_major) + ":" + std::to_string(place.status.stx_dev_minor);
-  const bool is_shared = std::ranges::find(entry.shared, system) != entry.shared.end();
-  if (!place.is_known || (!is_same_mount(place, root) && is_shared)) {
-    return fail(std::errc::operation_not_permitted, path + " there is a directory of the host");
+  if (!place.is_known || std::ranges::find(entry.shared, TRY(system_of(entry, place))) != entry.shared.end()) {
+    return fail(std::errc::operation_not_permitted, path + " there is on a file system of the host");
   }
   return directory;
 }

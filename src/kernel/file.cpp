@@ -81,6 +81,11 @@ Result<std::string> read_start(int directory, const std::string& path, std::size
   return read_at_most(file, path, most);
 }
 
+Result<std::string> read_input() {
+  const Fd file(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
+  return file ? read_at_most(file, "standard input", kLongestText) : fail_errno(errno, "read standard input");
+}
+
 Result<std::string> read_regular_file(const std::string& path) {
   constexpr off_t kLargest = off_t(64) * 1024 * 1024;
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -20,6 +20,7 @@ Result<Fd> open_plain_directory(int directory, const std::string& path);
 Result<std::string> read_text(int directory, const std::string& path);
 // The first bytes of it, `most` at the most.
 Result<std::string> read_start(int directory, const std::string& path, std::size_t most);
+Result<std::string> read_input();  // standard input, to its end
 // A file a person names: an ordinary one, of at most 64 MiB.
 Result<std::string> read_regular_file(const std::string& path);
 

@@ -94,9 +94,7 @@ Result<Fd> open_plain_inside(int root, const std::string& path) {
 }
 
 Result<Fd> open_directory_inside(int root, const std::string& path) {
-  Result<Fd> plain = open_plain_inside(root, path);
-  const bool has_symlink = !plain && plain.error().code == std::errc::too_many_symbolic_link_levels;
-  return has_symlink ? open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV) : std::move(plain);
+  return open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV);
 }
 
 Result<Fd> make_folder_inside(int root, const std::string& path) {
@@ -132,7 +130,11 @@ Result<void> make_link_inside(int root, const std::string& path, const std::stri
   if (name.empty() || name == "." || name == ".." || target.empty()) {
     return fail(std::errc::invalid_argument, "make a link " + path + ": it has no name");
   }
-  const Fd folder = TRY(make_folder_inside(root, slash == std::string::npos ? "" : path.substr(0, slash)));
+  Result<Fd> made = make_folder_inside(root, slash == std::string::npos ? "" : path.substr(0, slash));
+  if (!made && made.error().code == std::errc::cross_device_link) {
+    return {};  // a volume is not the image's: nothing is written into it
+  }
+  const Fd folder = TRY(std::move(made));
   std::array<char, PATH_MAX> text{};
   const ssize_t size = ::readlinkat(folder.get(), name.c_str(), text.data(), text.size());
   if (size >= 0 && std::string_view(text.data(), std::size_t(size)) == target) {

@@ -12,8 +12,7 @@ namespace hf::kernel {
 // As openat2(2) with RESOLVE_IN_ROOT: "/" and ".." end at the root.
 Result<Fd> open_inside(int root, const std::string& path, int flags);
 
-// A directory to write in. Symlinks on the way must stay on the mount of the root: an image could lead us into a
-// volume.
+// A directory to write in, on the mount of the root itself: a volume is not the image's (cross_device_link).
 Result<Fd> open_directory_inside(int root, const std::string& path);
 
 // The same where no symlink may be on the way at all.
@@ -23,6 +22,7 @@ Result<Fd> open_plain_inside(int root, const std::string& path);
 Result<Fd> make_folder_inside(int root, const std::string& path);
 
 // A symbolic link. A link that is there is replaced where it leads elsewhere; anything else stays, and is left alone.
+// In a volume nothing is done.
 Result<void> make_link_inside(int root, const std::string& path, const std::string& target);
 
 // Another text in the place of a file of procfs, for this mount namespace. Nothing is done where there is no such file.

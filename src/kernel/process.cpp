@@ -217,10 +217,13 @@ std::vector<std::uint64_t> read_host_mount_namespaces(const Host& host) {
 }
 
 bool has_our_root(const Host& host, const ProcessHandle& process) {
-  struct stat ours{};
-  struct stat theirs{};
-  return ::fstat(host.root.get(), &ours) == 0 && ::fstatat(process.directory.get(), "root", &theirs, 0) == 0 &&
-         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  struct statx ours{};
+  struct statx theirs{};
+  constexpr int kNeverWait = AT_STATX_DONT_SYNC;  // its root may lie on a file system that hangs
+  return ::statx(host.root.get(), "", AT_EMPTY_PATH | kNeverWait, STATX_INO, &ours) == 0 &&
+         ::statx(process.directory.get(), "root", kNeverWait, STATX_INO, &theirs) == 0 &&
+         ours.stx_dev_major == theirs.stx_dev_major && ours.stx_dev_minor == theirs.stx_dev_minor &&
+         ours.stx_ino == theirs.stx_ino;
 }
 
 bool is_first_of_its_namespace(const Host& host, Pid pid) {

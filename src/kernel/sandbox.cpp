@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <linux/magic.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -55,16 +56,27 @@ Result<std::vector<container::Mount>> mounts_below_here() {
   return mounts;
 }
 
+// What was hidden below a mount that went appears then: again until nothing is left.
+Result<void> take_off_what_leads_out() {
+  constexpr int kMostRounds = 32;
+  for (int round = 0; round < kMostRounds; ++round) {
+    std::vector<container::Mount> mounts = TRY(mounts_below_here());
+    std::erase_if(mounts, [](const container::Mount& mount) { return !is_taken_off(mount.type); });
+    if (mounts.empty()) {
+      return {};
+    }
+    for (const container::Mount& mount : mounts) {
+      (void)::umount2(mount.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+    }
+  }
+  return fail(std::errc::device_or_resource_busy, "take procfs and sysfs off the root file system");
+}
+
 Result<void> prepare_mounts(Writing writing) {
+  TRY(take_off_what_leads_out());
   const std::vector<container::Mount> mounts = TRY(mounts_below_here());
   for (const container::Mount& mount : mounts) {
-    const bool goes = is_taken_off(mount.type);
-    // One that lies on another that went is gone already.
-    if (goes && ::umount2(mount.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL &&
-        errno != ENOENT) {
-      return fail_errno(errno, "take " + mount.point + " off");
-    }
-    if (!goes && writing == Writing::refused &&
+    if (writing == Writing::refused &&
         ::mount(nullptr, mount.point.c_str(), nullptr, MS_REMOUNT | MS_BIND | kReadOnly, nullptr) < 0 &&
         errno != EINVAL && errno != ENOENT) {
       return fail_errno(errno, "make " + mount.point + " read-only");
@@ -108,8 +120,18 @@ Result<void> give_up_privileges(SystemCalls allowed) {
   return restrict_system_calls(allowed);
 }
 
-Result<std::string> work_inside(int root, const std::function<Result<std::string>()>& work) {
+// Descriptors of the parent, or of the runtime that started it, may lead out of the root.
+void close_all_but(int kept) {
+  constexpr unsigned kFirst = 3;
+  if (unsigned(kept) > kFirst) {
+    ::close_range(kFirst, unsigned(kept) - 1, 0);
+  }
+  ::close_range(std::max(kFirst, unsigned(kept) + 1), ~0U, 0);
+}
+
+Result<std::string> work_inside(int root, const std::function<Result<std::string>()>& work, int output) {
   TRY(enter_root(root, Writing::allowed));
+  close_all_but(output);
   TRY(give_up_privileges({}));
   return work();
 }
@@ -136,6 +158,7 @@ Result<std::string> become_program(int root, const SandboxedProgram& program, co
   TRY(enter_root(root, Writing::refused));
   const Arguments arguments(program.arguments(TRY(mount_result_directory(result)) + "/" + kResultName));
   TRY(give_up_privileges({.may_execute_opened = true}));
+  ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   std::array<char*, 1> environment = {nullptr};
   constexpr rlimit kMostMemory{rlim_t(1) << 30U, rlim_t(1) << 30U};  // a file of the image may have no end
   if (::setrlimit(RLIMIT_AS, &kMostMemory) < 0) {
@@ -149,7 +172,7 @@ Result<std::string> become_program(int root, const SandboxedProgram& program, co
 
 Result<std::string> run_in_sandbox(int root, const std::function<Result<std::string>()>& work,
                                    std::chrono::milliseconds limit) {
-  return run_result_apart([&](int) { return work_inside(root, work); }, limit);
+  return run_result_apart([&](int output) { return work_inside(root, work, output); }, limit);
 }
 
 Result<std::string> run_program_in_sandbox(int root, const SandboxedProgram& program, std::chrono::milliseconds limit) {

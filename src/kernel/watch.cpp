@@ -36,13 +36,19 @@ Event event_now(EventKind kind) {
 
 // A runtime writes and is gone: what only a living process tells is read at once, the rest later. The command line is
 // only read of root's processes: reading another's memory may wait for it, and this is the thread that heals.
-void tell_writer(const Host& host, container::Writer& writer) {
+// Nor of one that sits in the very cgroup it writes to, whoever it is.
+void tell_writer(const Host& host, const std::string& cgroup, container::Writer& writer) {
   const Result<ProcessHandle> handle = hold_process(host, writer.pid);
   const Result<Process> process = handle ? read_process(*handle) : Result<Process>(std::unexpected(handle.error()));
   if (process) {
     writer.name = process->name;
-    writer.command = join(read_command_line(host, *handle), " ");
     writer.parents = {{process->parent, ""}};
+    const std::string own = container::parse_membership(read_cgroup_lines(*handle)).v1.value_or("");
+    if (own == cgroup || own.starts_with(cgroup + "/")) {
+      writer.inside = name_in(cgroup);
+    } else {
+      writer.command = join(read_command_line(host, *handle), " ");
+    }
   }
 }
 
@@ -146,6 +152,7 @@ void Watch::add_v1_files(const Cgroup& cgroup, const CgroupsKey& user) {
   for (const auto& [name, allows] : {std::pair("devices.allow", true), std::pair("devices.deny", false)}) {
     V1File& file = v1_files_[inode_of(cgroup, name)];
     file.cgroup = cgroup.id;
+    file.path = cgroup.path.text;
     file.allows = allows;
     file.users.insert(user);
   }
@@ -238,7 +245,7 @@ void Watch::take_v1(std::vector<Event>& events) {
     event.cgroup = file->second.cgroup;
     event.at = write.at;
     event.writer.pid = write.pid;
-    tell_writer(*host_, event.writer);
+    tell_writer(*host_, file->second.path, event.writer);
     event.text = file->second.allows ? "devices.allow" : "devices.deny";
     events.push_back(std::move(event));
   }

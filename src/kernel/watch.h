@@ -51,6 +51,7 @@ class Watch {
 
   struct V1File {
     container::CgroupId cgroup;
+    std::string path;            // of the cgroup in its hierarchy
     bool allows = false;         // devices.allow, or devices.deny
     std::set<CgroupsKey> users;  // who is in it or below it
   };

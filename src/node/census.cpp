@@ -84,6 +84,7 @@ class Registrar {
     const Bundle bundle = bundles_.find(it.id.value, init, it.cgroup);
     name_by_keeper(bundle, it);
     read_spec(bundle, resident);
+    it.is_guest = group.is_shared && !names_cgroup(resident);
     name_by_spec(resident);
     name_by_docker(resident);
     find_runtime(bundle, it);
@@ -309,9 +310,16 @@ class Registrar {
     return versions_.emplace(program, found).first->second;
   }
 
+  // A process of the host may have been moved into a container's cgroup, or the container into a service's.
+  static bool names_cgroup(const Resident& resident) {
+    const Container& it = resident.container;
+    const std::string named = resident.spec ? container::cgroup_named_by(resident.spec->cgroups_path) : std::string();
+    return named == it.cgroup || (named.empty() && name_in(it.cgroup) == it.id.value);
+  }
+
   // Others chose these: what is shown of them must not look like anything of ours, colours included.
   static void make_printable(Container& it) {
-    for (std::string* text : {&it.id.value, &it.name, &it.image, &it.name_space}) {
+    for (std::string* text : {&it.name, &it.image, &it.name_space}) {  // the id is what the ledger knows it by
       *text = printable(*text);
     }
     if (it.pod) {

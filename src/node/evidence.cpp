@@ -59,7 +59,7 @@ class Witness {
   Claim& claim(Source source, const std::string& where) {
     Claim& made = claims_.emplace_back();
     made.source = source;
-    made.where = where;
+    made.where = printable(where);
     return made;
   }
 

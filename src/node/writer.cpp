@@ -106,6 +106,9 @@ void identify(const kernel::Host& host, Writer& writer) {
   for (Ancestor& parent : writer.parents) {
     parent.name = printable(parent.name);
   }
+  if (!writer.inside.empty()) {
+    return;  // its memory is not read
+  }
   const std::vector<std::string> paths = paths_of(host, writer.pid);
   for (const std::string& path : paths) {
     if (const std::optional<container::CgroupWords> words = container::read_cgroup_words(path)) {

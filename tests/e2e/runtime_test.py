@@ -918,9 +918,7 @@ class Refused(Staged):
             self.check_refused(box, VERSION, "runtime.driver_root")
 
     def test_an_unknown_cdi_device(self):
-        box = self.box()
-        box.spec["annotations"] = {"cdi.k8s.io/test": "nvidia.com/gpu=77"}
-        self.check_refused(box.write(), "nvidia.com/gpu=77", "/etc/cdi")
+        self.check_refused(self.box().ask("nvidia.com/gpu=77"), "nvidia.com/gpu=77", "/etc/cdi")
 
     def test_nodes_of_the_host_that_are_missing_are_made(self):
         """Nobody else does where the driver was loaded by hand."""

@@ -10,6 +10,7 @@
 #include <linux/magic.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -121,6 +122,20 @@ TEST_F(SandboxTest, MayDoNothingBeyondFiles) {
                       {"chown", ::chown("/etc", 1, 1)},
                       {"execve", ::syscall(SYS_execve, "/bin/true", nullptr, nullptr)},
                       {"fork", ::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)}});
+  });
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(*done, "");
+}
+
+// A container that shares a pid namespace with the child could else open the host's files through its descriptors.
+TEST_F(SandboxTest, CannotBeLookedIntoAndHoldsNothingOfTheHost) {
+  const Result<std::string> done = inside([]() -> Result<std::string> {
+    std::string open;
+    for (int file = 3; file < 256; ++file) {
+      struct stat status{};
+      open += ::fstat(file, &status) == 0 && !S_ISFIFO(status.st_mode) ? std::to_string(file) + " " : "";
+    }
+    return open + (::prctl(PR_GET_DUMPABLE) == 0 ? "" : "dumpable");
   });
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(*done, "");

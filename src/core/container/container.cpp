@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "core/container/cgroup_words.h"
 
 namespace hf::container {
@@ -36,7 +37,9 @@ bool begins_so(const Container& container, const std::string& word) {
 
 std::string to_string(CgroupDriver driver) { return driver == CgroupDriver::systemd ? "systemd" : "cgroupfs"; }
 
-std::string short_id(const ContainerId& id) { return is_hex_id(id.value) ? id.value.substr(0, kShortId) : id.value; }
+std::string short_id(const ContainerId& id) {
+  return is_hex_id(id.value) ? id.value.substr(0, kShortId) : printable(id.value);
+}
 
 std::string title_of(const Container& container) {
   if (container.pod && !container.pod->name.empty()) {
@@ -46,10 +49,13 @@ std::string title_of(const Container& container) {
 }
 
 std::string word_for(const Container& container) {
-  return container.shares_title ? "container:" + container.id.value : title_of(container);
+  return container.shares_title ? "container:" + printable(container.id.value) : title_of(container);
 }
 
 std::optional<std::string> own_cgroup_in(const Container& container, const std::string& path) {
+  if (container.is_guest) {
+    return std::nullopt;
+  }
   const bool is_known = !container.cgroup.empty() && !CgroupPath{container.cgroup}.is_root();
   if (is_known && (path == container.cgroup || path.starts_with(container.cgroup + "/"))) {
     return container.cgroup;

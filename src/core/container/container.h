@@ -58,6 +58,7 @@ struct Container {
   bool has_exclusive_cpus = false;
   std::optional<ContainerId> inside;  // of another container: what it says of itself is that one's word
   bool is_users = false;              // its cgroup belongs to a user, who chose the name
+  bool is_guest = false;              // in a cgroup of others, with processes of the host: it has none of its own
 };
 
 // The part of a path of its first process, in one hierarchy, that is the container's own cgroup. Absent where the

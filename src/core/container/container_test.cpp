@@ -45,6 +45,9 @@ TEST(OwnCgroupIn, IsTheContainersCgroupOrWhatLiesBelow) {
                                   it.cgroup + "x", "/docker/" + std::string(64, 'b')}) {
     EXPECT_FALSE(own_cgroup_in(it, path)) << path;
   }
+  it.is_guest = true;
+  EXPECT_FALSE(own_cgroup_in(it, it.cgroup));
+  it.is_guest = false;
   it.cgroup = "/";
   EXPECT_FALSE(own_cgroup_in(it, "/system.slice/ssh.service"));
   it.cgroup.clear();

@@ -54,7 +54,7 @@ void Log::write(const std::string& line, bool is_warning) {
 }
 
 void Log::put(const std::string& line, bool is_warning) {
-  constexpr std::size_t kLongest = 3500;  // with its time and level below 4 KiB, also as JSON of plain letters
+  constexpr std::size_t kLongest = 1900;  // with time and level below 4 KiB, also where JSON doubles every letter
   const spdlog::level::level_enum level = is_warning ? spdlog::level::warn : spdlog::level::info;
   const std::string clean = printable(line.substr(0, kLongest));
   if (format_ == Format::json) {

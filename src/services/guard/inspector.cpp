@@ -83,7 +83,7 @@ void Inspector::work() {
 
 void Inspector::tell(std::vector<Deed> deeds) {
   for (Deed& deed : deeds) {
-    schedule_.expect(deed.ward->container.id);
+    schedule_.expect(*deed.ward);
     reports_.deed(std::move(deed));
   }
 }

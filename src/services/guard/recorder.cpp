@@ -217,12 +217,16 @@ void Recorder::adopt(const SurveyPtr& survey) {
     there.insert(ward->container.id.value);
   }
   std::erase_if(scores_, [&there](const auto& entry) { return !there.contains(entry.first); });
-  std::erase_if(views_, [&there](const auto& entry) { return !there.contains(entry.first); });
+  std::set<std::string> seen;
+  for (const WardPtr& ward : survey->wards) {
+    seen.insert(key_of(*ward));
+  }
+  std::erase_if(views_, [&seen](const auto& entry) { return !seen.contains(entry.first); });
   is_dirty_ = true;
 }
 
 void Recorder::see(View view) {
-  views_.insert_or_assign(view.ward->container.id.value, Shared(std::move(view.nodes)));
+  views_.insert_or_assign(key_of(*view.ward), Shared(std::move(view.nodes)));
   is_dirty_ = true;
 }
 
@@ -285,7 +289,7 @@ report::WardLine Recorder::line_of(const WardPtr& shared) const {
   line.last_loss_at = known.last_loss_at;
   line.is_hardened = known.is_hardened;
   line.is_locked = known.is_locked;
-  const auto view = views_.find(ward.container.id.value);
+  const auto view = views_.find(key_of(ward));
   line.nodes = view != views_.end() ? view->second : Shared(node::unseen_nodes(*ward.owed, "not looked at yet"));
   if (score != scores_.end()) {
     line.nodes = as_visited(*line.nodes, known.denied);

@@ -43,7 +43,7 @@ Verdict judge(const container::Policy& policy, const container::Container& it, c
 }
 
 // systemd is told only of a unit that is the container's own: one around it has other processes as well.
-bool owns_unit(const container::Container& it) { return name_in(it.cgroup) == it.scope; }
+bool owns_unit(const container::Container& it) { return !it.is_guest && name_in(it.cgroup) == it.scope; }
 
 // A host may have thousands of containers, each in a dozen hierarchies, and an image brings as many labels and
 // variables as it likes.

@@ -43,33 +43,28 @@ void LookSchedule::expect_all() {
   }
 }
 
-void LookSchedule::expect(const container::ContainerId& id) {
-  if (const auto entry = entries_.find(id.value); entry != entries_.end()) {
+void LookSchedule::expect(const Ward& ward) {
+  if (const auto entry = entries_.find(key_of(ward)); entry != entries_.end()) {
     entry->second.is_done = false;
   }
 }
 
 bool LookSchedule::is_due(const Ward& ward, std::uint64_t now) const {
-  const auto entry = entries_.find(ward.container.id.value);
-  const bool is_known = entry != entries_.end() && entry->second.init == ward.container.init &&
-                        entry->second.started_ticks == ward.container.started_ticks;
-  return !is_known || (!entry->second.is_done && entry->second.retry_at <= now);
+  const auto entry = entries_.find(key_of(ward));
+  return entry == entries_.end() || (!entry->second.is_done && entry->second.retry_at <= now);
 }
 
 void LookSchedule::has_looked(const View& view, std::uint64_t now) {
-  const container::Container& it = view.ward->container;
-  Entry& entry = entries_[it.id.value];
-  entry.init = it.init;
-  entry.started_ticks = it.started_ticks;
+  Entry& entry = entries_[key_of(*view.ward)];
   entry.is_done = !view.has_timed_out;
   entry.pause = !view.has_timed_out ? 0 : entry.pause == 0 ? kFirstPause : std::min(kLongestPause, entry.pause * 2);
   entry.retry_at = entry.pause == 0 ? 0 : now + entry.pause;
 }
 
 void LookSchedule::forget_all_but(const std::vector<WardPtr>& wards) {
-  std::set<std::string_view> there;
+  std::set<std::string> there;
   for (const WardPtr& ward : wards) {
-    there.insert(ward->container.id.value);
+    there.insert(key_of(*ward));
   }
   std::erase_if(entries_, [&there](const auto& entry) { return !there.contains(entry.first); });
 }

@@ -38,7 +38,7 @@ class LookSchedule {
  public:
   // Every container that was looked at is due again.
   void expect_all();
-  void expect(const container::ContainerId& id);
+  void expect(const Ward& ward);
 
   [[nodiscard]] bool is_due(const Ward& ward, std::uint64_t now) const;
   void has_looked(const View& view, std::uint64_t now);
@@ -48,13 +48,11 @@ class LookSchedule {
 
  private:
   struct Entry {
-    container::Pid init;
-    std::int64_t started_ticks = 0;
     bool is_done = false;
     std::uint64_t retry_at = 0;
     std::uint64_t pause = 0;
   };
-  std::map<std::string, Entry> entries_;  // by id
+  std::map<std::string, Entry> entries_;  // by key_of
 };
 
 }  // namespace hf::guard

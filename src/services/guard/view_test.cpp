@@ -49,6 +49,15 @@ TEST(LookSchedule, AContainerThatHangsIsSetAsideForLongerEachTime) {
   EXPECT_EQ(schedule.next_retry(), now + 10 * kSecond) << "it has recovered in between";
 }
 
+TEST(LookSchedule, TwoContainersMayHaveOneId) {
+  LookSchedule schedule;
+  const WardPtr first = ward("web", 1);
+  const WardPtr second = ward("web", 2);
+  schedule.has_looked({first, {}, false}, 0);
+  schedule.has_looked({second, {}, false}, 0);
+  EXPECT_FALSE(schedule.is_due(*first, 0) || schedule.is_due(*second, 0));
+}
+
 TEST(LookSchedule, ForgetsWhatHasEnded) {
   LookSchedule schedule;
   schedule.has_looked({ward("gone"), {}, true}, 0);

@@ -32,6 +32,12 @@ struct Ward {
   [[nodiscard]] const std::vector<kernel::CgroupsPtr>& cgroups() const { return handle->own(); }
 };
 
+// Ids are not unique: engines have namespaces.
+inline std::string key_of(const Ward& ward) {
+  const container::Container& it = ward.container;
+  return it.id.value + " " + std::to_string(it.init.value) + " " + std::to_string(it.started_ticks);
+}
+
 // Owned by whoever looks at a survey: the loop, the recorder, the surveyor.
 using WardPtr = std::shared_ptr<const Ward>;
 

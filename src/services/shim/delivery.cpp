@@ -80,7 +80,7 @@ class Planner {
   void find_pod() {
     const std::string cgroup = container::cgroup_named_by(order_.spec.cgroups_path);
     const std::optional<container::CgroupWords> words = container::read_cgroup_words(cgroup);
-    if (!is_in_pods_cgroup(order_.spec)) {
+    if (!is_of_pod(order_.spec, order_.starter)) {
       return;
     }
     node::read_allocations(host_, sources_);

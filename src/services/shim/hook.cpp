@@ -79,6 +79,9 @@ Result<std::string> write_cache(const std::string& cache) {
     (void)TRY(kernel::make_folder_inside(root.get(), kCacheDirectory));
     directory = kernel::open_directory_inside(root.get(), kCacheDirectory);
   }
+  if (!directory && directory.error().code == std::errc::cross_device_link) {
+    return std::string();  // /etc is a volume, and not the image's
+  }
   if (!directory) {
     return fail(directory.error().code, "write the loader's cache of the container: " + directory.error().message);
   }
@@ -125,7 +128,7 @@ Result<kernel::Fd> open_root_of(const oci::HookState& state, const std::string& 
 }
 
 Result<void> carry_out(const HookWords& words) {
-  const oci::HookState state = TRY(oci::parse_hook_state(TRY(kernel::read_text(AT_FDCWD, "/dev/stdin"))));
+  const oci::HookState state = TRY(oci::parse_hook_state(TRY(kernel::read_input())));
   const kernel::Fd root = TRY(open_root_of(state, words.spec));
   TRY(set_up_libraries(root.get(), words));
   return words.keeps_device_files ? keep_device_files(root.get()) : Result<void>();

@@ -87,19 +87,23 @@ void hear_features(const oci::Spec& spec, DeviceRequest& request) {
 
 }  // namespace
 
-Starter starter_named(std::string_view program) {
+Starter starter_named(std::string_view program, std::string_view bundle) {
   const bool is_shim = name_in(program).find("containerd-shim") != std::string_view::npos;
-  return is_shim ? Starter::containerd_shim : Starter::other;
+  const bool is_kubelets = bundle.find("/k8s.io/") != std::string_view::npos;
+  return !is_shim ? Starter::other : is_kubelets ? Starter::kubelets_shim : Starter::containerd_shim;
 }
 
-bool is_in_pods_cgroup(const oci::Spec& spec) {
+bool is_of_pod(const oci::Spec& spec, Starter starter) {
   const std::string cgroup = container::cgroup_named_by(spec.cgroups_path);
+  if (starter == Starter::kubelets_shim || (cgroup.empty() && !spec.cgroups_path.empty())) {
+    return true;
+  }
   const std::optional<container::CgroupWords> words = container::read_cgroup_words(cgroup);
   return (words && !words->pod_uid.empty()) || cgroup.find("kubepods") != std::string::npos;
 }
 
 bool believes_annotations(const oci::Spec& spec, Starter starter) {
-  return starter == Starter::containerd_shim || is_in_pods_cgroup(spec);
+  return starter == Starter::containerd_shim || is_of_pod(spec, starter);
 }
 
 DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings, Starter starter) {

@@ -25,13 +25,15 @@ struct DeviceRequest {
 
 // The parent process of the runtime. containerd and docker put only their user's annotations into a spec; podman lets
 // an image bring annotations along, and of others nothing is known.
-enum class Starter : std::uint8_t { containerd_shim, other };
-Starter starter_named(std::string_view program);  // the path of its executable
+enum class Starter : std::uint8_t { containerd_shim, kubelets_shim, other };
+// By the path of its executable, and of the bundle: below containerd's namespace k8s.io all containers are kubelet's.
+Starter starter_named(std::string_view program, std::string_view bundle);
 
 // CDI names in annotations are requests where a containerd shim wrote them, and in pods, where kubelet's allocations
 // say which of them count.
 bool believes_annotations(const oci::Spec& spec, Starter starter);
-bool is_in_pods_cgroup(const oci::Spec& spec);
+// By its cgroup, and where that cannot be told: what is not known to be outside pods is not.
+bool is_of_pod(const oci::Spec& spec, Starter starter);
 
 // The first way of asking that is used counts: annotations, mounts, environment.
 DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings, Starter starter);

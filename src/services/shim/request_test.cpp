@@ -64,11 +64,25 @@ TEST(DeviceRequest, AnnotationsAreBelievedBelowContainerdsShimAlone) {
     EXPECT_TRUE(request(json, {}, Starter::other).cdi_names.empty());
     EXPECT_EQ(request(json).cdi_names, std::vector<std::string>{"nvidia.com/gpu=3"});
   }
-  EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2"), Starter::containerd_shim);
-  EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2 (deleted)"), Starter::containerd_shim);
+  EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2", "/run/x/moby/abc"), Starter::containerd_shim);
+  EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2 (deleted)", "/b"), Starter::containerd_shim);
   for (const char* program : {"/usr/bin/conmon", "/usr/bin/containerd", "", "/containerd-shim/sh"}) {
-    EXPECT_EQ(starter_named(program), Starter::other) << program;
+    EXPECT_EQ(starter_named(program, "/run/x/k8s.io/abc"), Starter::other) << program;
   }
+}
+
+TEST(IsOfPod, WhatIsNotKnownToBeOutsidePodsIsNot) {
+  const auto spec = [](const std::string& path) {
+    return *oci::parse_spec(R"({"linux":{"cgroupsPath":")" + path + R"("}})");
+  };
+  EXPECT_EQ(
+      starter_named("/usr/bin/containerd-shim-runc-v2", "/run/containerd/io.containerd.runtime.v2.task/k8s.io/abc"),
+      Starter::kubelets_shim);
+  EXPECT_TRUE(is_of_pod(spec("/k8s.io/abc"), Starter::kubelets_shim));
+  EXPECT_TRUE(is_of_pod(spec("relative/path"), Starter::other));
+  EXPECT_TRUE(is_of_pod(spec("/kubepods/burstable/pod1/abc"), Starter::other));
+  EXPECT_FALSE(is_of_pod(spec("/docker/abc"), Starter::containerd_shim));
+  EXPECT_FALSE(is_of_pod(spec(""), Starter::other));
 }
 
 TEST(DeviceRequest, InAPodAnnotationsAreReadWhateverTheStarter) {  // kubelet's allocations say which of them count

@@ -55,9 +55,9 @@ std::string program_of(const std::string& process) {
 std::string own_program() { return program_of("self"); }
 
 // Should it have ended meanwhile, the number may be another's: then we have another parent now.
-Starter starter() {
+Starter starter_of(const std::string& bundle) {
   const pid_t parent = ::getppid();
-  const Starter found = starter_named(program_of(std::to_string(parent)));
+  const Starter found = starter_named(program_of(std::to_string(parent)), bundle);
   return ::getppid() == parent ? found : Starter::other;
 }
 
@@ -166,7 +166,7 @@ class Server {
     const config::Config& config = config_ ? *config_ : usual_config();
     const std::string other_file = file == bundle + "/config.json" ? std::string() : absolute(file);
     const Result<Delivery> delivery =
-        plan_delivery(*host_, config, {bundle, *spec, own_program(), other_file, starter()});
+        plan_delivery(*host_, config, {bundle, *spec, own_program(), other_file, starter_of(bundle)});
     if (!delivery) {
       // Perhaps only because we did not understand what we are told in there.
       return config_problem_.empty() ? std::unexpected(delivery.error())
