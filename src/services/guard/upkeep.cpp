@@ -1,6 +1,7 @@
 #include "services/guard/upkeep.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "adapters/systemd/unit.h"
 #include "core/base/text.h"
@@ -17,6 +18,8 @@ using report::Action;
 constexpr std::chrono::milliseconds kBusLimit{3000};
 constexpr std::chrono::milliseconds kNodeLimit{2000};
 constexpr std::chrono::seconds kBusPause{10};
+constexpr std::chrono::milliseconds kLockPause{5};
+constexpr int kMostLockTries = 20;
 
 std::string make_node(const kernel::Host& host, const Ward& ward, const container::NodeState& node) {
   const kernel::NewNode wanted{node.owed.path, *node.owed.device, node.owed.permissions};
@@ -113,7 +116,12 @@ void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
   }
   const bool is_locked = attached->attachment == container::Attachment::single;
   if (ward->mode == Mode::lock && !is_locked && is_first_try(*ward, "lock")) {
-    const Result<container::ProgramId> locked = kernel::lock_programs(filters, *cgroup);
+    Result<container::ProgramId> locked = kernel::lock_programs(filters, *cgroup);
+    // The loop that heals may be at it at the same time: then once more, when it is done.
+    for (int tries = 1; !locked && kernel::is_overtaken(locked.error()) && tries < kMostLockTries; ++tries) {
+      std::this_thread::sleep_for(kLockPause);
+      locked = kernel::lock_programs(filters, *cgroup);
+    }
     deeds.push_back({ward,
                      Action::locked,
                      {"attached one program alone to " + cgroup->where},
