@@ -139,12 +139,13 @@ def fight(group: int, seconds: float) -> None:
 
 
 def hail(group: int, seconds: float) -> None:
-    """Loads programs and attaches none."""
+    """Loads programs and attaches none; some hundreds a second, as a flood can deadlock a kernel (support/on_kernel.py)."""
     end, mark = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         mark += 1
         load(denier(mark))
         close_programs()
+        time.sleep(0.002)
 
 
 def main() -> None:
