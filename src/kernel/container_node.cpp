@@ -26,6 +26,7 @@ struct Entry {
   Fd root;                          // of its first process
   Fd proc;                          // ours
   std::vector<std::string> shared;  // "major:minor" of the file systems that the host has mounted
+  bool has_engines_root = false;    // only an engine could have chosen its root directory
 };
 
 Result<std::vector<std::string>> read_mounted(const Host& host) {
@@ -71,8 +72,9 @@ Result<std::string> system_of(const Entry& entry, const Place& place) {
   return fail(std::errc::no_such_file_or_directory, "find the mount of the directory");
 }
 
-// The directory that the node goes into, checked to be the container's alone: engines give it a tmpfs for /dev. A file
-// system that the host has mounted as well may be a volume, whatever the container calls its root.
+// The directory that the node goes into, checked to be the container's alone: engines give it a tmpfs for /dev, or it
+// lies in the root file system. A file system that the host has mounted as well may be a volume else; in a user
+// namespace of its own a process may call any of them its root.
 Result<Fd> open_directory_for(const Entry& entry, const std::string& path) {
   const Fd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!is_same(place_of(top), place_of(entry.root))) {
@@ -80,6 +82,9 @@ Result<Fd> open_directory_for(const Entry& entry, const std::string& path) {
   }
   Fd directory = TRY(open_plain_inside(entry.root.get(), path));
   const Place place = place_of(directory);
+  if (place.is_known && entry.has_engines_root && place.status.stx_mnt_id == place_of(entry.root).status.stx_mnt_id) {
+    return directory;
+  }
   if (!place.is_known || std::ranges::find(entry.shared, TRY(system_of(entry, place))) != entry.shared.end()) {
     return fail(std::errc::operation_not_permitted, path + " there is on a file system of the host");
   }
@@ -153,6 +158,7 @@ Result<void> make_node_in(const Host& host, const ContainerHandle& container, co
   entry.root = TRY(container.open_root());
   entry.proc = TRY(open_directory(AT_FDCWD, "/proc"));
   entry.shared = TRY(read_mounted(host));
+  entry.has_engines_root = read_namespace(container.process(), "user") == read_own_namespace(host, "user");
   TRY(container.check());
   const Result<std::string> made = run_result_apart([&](int) { return make_inside(entry, node); }, limit);
   return made ? Result<void>() : fail(made.error().code, what + made.error().message);
