@@ -1,10 +1,12 @@
 #include "kernel/apply.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ranges>
 #include <variant>
 #include <vector>
 
+#include "core/device/shortest.h"
 #include "kernel/device_v1.h"
 #include "kernel/device_v2.h"
 #include "kernel/observe.h"
@@ -14,6 +16,7 @@ namespace {
 
 using container::AttachProgram;
 using container::DetachProgram;
+using container::RemoveShieldEntry;
 using container::ReplaceProgram;
 using container::WriteV1;
 
@@ -31,18 +34,37 @@ struct CarryOut {
   Result<void> operator()(const DetachProgram& step) const {
     return detach_program(filters, *cgroups.v2, step.old, step.programs);
   }
+  Result<void> operator()(const RemoveShieldEntry& step) const {
+    const ReadProgramPtr read = TRY(filters.read(step.shield));
+    return read->shield ? read->shield->remove({cgroups.v2->id, read->depth, step.device}) : Result<void>();
+  }
   Result<void> operator()(const AttachProgram& step) const {
     TRY(attach_program(filters, *cgroups.v2, step.code));
     return {};
   }
 };
 
-// The letters a plan allows were missing before, and those it denies were there: the opposite write restores the list.
-Error undo(const CgroupsOfProcess& cgroups, const std::vector<device::V1Write>& written, Error error) {
+// Takes back what a write has added to the list as it was `before`, or gives back what it took: no access bit that was
+// held before is denied.
+std::vector<device::V1Write> opposite_of(const device::V1Write& write, const device::Table& before) {
+  const device::Table touched =
+      write.rule ? container::covered_by({write.verb, {*write.rule}}) : device::Table::everything();
+  const bool was_allow = write.verb == device::Verb::allow;
+  const device::Table changed = was_allow ? touched - before : touched & before;
+  std::vector<device::V1Write> writes;
+  for (const device::Rule& rule : device::shortest_rules(changed)) {
+    writes.push_back({was_allow ? device::Verb::deny : device::Verb::allow, rule});
+  }
+  return writes;
+}
+
+Error undo(const CgroupsOfProcess& cgroups, const device::Table& before, const std::vector<device::V1Write>& written,
+           Error error) {
   for (const device::V1Write& write : std::views::reverse(written)) {
-    const device::Verb opposite = write.verb == device::Verb::allow ? device::Verb::deny : device::Verb::allow;
-    if (!write_v1(*cgroups.v1, {opposite, write.rule})) {
-      error.message += "; '" + to_string(write) + "' could not be undone";
+    for (const device::V1Write& opposite : opposite_of(write, before)) {
+      if (!write_v1(*cgroups.v1, opposite)) {
+        error.message += "; '" + to_string(write) + "' could not be undone";
+      }
     }
   }
   return error;
@@ -57,11 +79,14 @@ Result<void> carry_out(Filters& filters, const CgroupsOfProcess& cgroups, const 
       TRY(filters.load(replace->code, {}));
     }
   }
+  const bool writes_v1 = std::ranges::any_of(
+      plan.steps, [](const container::Step& step) { return std::holds_alternative<WriteV1>(step); });
+  const device::Table before = writes_v1 ? meaning(TRY(read_v1_list(*cgroups.v1))) : device::Table();
   std::vector<device::V1Write> written;
   for (const container::Step& step : plan.steps) {
     const Result<void> done = std::visit(CarryOut{filters, cgroups}, step);
     if (!done) {
-      return std::unexpected(undo(cgroups, written, done.error()));
+      return std::unexpected(undo(cgroups, before, written, done.error()));
     }
     if (const WriteV1* write = std::get_if<WriteV1>(&step)) {
       written.push_back(write->write);

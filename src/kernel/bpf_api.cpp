@@ -1,6 +1,7 @@
 #include "kernel/bpf_api.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -88,10 +89,13 @@ bool all_zero(const bpf::Code& code) {
   return std::ranges::all_of(code, [](const bpf::Instruction& at) { return at.code == 0 && at.imm == 0; });
 }
 
+constexpr std::size_t kMostMaps = 4;             // that are asked for; a filter has none, the shield one
 constexpr std::size_t kUsualInstructions = 512;  // most filters have fewer: one question is enough
 
-int read_info(const Fd& fd, bpf::Code& code, bpf_prog_info& info) {
+int read_info(const Fd& fd, bpf::Code& code, std::array<std::uint32_t, kMostMaps>& maps, bpf_prog_info& info) {
   info = {};
+  info.nr_map_ids = std::uint32_t(maps.size());
+  info.map_ids = std::uint64_t(reinterpret_cast<std::uintptr_t>(maps.data()));
   info.xlated_prog_len = std::uint32_t(code.size() * sizeof(bpf::Instruction));
   info.xlated_prog_insns = std::uint64_t(reinterpret_cast<std::uintptr_t>(code.data()));
   std::uint32_t size = sizeof(info);
@@ -101,7 +105,8 @@ int read_info(const Fd& fd, bpf::Code& code, bpf_prog_info& info) {
 Result<Program> describe(Fd fd, ProgramId id) {
   bpf::Code code(kUsualInstructions);
   bpf_prog_info info{};
-  int failed = read_info(fd, code, info);
+  std::array<std::uint32_t, kMostMaps> maps{};
+  int failed = read_info(fd, code, maps, info);
   if (failed == 0 && info.type != BPF_PROG_TYPE_CGROUP_DEVICE) {
     return fail(std::errc::invalid_argument,
                 "read program " + std::to_string(id.value) + ": it is not a device filter");
@@ -109,7 +114,7 @@ Result<Program> describe(Fd fd, ProgramId id) {
   const std::size_t instructions = info.xlated_prog_len / sizeof(bpf::Instruction);
   if (failed == 0 && instructions > code.size()) {
     code.resize(instructions);
-    failed = read_info(fd, code, info);
+    failed = read_info(fd, code, maps, info);
   }
   if (failed != 0) {
     return fail_errno(failed, "read program " + std::to_string(id.value));
@@ -122,8 +127,17 @@ Result<Program> describe(Fd fd, ProgramId id) {
     code.shrink_to_fit();
   }
   const std::string program_name(info.name, ::strnlen(info.name, sizeof(info.name)));
-  return Program{std::move(fd),  {info.id}, program_name, info.created_by_uid, seconds_since_1970(info.load_time),
-                 std::move(code)};
+  std::uint64_t tag = 0;
+  static_assert(sizeof(tag) == sizeof(info.tag));
+  std::memcpy(&tag, info.tag, sizeof(tag));
+  return Program{std::move(fd),
+                 {info.id},
+                 program_name,
+                 info.created_by_uid,
+                 seconds_since_1970(info.load_time),
+                 std::move(code),
+                 tag,
+                 {maps.begin(), maps.begin() + std::ptrdiff_t(std::min<std::size_t>(info.nr_map_ids, kMostMaps))}};
 }
 
 // The bpf_link that holds a program on a cgroup: such a program is replaced through its link.
@@ -184,6 +198,30 @@ class KernelBpf final : public Bpf {
     if (!fd) {
       const int number = errno;
       return fail_errno(number, "load a device filter" + why_not(code));
+    }
+    return describe(std::move(fd), {0});
+  }
+
+  Result<ShieldMapPtr> create_shield_map() override { return TRY(KernelShieldMap::create()); }
+
+  Result<ShieldMapPtr> open_shield_map(const Program& shield) override {
+    if (shield.maps.size() != 1) {
+      return fail(std::errc::invalid_argument,
+                  "program " + std::to_string(shield.id.value) + " has no map of a shield");
+    }
+    return TRY(KernelShieldMap::open(shield.maps.front()));
+  }
+
+  Result<Program> load_shield(const ShieldMap& map, unsigned depth) override {
+    const bpf::Code code = shield_code(dynamic_cast<const KernelShieldMap&>(map).fd().get(), depth);
+    LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+    Fd fd(::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, shield_name(depth).c_str(), "Apache-2.0", code.data(),
+                          code.size(), &options));
+    if (!fd) {
+      const bool is_too_old = errno == EINVAL;
+      return fail_errno(errno, is_too_old ? "load the shield: this kernel has no bpf_set_retval for device programs "
+                                            "(5.18 and later have)"
+                                          : "load the shield");
     }
     return describe(std::move(fd), {0});
   }

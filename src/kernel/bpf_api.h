@@ -1,4 +1,4 @@
-// Bpf: the five things we ask of bpf(2) about device filters. The kernel, or a fake with memory in tests.
+// Bpf: what we ask of bpf(2) about device filters and the shield. The kernel, or a fake with memory in tests.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "core/container/gate.h"
 #include "kernel/cgroup.h"
 #include "kernel/fd.h"
+#include "kernel/shield_map.h"
 
 namespace hf::kernel {
 
@@ -31,6 +32,8 @@ struct Program {
   std::uint32_t uid = 0;
   std::optional<std::int64_t> loaded_at;  // seconds since 1970
   bpf::Code code;                         // empty where the kernel does not give it out
+  std::uint64_t tag = 0;                  // the kernel's hash of the code, whatever maps it uses
+  std::vector<std::uint32_t> maps;        // ids
 };
 
 // How a program comes to a cgroup.
@@ -54,6 +57,10 @@ class Bpf {
   virtual Result<void> attach(const Cgroup& cgroup, const Program& program, const How& how) = 0;
   // Kernel: a program attached alone is detached whichever is named; the revision, where there is one, makes that safe.
   virtual Result<void> detach(const Cgroup& cgroup, const Program& program, std::uint64_t revision) = 0;
+
+  virtual Result<ShieldMapPtr> create_shield_map() = 0;
+  virtual Result<ShieldMapPtr> open_shield_map(const Program& shield) = 0;  // the map of a shield that is loaded
+  virtual Result<Program> load_shield(const ShieldMap& map, unsigned depth) = 0;
 };
 
 std::unique_ptr<Bpf> open_kernel_bpf();

@@ -148,6 +148,11 @@ Result<Cgroup> open_parent(const Cgroup& cgroup) {
               cgroup.where.substr(0, cgroup.where.rfind('/')));
 }
 
+Cgroup duplicate(const Cgroup& cgroup) {
+  Fd directory(::fcntl(cgroup.directory.get(), F_DUPFD_CLOEXEC, 0));
+  return {std::move(directory), cgroup.id, cgroup.hierarchy, cgroup.path, cgroup.where};
+}
+
 Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid) {
   const Result<ProcessHandle> process = hold_process(host, pid);
   if (!process) {

@@ -24,6 +24,9 @@ struct Cgroup {
 
 Result<Cgroup> open_cgroup(const Host& host, container::Hierarchy hierarchy, const container::CgroupPath& path);
 
+// The same cgroup, held by a descriptor of its own.
+Cgroup duplicate(const Cgroup& cgroup);
+
 // The cgroups of a process that decide about devices.
 struct CgroupsOfProcess {
   std::optional<Cgroup> v1;

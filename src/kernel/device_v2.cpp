@@ -97,12 +97,12 @@ Result<Own> read_own(Filters& filters, const Cgroup& cgroup) {
   for (const ProgramId id : own.attached.ids) {
     own.programs.push_back(TRY(filters.read(id)));
     const ReadProgram& program = *own.programs.back();
-    if (!program.meaning) {
+    if (!program.meaning.table || program.meaning.may_override) {
+      const std::string why = program.meaning.table ? "overrules others" : program.meaning.table.error().why;
       return fail(std::errc::operation_not_supported, "merge the programs of " + cgroup.where + ": program " +
-                                                          std::to_string(id.value) +
-                                                          " cannot be read: " + program.meaning.error().why);
+                                                          std::to_string(id.value) + " cannot be read: it " + why);
     }
-    own.meaning = own.meaning & *program.meaning;
+    own.meaning = own.meaning & *program.meaning.table;
   }
   return own;
 }

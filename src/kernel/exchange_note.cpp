@@ -103,11 +103,21 @@ Result<ExchangeNote> ExchangeNote::write(const Host& host, const Cgroup& cgroup,
   std::string path = std::string(kFolder) + "/" + std::to_string(cgroup.id.value);
   const std::string text = render(note);
   TRY(replace_file(host.root.get(), path, {text, 0600}));
-  return ExchangeNote(host, std::move(path));
+  note.writer = {};
+  return ExchangeNote(host, std::move(path), render(note));
+}
+
+void ExchangeNote::stay() {
+  if (host_ != nullptr) {
+    (void)replace_file(host_->root.get(), path_, {unattended_, 0600});
+    host_ = nullptr;
+  }
 }
 
 ExchangeNote::ExchangeNote(ExchangeNote&& other) noexcept
-    : host_(std::exchange(other.host_, nullptr)), path_(std::move(other.path_)) {}
+    : host_(std::exchange(other.host_, nullptr)),
+      path_(std::move(other.path_)),
+      unattended_(std::move(other.unattended_)) {}
 
 ExchangeNote::~ExchangeNote() {
   if (host_ != nullptr) {

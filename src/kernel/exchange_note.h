@@ -26,13 +26,16 @@ class ExchangeNote {
   ExchangeNote& operator=(const ExchangeNote&) = delete;
   ~ExchangeNote();
 
-  void stay() { host_ = nullptr; }
+  // The cgroup stays frozen, and nobody is at work on it any more: the next `finish_exchanges` ends it, ours included.
+  void stay();
 
  private:
-  ExchangeNote(const Host& host, std::string path) : host_(&host), path_(std::move(path)) {}
+  ExchangeNote(const Host& host, std::string path, std::string unattended)
+      : host_(&host), path_(std::move(path)), unattended_(std::move(unattended)) {}
 
   const Host* host_;
   std::string path_;
+  std::string unattended_;  // the same note, without a writer
 };
 
 // Ends what those who were killed began: the program is attached where there is none, and the cgroup runs on. One line

@@ -161,6 +161,19 @@ bool exists(int directory, const std::string& path) {
   return ::fstatat(directory, path.c_str(), &status, 0) == 0;
 }
 
+std::string stamp_of(int directory, const std::string& path) {
+  struct stat status{};
+  if (::fstatat(directory, path.c_str(), &status, 0) < 0) {
+    return {};
+  }
+  std::string stamp;
+  for (const auto number : {std::uint64_t(status.st_dev), std::uint64_t(status.st_ino), std::uint64_t(status.st_size),
+                            std::uint64_t(status.st_mtim.tv_sec), std::uint64_t(status.st_mtim.tv_nsec)}) {
+    stamp += std::to_string(number) + " ";
+  }
+  return stamp;
+}
+
 Result<void> replace_file(int directory, const std::string& path, const NewFile& file) {
   const std::size_t slash = path.rfind('/');
   const std::size_t name = slash == std::string::npos ? 0 : slash + 1;

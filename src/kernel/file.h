@@ -34,6 +34,8 @@ std::vector<std::string> list_names(int directory, const std::string& path);  //
 // One by one, unsorted, until `visit` says false.
 void visit_names(int directory, const std::string& path, const std::function<bool(std::string_view name)>& visit);
 bool exists(int directory, const std::string& path);
+// Another text when the file has become another or was written to; "" where there is none.
+std::string stamp_of(int directory, const std::string& path);
 
 // In the place of whatever file is there, if any: whoever reads it finds the old text or the new one. A link in its
 // place is replaced, not followed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/bpf/analyse.h"
+#include "core/bpf/call.h"
 #include "core/bpf/producer.h"
 #include "kernel/symbols.h"
 
@@ -28,14 +29,52 @@ Result<ReadProgramPtr> Filters::read(container::ProgramId id) {
     return known->second.program;
   }
   Program program = TRY(bpf_.open(id));
-  bpf::Readable<device::Table> meaning = program.code.empty()
-                                             ? std::unexpected(bpf::Opaque{"the kernel does not give out its code"})
-                                             : analyse(program.code);
   std::string owner = bpf::producer_of(program.code, program.name);
+  Meaning unread{std::unexpected(bpf::Opaque{"the kernel does not give out its code"}), {}, true};
+  auto read = std::make_shared<ReadProgram>(std::move(program), std::move(unread), std::move(owner), nullptr, 0);
+  TRY(recognise_shield(*read));
+  if (!read->shield && !read->program.code.empty()) {
+    read->meaning = analyse(read->program.code);
+  }
   make_room(programs_, kMostKept);
-  auto read = std::make_shared<const ReadProgram>(std::move(program), std::move(meaning), std::move(owner));
   programs_.emplace(id.value, Used<ReadProgramPtr>{read, ++uses_});
   return read;
+}
+
+// By its name, which anybody could choose, and by the kernel's hash of its code, which nobody could. A shield of
+// another version stays what it is to everybody: a program that depends on a map.
+Result<void> Filters::recognise_shield(ReadProgram& read) {
+  const std::optional<unsigned> depth = depth_in_shield_name(read.program.name);
+  if (!depth || read.program.uid != 0) {
+    return {};
+  }
+  read.owner = kShieldOwner;
+  const Result<ShieldMapPtr> map = bpf_.open_shield_map(read.program);
+  if (!map) {
+    return {};
+  }
+  if (!shield_tags_.contains(*depth)) {
+    const Result<Program> own = bpf_.load_shield(**map, *depth);
+    if (!own) {
+      return {};
+    }
+    shield_tags_[*depth] = own->tag;
+  }
+  if (shield_tags_[*depth] != read.program.tag) {
+    return {};
+  }
+  read.shield = TRY(open_table(*map));
+  read.depth = *depth;
+  read.meaning = {device::Table::everything(), {}, true};
+  return {};
+}
+
+Result<ShieldTablePtr> Filters::open_table(const ShieldMapPtr& map) {
+  const auto known = tables_.find(map->id());
+  if (known != tables_.end()) {
+    return known->second;
+  }
+  return tables_[map->id()] = TRY(ShieldTable::open(map));
 }
 
 Result<ProgramPtr> Filters::load(const bpf::Code& code, std::span<const container::ProgramId> attached) {
@@ -58,12 +97,19 @@ void Filters::trim(std::uint64_t keep) {
   std::erase_if(loaded_, is_old);
 }
 
-bpf::Readable<device::Table> Filters::analyse(const bpf::Code& code) {
+Meaning Filters::analyse(const bpf::Code& code) {
   const auto known = meanings_.find(code);
   if (known != meanings_.end()) {
     return known->second;
   }
-  bpf::Readable<device::Table> meaning = bpf::analyse(code, symbols_.names_for(host_, code));
+  const bpf::CallNames names = symbols_.names_for(host_, code);
+  Meaning meaning{bpf::analyse(code, names), {}, bpf::may_override(code, names)};
+  if (bpf::Readable<device::Table> overrides = bpf::analyse_overrides(code, names)) {
+    meaning.overrides = *std::move(overrides);
+    meaning.may_override = meaning.table ? !meaning.overrides.allows_nothing() : meaning.may_override;
+  } else {
+    meaning.table = std::unexpected(std::move(overrides).error());
+  }
   make_room(meanings_, kMostMeanings);
   return meanings_.emplace(code, std::move(meaning)).first->second;
 }

@@ -27,16 +27,45 @@ Gate gate_of(const ReadProgram& read, container::Attachment attachment, std::str
       Hierarchy::v2,
       std::move(where),
       true,
+      0,
       read.owner,
       container::AttachedProgram{program.id, program.name, program.uid, program.loaded_at, attachment, program.code},
       std::nullopt,
-      read.meaning,
-      {}};
+      read.meaning.table,
+      {},
+      read.meaning.overrides,
+      read.meaning.may_override,
+      is_shield(read) ? std::optional(container::Shield()) : std::nullopt};
+}
+
+// What a shield keeps open for one cgroup.
+Result<void> add_entries(const ReadProgram& read, const Cgroup& cgroup, Gate& gate) {
+  if (!read.shield) {
+    return {};
+  }
+  gate.shield->entries = TRY(read.shield->entries_of(cgroup.id, read.depth));
+  device::RuleSet rules;
+  for (const container::ShieldEntry& entry : gate.shield->entries) {
+    rules.push_back(rule_for(entry));
+  }
+  gate.overrides = device::Table::of_rules(rules);
+  return {};
 }
 
 Gate gate_of(const device::V1List& list, const Cgroup& cgroup) {
   const std::string doubt = hides_exceptions(list) ? std::string(kHidden) : std::string();
-  return {Hierarchy::v1, cgroup.where, !cgroup.path.is_root(), {}, std::nullopt, list, meaning(list), doubt};
+  return {Hierarchy::v1,
+          cgroup.where,
+          !cgroup.path.is_root(),
+          0,
+          {},
+          std::nullopt,
+          list,
+          meaning(list),
+          doubt,
+          {},
+          false,
+          {}};
 }
 
 // The kernel lists the program but does not let us look at it (an LSM may say so): a gate that only a probe can ask.
@@ -44,10 +73,14 @@ Gate gate_out_of_reach(ProgramId id, container::Attachment attachment, const std
   return {Hierarchy::v2,
           where,
           true,
+          0,
           {},
           container::AttachedProgram{id, {}, std::nullopt, std::nullopt, attachment, {}},
           std::nullopt,
           std::unexpected(bpf::Opaque{error.message}),
+          {},
+          {},
+          true,
           {}};
 }
 
@@ -122,6 +155,10 @@ Result<void> add_v2(Filters& filters, const Cgroup& cgroup, Observed& observed) 
         continue;
       }
       gate.is_own = is_own && !level.path.is_root();
+      gate.depth = depth_of(level.path);
+      if (gate.shield) {
+        TRY(add_entries(*TRY(filters.read(*gate.program->id)), cgroup, gate));
+      }
       observed.gates.push_back(std::move(gate));
     }
     found = found || !observed.gates.empty();

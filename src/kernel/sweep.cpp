@@ -47,6 +47,7 @@ Sweep::State Sweep::read(const CgroupsOfProcess& cgroups) {
     state.is_gone = !programs && is_gone(programs.error());
     state.is_known = programs || state.is_gone;
     state.programs = programs.value_or(AttachedPrograms());
+    state.effective = bpf_.query(*cgroups.v2, Reach::effective).value_or(AttachedPrograms()).ids;
   }
   if (cgroups.v1) {
     const Result<std::string> list = read_text(cgroups.v1->directory.get(), "devices.list");
@@ -73,7 +74,8 @@ void Sweep::look(std::vector<Event>& events) {
     event.at = monotonic_now();
     event.kind = now.is_gone ? EventKind::cgroup_gone : EventKind::found_changed;
     if (now.programs.ids != entry.seen.programs.ids || now.programs.revision != entry.seen.programs.revision ||
-        now.programs.attachment != entry.seen.programs.attachment || (now.is_gone && entry.cgroups->v2)) {
+        now.programs.attachment != entry.seen.programs.attachment || now.effective != entry.seen.effective ||
+        (now.is_gone && entry.cgroups->v2)) {
       event.hierarchy = Hierarchy::v2;
       event.cgroup = entry.cgroups->v2->id;
       event.program = new_one(entry.seen.programs, now.programs);

@@ -38,7 +38,8 @@ class Sweep {
  private:
   struct State {
     AttachedPrograms programs;
-    std::string list;  // devices.list
+    std::vector<container::ProgramId> effective;  // with those of the cgroups above
+    std::string list;                             // devices.list
     bool is_gone = false;
     bool is_known = true;  // nothing but the cgroup's end kept us from reading
   };

@@ -1,8 +1,7 @@
 /* The tracer: who attaches, replaces or takes off device programs, and which cgroups come and go.
  *
- * Two ways to the same events: fentry and fexit on the kernel's own functions, or the tracepoints of bpf(2), where the
- * kernel refuses the former. What the tracepoints see of the caller's memory is a hint, never a proof: whoever is told
- * looks at the cgroup itself. Nothing here decides or changes anything.
+ * The tracepoints of bpf(2) are there on every kernel that can run this. What they see of the caller's memory is a hint,
+ * never a proof: the guard looks at the cgroup itself. Nothing here decides or changes anything.
  *
  * Rule events and comings and goings have a ring each: a container that makes cgroups all day long cannot push out the
  * news that matters.
@@ -62,19 +61,6 @@ struct bpf_link {
 };
 struct kernfs_node {
   u64 id;
-  void *priv;
-};
-struct kernfs_node___up_to_6_14 {
-  struct kernfs_node *parent;
-};
-struct kernfs_node___since_6_15 {
-  struct kernfs_node *__parent;
-};
-struct kernfs_open_file {
-  struct kernfs_node *kn;
-};
-struct cftype {
-  unsigned long private;
 };
 struct cgroup_root {
   unsigned int subsys_mask;
@@ -103,9 +89,10 @@ struct trace_event_raw_sys_exit {
   long ret;
 };
 
-#define V1_ALLOW 1 /* DEVCG_ALLOW, security/device_cgroup.c */
-
-const volatile __u32 own_pid = 0; /* what we do ourselves is no news */
+/* What we do ourselves is no news. Our number is of our pid namespace, which need not be the first. */
+const volatile __u32 own_pid = 0;
+const volatile __u64 own_namespace_device = 0;
+const volatile __u64 own_namespace_inode = 0;
 
 __u64 lost_rules = 0;
 __u64 lost_cgroups = 0;
@@ -175,6 +162,12 @@ static __always_inline void tell_command(struct trace_event *event, struct task_
   }
 }
 
+static __always_inline bool is_own(void) {
+  struct bpf_pidns_info own;
+  return bpf_get_ns_current_pid_tgid(own_namespace_device, own_namespace_inode, &own, sizeof(own)) == 0 &&
+         own.tgid == own_pid;
+}
+
 /* What is known of the one who calls; the rest is for the caller to fill in. */
 static __always_inline struct trace_event *begin(void *ring, __u64 *lost, u32 kind) {
   struct trace_event *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
@@ -191,13 +184,13 @@ static __always_inline struct trace_event *begin(void *ring, __u64 *lost, u32 ki
   event->flags = 0;
   event->program = 0;
   event->replaced = 0;
-  event->text_size = 0;
+  event->member = 0;
   event->command_size = 0;
   struct task_struct *leader = BPF_CORE_READ(task, group_leader); /* threads may have names of their own */
   event->name[0] = 0;
   bpf_core_read_str(event->name, TRACE_NAME, &leader->comm);
   tell_parents(event, task);
-  if (kind != TRACE_CGROUP && kind != TRACE_RELEASE) {
+  if (kind == TRACE_ATTACH || kind == TRACE_DETACH) {
     tell_command(event, task);
   }
   return event;
@@ -244,8 +237,6 @@ static __always_inline u64 cgroup_of(u32 fd) {
 /* What is named by the words that the commands of bpf(2) begin with. False where it is none of our business. */
 static __always_inline bool read_call(struct call *call, const u32 *words) {
   switch (call->command) {
-    case BPF_PROG_LOAD: /* type */
-      return words[0] == BPF_PROG_TYPE_CGROUP_DEVICE;
     case BPF_PROG_ATTACH: /* target, program, type, flags, replaced program */
     case BPF_PROG_DETACH:
       call->target_fd = words[0];
@@ -280,7 +271,7 @@ int on_enter_bpf(struct trace_event_raw_sys_enter *context) {
   if (size > sizeof(words)) {
     size = sizeof(words);
   }
-  if (who >> 32 == own_pid || bpf_probe_read_user(words, size, (void *)context->args[1]) < 0) {
+  if (is_own() || bpf_probe_read_user(words, size, (void *)context->args[1]) < 0) {
     return 0;
   }
   if (read_call(&call, words)) {
@@ -291,7 +282,6 @@ int on_enter_bpf(struct trace_event_raw_sys_enter *context) {
 
 static __always_inline u32 kind_of(u32 command) {
   switch (command) {
-    case BPF_PROG_LOAD: return TRACE_LOAD;
     case BPF_PROG_DETACH:
     case BPF_LINK_DETACH: return TRACE_DETACH;
     default: return TRACE_ATTACH;
@@ -315,9 +305,7 @@ int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
     return 0;
   }
   event->flags = call.flags;
-  if (call.command == BPF_PROG_LOAD) {
-    event->program = program_of(context->ret);
-  } else if (call.command == BPF_LINK_DETACH) {
+  if (call.command == BPF_LINK_DETACH) {
     event->cgroup = call.cgroup;
     event->program = call.replaced;
   } else if (call.command == BPF_LINK_UPDATE) {
@@ -331,157 +319,6 @@ int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
       event->replaced = program_of(call.replace_fd);
     }
   }
-  bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
-  return 0;
-}
-
-/* ---- the kernel's own functions ----
- *
- * Arguments are read by their place, not by a prototype: some functions have got more of them over time (6.17).
- */
-
-static __always_inline bool is_own(void) { return bpf_get_current_pid_tgid() >> 32 == own_pid; }
-
-/* Where a function's result lies depends on how many arguments it has; kernels that cannot tell (before 5.17) have as
- * many as they always had. volatile: those kernels let nobody read behind a pointer that was moved. */
-#define RESULT_OF(context, arguments)                                          \
-  ({                                                                           \
-    u64 result = 0;                                                            \
-    if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_func_ret)) { \
-      bpf_get_func_ret(context, &result);                                      \
-    } else {                                                                   \
-      result = ((const volatile u64 *)(context))[arguments];                   \
-    }                                                                          \
-    (int)result;                                                               \
-  })
-
-struct change {
-  struct cgroup *cgroup;
-  u32 program;
-  u32 replaced;
-  u32 flags;
-};
-
-static __always_inline int tell_change(u32 kind, struct change change) {
-  struct cgroup *cgroup = change.cgroup;
-  struct trace_event *event = begin(&rules, &lost_rules, kind);
-  if (!event) {
-    return 0;
-  }
-  event->cgroup = BPF_CORE_READ(cgroup, kn, id);
-  event->program = change.program;
-  event->replaced = change.replaced;
-  event->flags = change.flags;
-  bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
-  return 0;
-}
-
-static __always_inline u32 id_of(struct bpf_prog *program) { return program ? BPF_CORE_READ(program, aux, id) : 0; }
-
-/* Kernel: the program of a link is named by the link alone. */
-static __always_inline u32 id_of_either(struct bpf_prog *program, struct bpf_cgroup_link *link) {
-  return id_of(program ? program : link ? BPF_CORE_READ(link, link.prog) : 0);
-}
-
-/* cgroup, program, replaced program, link, type, flags. BPF_PROG_ATTACH and links come through here. */
-SEC("fexit/__cgroup_bpf_attach")
-int on_attach(u64 *context) {
-  if ((u32)context[4] != BPF_CGROUP_DEVICE || is_own() || RESULT_OF(context, 6) != 0) {
-    return 0;
-  }
-  struct change change = {
-      .cgroup = (struct cgroup *)context[0],
-      .program = id_of_either((struct bpf_prog *)context[1], (struct bpf_cgroup_link *)context[3]),
-      .replaced = id_of((struct bpf_prog *)context[2]),
-      .flags = context[5],
-  };
-  return tell_change(TRACE_ATTACH, change);
-}
-
-/* cgroup, program, link, type. A link that is closed comes through here too. */
-SEC("fexit/__cgroup_bpf_detach")
-int on_detach(u64 *context) {
-  if ((u32)context[3] != BPF_CGROUP_DEVICE || is_own() || RESULT_OF(context, 4) != 0) {
-    return 0;
-  }
-  struct change change = {
-      .cgroup = (struct cgroup *)context[0],
-      .program = id_of_either((struct bpf_prog *)context[1], (struct bpf_cgroup_link *)context[2]),
-  };
-  return tell_change(TRACE_DETACH, change);
-}
-
-/* link, program, expected program or nothing. Which one was there is known only before. */
-SEC("fentry/cgroup_bpf_replace")
-int on_enter_replace(u64 *context) {
-  struct bpf_cgroup_link *link = (struct bpf_cgroup_link *)context[0];
-  if (is_own() || !is_device_program((struct bpf_prog *)context[1])) {
-    return 0;
-  }
-  u64 who = bpf_get_current_pid_tgid();
-  struct call call = {.command = BPF_LINK_UPDATE, .replaced = id_of(BPF_CORE_READ(link, link.prog))};
-  bpf_map_update_elem(&calls, &who, &call, BPF_ANY);
-  return 0;
-}
-
-SEC("fexit/cgroup_bpf_replace")
-int on_replace(u64 *context) {
-  struct bpf_cgroup_link *link = (struct bpf_cgroup_link *)context[0];
-  u64 who = bpf_get_current_pid_tgid();
-  struct call *call = bpf_map_lookup_elem(&calls, &who);
-  if (!call) {
-    return 0;
-  }
-  struct change change = {
-      .cgroup = BPF_CORE_READ(link, cgroup),
-      .program = id_of((struct bpf_prog *)context[1]),
-      .replaced = call->replaced,
-  };
-  bpf_map_delete_elem(&calls, &who);
-  return RESULT_OF(context, 3) == 0 ? tell_change(TRACE_ATTACH, change) : 0;
-}
-
-/* program: the last that can be seen of a load on every kernel. Parts of programs come by too; they have no number. */
-SEC("fentry/bpf_prog_kallsyms_add")
-int on_load(u64 *context) {
-  struct bpf_prog *program = (struct bpf_prog *)context[0];
-  struct change change = {.program = id_of(program)};
-  if (change.program == 0 || is_own() || !is_device_program(program)) {
-    return 0;
-  }
-  return tell_change(TRACE_LOAD, change);
-}
-
-static __always_inline struct kernfs_node *parent_of(struct kernfs_node *node) {
-  struct kernfs_node___up_to_6_14 *old = (void *)node;
-  struct kernfs_node___since_6_15 *new = (void *)node;
-  return bpf_core_field_exists(old->parent) ? BPF_CORE_READ(old, parent) : BPF_CORE_READ(new, __parent);
-}
-
-static __always_inline u32 tell_text(struct trace_event *event, const char *verb, u32 size, const char *text) {
-  __builtin_memcpy(event->text, verb, size);
-  long read = bpf_probe_read_kernel_str(event->text + size, TRACE_TEXT - size, text);
-  return read > 0 ? size + read - 1 : size;
-}
-
-/* open file, text, size, offset. The text has lost the blanks around it by then. */
-SEC("fexit/devcgroup_access_write")
-int on_write(u64 *context) {
-  struct kernfs_open_file *file = (struct kernfs_open_file *)context[0];
-  if (is_own() || (long)context[4] < 0) {
-    return 0;
-  }
-  struct trace_event *event = begin(&rules, &lost_rules, TRACE_WRITE);
-  if (!event) {
-    return 0;
-  }
-  struct kernfs_node *node = BPF_CORE_READ(file, kn);
-  struct kernfs_node *parent = parent_of(node);
-  struct cftype *type = (struct cftype *)BPF_CORE_READ(node, priv);
-  const char *text = (const char *)context[1];
-  event->cgroup = BPF_CORE_READ(parent, id);
-  event->text_size = BPF_CORE_READ(type, private) == V1_ALLOW ? tell_text(event, "allow ", 6, text)
-                                                              : tell_text(event, "deny ", 5, text);
   bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
   return 0;
 }
@@ -505,7 +342,8 @@ static __always_inline bool decides_about_devices(struct cgroup *cgroup) {
   return (BPF_CORE_READ(cgroup, root, subsys_mask) >> (devices & 31)) & 1;
 }
 
-static __always_inline int tell_cgroup(struct cgroup *cgroup, u32 kind) {
+static __always_inline int tell_cgroup(struct bpf_raw_tracepoint_args *context, u32 kind, struct task_struct *member) {
+  struct cgroup *cgroup = (struct cgroup *)context->args[0];
   if (is_ours() || !decides_about_devices(cgroup)) {
     return 0;
   }
@@ -515,22 +353,26 @@ static __always_inline int tell_cgroup(struct cgroup *cgroup, u32 kind) {
   }
   event->cgroup = BPF_CORE_READ(cgroup, kn, id);
   event->hierarchy = BPF_CORE_READ(cgroup, root, hierarchy_id);
+  event->member = member ? BPF_CORE_READ(member, tgid) : 0;
+  long size = bpf_probe_read_kernel_str(event->command, TRACE_COMMAND, (const char *)context->args[1]);
+  event->command_size = size > 0 && size < TRACE_COMMAND ? size : 0; /* a path that was cut is none */
   bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
   return 0;
 }
 
+/* All three: cgroup, path; then the process. */
 SEC("raw_tp/cgroup_attach_task")
 int on_cgroup_attach_task(struct bpf_raw_tracepoint_args *context) {
-  return tell_cgroup((struct cgroup *)context->args[0], TRACE_CGROUP);
+  return tell_cgroup(context, TRACE_JOINED, (struct task_struct *)context->args[2]);
 }
 
 /* A process may also be born in a cgroup (CLONE_INTO_CGROUP), of which no tracepoint tells. */
 SEC("raw_tp/cgroup_mkdir")
 int on_cgroup_mkdir(struct bpf_raw_tracepoint_args *context) {
-  return tell_cgroup((struct cgroup *)context->args[0], TRACE_CGROUP);
+  return tell_cgroup(context, TRACE_MADE, 0);
 }
 
 SEC("raw_tp/cgroup_rmdir")
 int on_cgroup_rmdir(struct bpf_raw_tracepoint_args *context) {
-  return tell_cgroup((struct cgroup *)context->args[0], TRACE_RELEASE);
+  return tell_cgroup(context, TRACE_GONE, 0);
 }

@@ -5,14 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,11 +29,10 @@ using container::EventKind;
 
 EventKind kind_of(unsigned kind) {
   switch (kind) {
-    case TRACE_LOAD: return EventKind::load;
     case TRACE_DETACH: return EventKind::detach;
-    case TRACE_WRITE: return EventKind::write;
-    case TRACE_CGROUP: return EventKind::cgroup_made;
-    case TRACE_RELEASE: return EventKind::cgroup_gone;
+    case TRACE_MADE: return EventKind::cgroup_made;
+    case TRACE_JOINED: return EventKind::cgroup_joined;
+    case TRACE_GONE: return EventKind::cgroup_gone;
     default: return EventKind::attach;
   }
 }
@@ -48,7 +46,7 @@ std::optional<container::ProgramId> program_of(unsigned id) {
 Event event_of(const trace_event& raw) {
   Event event;
   event.kind = kind_of(raw.kind);
-  event.hierarchy = raw.hierarchy == 0 && raw.kind != TRACE_WRITE ? container::Hierarchy::v2 : container::Hierarchy::v1;
+  event.hierarchy = raw.hierarchy == 0 ? container::Hierarchy::v2 : container::Hierarchy::v1;
   event.cgroup = raw.cgroup == 0 ? std::nullopt : std::optional(container::CgroupId{raw.cgroup});
   event.at = raw.at;
   event.writer.pid = container::Pid{std::int32_t(raw.pid)};
@@ -64,9 +62,10 @@ Event event_of(const trace_event& raw) {
     event.writer.command.pop_back();
   }
   std::ranges::replace(event.writer.command, '\0', ' ');
-  event.text.assign(raw.text, std::min<std::size_t>(raw.text_size, TRACE_TEXT));
-  const std::size_t rule = event.text.find(' ') + 1;  // "allow  c 1:3 r": the kernel passes over blanks before a rule
-  event.text.erase(rule, std::min(event.text.find_first_not_of(" \t\n", rule), event.text.size()) - rule);
+  if (raw.kind == TRACE_MADE || raw.kind == TRACE_JOINED || raw.kind == TRACE_GONE) {
+    event.text = std::exchange(event.writer.command, {});
+  }
+  event.member = container::Pid{std::int32_t(raw.member)};
   event.program = program_of(raw.program);
   event.replaced = program_of(raw.replaced);
   event.flags = raw.flags;
@@ -81,36 +80,6 @@ int remember(void* context, void* data, std::size_t size) {
     events.push_back(event_of(*static_cast<const trace_event*>(data)));
   }
   return events.size() < kMostAtOnce ? 0 : -E2BIG;
-}
-
-// The kernel's function a program of ours is meant for; "" for programs that are meant for none.
-std::string function_of(const bpf_program* program) {
-  const std::string_view section = bpf_program__section_name(program);
-  const bool is_function = section.starts_with("fentry/") || section.starts_with("fexit/");
-  return is_function ? std::string(section.substr(section.find('/') + 1)) : std::string();
-}
-
-bool is_wanted(const bpf_program* program, TraceWay way) {
-  if (std::string_view(bpf_program__section_name(program)).starts_with("tracepoint/")) {
-    return way == TraceWay::tracepoints;
-  }
-  return function_of(program).empty() || way == TraceWay::functions;
-}
-
-// Half of the functions would be half of the news, and nobody would know which half.
-Result<void> has_functions(const bpf_object* object) {
-  const std::unique_ptr<btf, decltype(&btf__free)> types(btf__load_vmlinux_btf(), &btf__free);
-  if (types == nullptr) {
-    return fail_errno(errno, "read the kernel's types");
-  }
-  for (const bpf_program* program = nullptr;
-       (program = bpf_object__next_program(object, const_cast<bpf_program*>(program))) != nullptr;) {
-    const std::string name = function_of(program);
-    if (!name.empty() && btf__find_by_name_kind(types.get(), name.c_str(), BTF_KIND_FUNC) < 0) {
-      return fail(std::errc::not_supported, "this kernel has no function " + name + " to trace");
-    }
-  }
-  return {};
 }
 
 // Kernel: a program that is called again on the same CPU before it is through is not called, and only a counter of its
@@ -188,27 +157,24 @@ Trace::Trace(std::unique_ptr<Rings> rings) : rings_(std::move(rings)) {}
 Trace::Trace(Trace&&) noexcept = default;
 Trace::~Trace() = default;
 
-Result<Trace> Trace::open(TraceWay way) {
+Result<Trace> Trace::open() {
   libbpf_set_print(nullptr);
   auto rings = std::make_unique<Rings>();
   rings->skeleton = trace_skeleton::open();
   if (rings->skeleton == nullptr) {
     return fail_errno(errno, "open the tracer");
   }
+  struct stat own_namespace{};
+  if (::stat("/proc/self/ns/pid", &own_namespace) < 0) {
+    return fail_errno(errno, "find our pid namespace");
+  }
   rings->skeleton->rodata->own_pid = std::uint32_t(::getpid());
-  if (way == TraceWay::functions) {
-    TRY(has_functions(rings->skeleton->obj));
-  }
-  for (bpf_program* program = nullptr;
-       (program = bpf_object__next_program(rings->skeleton->obj, program)) != nullptr;) {
-    bpf_program__set_autoload(program, is_wanted(program, way));
-  }
+  rings->skeleton->rodata->own_namespace_device = own_namespace.st_dev;
+  rings->skeleton->rodata->own_namespace_inode = own_namespace.st_ino;
   if (const int error = trace_skeleton::load(rings->skeleton); error < 0) {
     return fail_errno(-error, "load the tracer");
   }
-  if (way == TraceWay::tracepoints) {
-    attach_tracepoints(*rings->skeleton);
-  }
+  attach_tracepoints(*rings->skeleton);
   if (const int error = trace_skeleton::attach(rings->skeleton); error < 0) {
     return fail_errno(-error, "attach the tracer");
   }

@@ -10,13 +10,10 @@
 
 namespace hf::kernel {
 
-// functions:   fentry and fexit on the kernel's own functions: nobody else pays for it. Some kernels refuse them.
-// tracepoints: of the system call bpf(2): a few nanoseconds on every system call of the node.
-enum class TraceWay : std::uint8_t { functions, tracepoints };
-
+// The tracepoints of bpf(2) cost a few nanoseconds on every system call of the host.
 class Trace {
  public:
-  static Result<Trace> open(TraceWay way);
+  static Result<Trace> open();
 
   Trace(Trace&&) noexcept;
   Trace& operator=(Trace&&) = delete;

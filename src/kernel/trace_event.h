@@ -4,18 +4,16 @@
 
 /* NOLINTBEGIN(modernize-macro-to-enum,performance-enum-size): it is C */
 enum trace_kind {
-  TRACE_LOAD = 1,   /* a device program was loaded */
-  TRACE_ATTACH = 2, /* or replaced */
-  TRACE_DETACH = 3,
-  TRACE_WRITE = 5,   /* devices.allow or devices.deny of cgroup v1 */
-  TRACE_CGROUP = 6,  /* a cgroup was made, or a process joined one */
-  TRACE_RELEASE = 7, /* a cgroup is gone */
+  TRACE_ATTACH = 1, /* or replaced */
+  TRACE_DETACH = 2,
+  TRACE_MADE = 3,   /* a cgroup was created */
+  TRACE_JOINED = 4, /* a process joined one */
+  TRACE_GONE = 5,   /* a cgroup was removed */
 };
 
 #define TRACE_NAME 16
 #define TRACE_PARENTS 8
 #define TRACE_COMMAND 240
-#define TRACE_TEXT 48
 /* NOLINTEND(modernize-macro-to-enum,performance-enum-size) */
 
 struct trace_parent {
@@ -33,11 +31,10 @@ struct trace_event {
   unsigned int program;
   unsigned int replaced;
   unsigned int command_size;
-  unsigned int text_size;
+  unsigned int member; /* of TRACE_JOINED: the process */
   char name[TRACE_NAME];
   struct trace_parent parents[TRACE_PARENTS];
-  char command[TRACE_COMMAND]; /* words parted by zeros */
-  char text[TRACE_TEXT];
+  char command[TRACE_COMMAND]; /* words parted by zeros; of a cgroup that comes or goes: its path */
 };
 
 #endif

@@ -57,7 +57,7 @@ std::uint64_t inode_of(const Cgroup& cgroup, const char* file) {
   return ::fstatat(cgroup.directory.get(), file, &status, 0) < 0 ? 0 : status.st_ino;
 }
 
-// The better a tier, the smaller its number; `files` and `loads` are no better than one another.
+// The better a tier, the smaller its number.
 bool may_use(Tier tier, std::optional<Tier> at_most) { return !at_most || tier >= *at_most; }
 
 constexpr std::uint64_t kSource =
@@ -83,38 +83,20 @@ Watch Watch::open(const Host& host, Bpf& bpf, std::optional<Tier> at_most) {
 
 // The tracer is of use without v2 as well: it tells of cgroups that come and go.
 void Watch::open_v2(std::optional<Tier> at_most) {
-  for (const auto& [tier, way] :
-       {std::pair(Tier::functions, TraceWay::functions), std::pair(Tier::tracepoints, TraceWay::tracepoints)}) {
-    if (!may_use(tier, at_most)) {
-      continue;
-    }
-    Result<Trace> trace = Trace::open(way);
-    if (trace) {
-      trace_.emplace(*std::move(trace));
-      tiers_.v2 = tier;
-      wait_for(trace_->descriptor(), kSource);
-      return;
-    }
-    tiers_.why.push_back(to_string(tier) + ": " + trace.error().message);
-  }
-  if (!may_use(Tier::loads, at_most)) {
+  if (!may_use(Tier::tracepoints, at_most)) {
     return;
   }
-  Result<Loads> loads = Loads::open();
-  if (loads) {
-    loads_.emplace(*std::move(loads));
-    tiers_.v2 = Tier::loads;
-    wait_for(loads_->descriptor(), kSource);
-  } else {
-    tiers_.why.push_back(to_string(Tier::loads) + ": " + loads.error().message);
+  Result<Trace> trace = Trace::open();
+  if (!trace) {
+    tiers_.why.push_back(to_string(Tier::tracepoints) + ": " + trace.error().message);
+    return;
   }
+  trace_.emplace(*std::move(trace));
+  tiers_.v2 = Tier::tracepoints;
+  wait_for(trace_->descriptor(), kSource);
 }
 
 void Watch::open_v1(const Host& host, std::optional<Tier> at_most) {
-  if (tiers_.v2 == Tier::functions) {
-    tiers_.v1 = Tier::functions;
-    return;
-  }
   if (!may_use(Tier::files, at_most)) {
     return;
   }
@@ -159,9 +141,11 @@ void Watch::add_v1_files(const Cgroup& cgroup, const CgroupsKey& user) {
 }
 
 // Kernel: what a v1 cgroup is denied, all below it lose as well, and it does not come back to them with an allow.
-void Watch::add(const CgroupsPtr& cgroups, const ProcessHandle& first_process) {
+std::optional<Event> Watch::add(const CgroupsPtr& cgroups, const ProcessHandle& first_process) {
   sweep_.add(cgroups);
+  std::optional<Event> seen;
   if (cgroups->v1 && !cgroups->v1->path.is_root()) {
+    seen = remembered_write(*cgroups->v1);
     add_v1_files(*cgroups->v1, key_of(*cgroups));
     for (Result<Cgroup> above = open_parent(*cgroups->v1); above; above = open_parent(*above)) {
       add_v1_files(*above, key_of(*cgroups));
@@ -180,6 +164,7 @@ void Watch::add(const CgroupsPtr& cgroups, const ProcessHandle& first_process) {
     const Cgroup& cgroup = own_of(*cgroups);
     firsts_.insert_or_assign(key_of(*cgroups), First{std::move(process), cgroup.id, cgroup.hierarchy});
   }
+  return seen;
 }
 
 void Watch::remove(const CgroupsOfProcess& cgroups) {
@@ -204,9 +189,6 @@ void Watch::add_folder(const Host& host, const std::string& path) {
 void Watch::take(std::vector<Event>& events) {
   if (trace_) {
     trace_->take(events);
-  }
-  if (loads_) {
-    loads_->take(events);
   }
   if (v1_writes_) {
     take_v1(events);
@@ -238,17 +220,63 @@ void Watch::take_v1(std::vector<Event>& events) {
     }
     const auto file = v1_files_.find(write.file);
     if (file == v1_files_.end()) {
-      continue;  // somebody else's cgroup, or another file
+      remember(write);
+      continue;
     }
-    Event event = event_now(EventKind::write);
-    event.hierarchy = Hierarchy::v1;
-    event.cgroup = file->second.cgroup;
-    event.at = write.at;
-    event.writer.pid = write.pid;
+    Event event = event_of(write, file->second);
     tell_writer(*host_, file->second.path, event.writer);
-    event.text = file->second.allows ? "devices.allow" : "devices.deny";
     events.push_back(std::move(event));
   }
+}
+
+Event Watch::event_of(const V1Write& write, const V1File& file) const {
+  Event event = event_now(EventKind::write);
+  event.hierarchy = Hierarchy::v1;
+  event.cgroup = file.cgroup;
+  event.at = write.at;
+  event.writer.pid = write.pid;
+  event.text = file.allows ? "devices.allow" : "devices.deny";
+  return event;
+}
+
+// A container that is not known yet, or another file: it may be asked for soon, and its writer will be gone by then.
+void Watch::remember(const V1Write& write) {
+  constexpr std::size_t kMost = 64;
+  const auto same = std::ranges::find_if(unknown_writes_, [&write](const UnknownWrite& known) {
+    return known.write.file == write.file && known.write.pid == write.pid;
+  });
+  if (same != unknown_writes_.end()) {
+    same->write.at = write.at;
+    return;
+  }
+  UnknownWrite unknown{write, {}};
+  unknown.writer.pid = write.pid;
+  const auto of_same =
+      std::ranges::find(unknown_writes_, write.pid, [](const UnknownWrite& known) { return known.writer.pid; });
+  if (of_same != unknown_writes_.end()) {
+    unknown.writer = of_same->writer;
+  } else {
+    tell_writer(*host_, "", unknown.writer);
+  }
+  if (unknown_writes_.size() >= kMost) {
+    unknown_writes_.pop_front();
+  }
+  unknown_writes_.push_back(std::move(unknown));
+}
+
+std::optional<Event> Watch::remembered_write(const Cgroup& cgroup) {
+  std::optional<Event> latest;
+  for (const auto& [name, allows] : {std::pair("devices.allow", true), std::pair("devices.deny", false)}) {
+    const std::uint64_t inode = inode_of(cgroup, name);
+    for (const UnknownWrite& unknown : unknown_writes_) {
+      if (unknown.write.file == inode && (!latest || unknown.write.at > latest->at)) {
+        latest = event_of(unknown.write, {cgroup.id, cgroup.path.text, allows, {}});
+        latest->writer = unknown.writer;
+      }
+    }
+    std::erase_if(unknown_writes_, [inode](const UnknownWrite& unknown) { return unknown.write.file == inode; });
+  }
+  return latest;
 }
 
 // "add@/module/nvidia_uvm" and the like. Everything else is none of our business.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,7 +12,6 @@
 #include "core/container/event.h"
 #include "core/container/tier.h"
 #include "kernel/fd.h"
-#include "kernel/loads.h"
 #include "kernel/sweep.h"
 #include "kernel/trace.h"
 #include "kernel/v1_writes.h"
@@ -27,7 +27,8 @@ class Watch {
   [[nodiscard]] const container::Tiers& tiers() const { return tiers_; }
   [[nodiscard]] int descriptor() const { return all_.get(); }
 
-  void add(const CgroupsPtr& cgroups, const ProcessHandle& first_process);
+  // The last write to one of its v1 files that was seen before, while nobody knew whose they are.
+  std::optional<container::Event> add(const CgroupsPtr& cgroups, const ProcessHandle& first_process);
   void remove(const CgroupsOfProcess& cgroups);
   void add_folder(const Host& host, const std::string& path);  // of evidence; one that is not there is passed over
 
@@ -37,6 +38,13 @@ class Watch {
   void sweep(std::vector<container::Event>& events);
 
  private:
+  struct V1File {
+    container::CgroupId cgroup;
+    std::string path;            // of the cgroup in its hierarchy
+    bool allows = false;         // devices.allow, or devices.deny
+    std::set<CgroupsKey> users;  // who is in it or below it
+  };
+
   explicit Watch(Bpf& bpf) : sweep_(bpf) {}
 
   void open_v2(std::optional<container::Tier> at_most);
@@ -45,24 +53,25 @@ class Watch {
   void wait_for(int descriptor, std::uint64_t tag);
   void add_v1_files(const Cgroup& cgroup, const CgroupsKey& user);
   void take_v1(std::vector<container::Event>& events);
+  void remember(const V1Write& write);
+  std::optional<container::Event> remembered_write(const Cgroup& cgroup);
+  container::Event event_of(const V1Write& write, const V1File& file) const;
   void take_drivers(std::vector<container::Event>& events) const;
   void take_folders(std::vector<container::Event>& events) const;
   void take_ended(std::vector<container::Event>& events);
 
-  struct V1File {
-    container::CgroupId cgroup;
-    std::string path;            // of the cgroup in its hierarchy
-    bool allows = false;         // devices.allow, or devices.deny
-    std::set<CgroupsKey> users;  // who is in it or below it
+  struct UnknownWrite {
+    V1Write write;
+    container::Writer writer;
   };
 
   Fd all_;
   container::Tiers tiers_;
   Sweep sweep_;
   std::optional<Trace> trace_;
-  std::optional<Loads> loads_;
   std::optional<V1Writes> v1_writes_;
   std::map<std::uint64_t, V1File> v1_files_;  // by inode
+  std::deque<UnknownWrite> unknown_writes_;   // the last ones to files of cgroups that nobody has added
   std::string counts_;                        // of cgroups, where nothing tells of new ones
   const Host* host_ = nullptr;
   Fd drivers_;  // netlink: the kernel's uevents

@@ -60,8 +60,10 @@ std::string cpus_of(const kernel::ProcessHandle& process) {
 
 class Registrar {
  public:
-  Registrar(const kernel::Host& host, const config::Config& config, std::set<std::string> cgroups)
-      : host_(host), bundles_(host, config.state_roots, std::move(cgroups)) {}
+  // `versions`: absent where nobody waits for an answer.
+  Registrar(const kernel::Host& host, const config::Config& config, RuntimeVersions* versions,
+            std::set<std::string> cgroups)
+      : host_(host), versions_(versions), bundles_(host, config.state_roots, std::move(cgroups)) {}
 
   // Everything is read through one handle, and checked to be of the process that was found: its number may be another's
   // by now.
@@ -282,32 +284,11 @@ class Registrar {
     if (!it.driver) {
       it.driver = CgroupDriver::cgroupfs;
     }
-    if (!it.runtime.program.empty()) {
-      const engine::VersionWords& words = version_of(it.runtime.program);
+    if (!it.runtime.program.empty() && versions_ != nullptr) {
+      const engine::VersionWords& words = versions_->version_of(host_, it.runtime.program);
       it.runtime.version = words.version;
       it.runtime.name = words.name.empty() ? it.runtime.name : words.name;
     }
-  }
-
-  const engine::VersionWords& version_of(const std::string& program) {
-    const auto known = versions_.find(program);
-    if (known != versions_.end()) {
-      return known->second;
-    }
-    engine::VersionWords found;
-    std::vector<std::string> places = {program};
-    if (!program.starts_with('/')) {
-      places = {"/usr/local/sbin/" + program, "/usr/local/bin/" + program, "/usr/sbin/" + program,
-                "/usr/bin/" + program};
-    }
-    for (const std::string& place : places) {
-      const Result<std::string> text = kernel::run_program(host_, place, {"--version"}, kVersionLimit);
-      if (text) {
-        found = engine::parse_version(*text).value_or(engine::VersionWords());
-        break;
-      }
-    }
-    return versions_.emplace(program, found).first->second;
   }
 
   // A process of the host may have been moved into a container's cgroup, or the container into a service's.
@@ -340,10 +321,10 @@ class Registrar {
   }
 
   const kernel::Host& host_;
+  RuntimeVersions* versions_;
   BundleFinder bundles_;
   std::optional<kernel::BootClock> clock_;
   std::optional<std::string> docker_root_;
-  std::map<std::string, engine::VersionWords> versions_;
 };
 
 std::string devices_of(const std::map<std::string, std::string>& v1) {
@@ -383,6 +364,13 @@ class Acquaintances {
   inline static const std::vector<Resident> kNobody;
   std::map<std::int32_t, const Resident*> known_;
 };
+
+// What may change while the container stays the same.
+void refresh_cpus(const kernel::Host& host, Container& it) {
+  const Result<kernel::ProcessHandle> init = kernel::hold_process(host, it.init);
+  it.cpus = init ? cpus_of(*init) : it.cpus;
+  it.has_exclusive_cpus = false;
+}
 
 // Exclusive: less than all CPUs, and none of them is another container's with another set. kubelet's own word counts
 // first.
@@ -425,7 +413,40 @@ std::vector<Container> Census::containers() const {
   return all;
 }
 
-Result<Census> take_census(const kernel::Host& host, const config::Config& config, const Census* before) {
+const engine::VersionWords& RuntimeVersions::version_of(const kernel::Host& host, const std::string& program) {
+  std::vector<std::string> places = {program};
+  if (!program.starts_with('/')) {
+    places = {"/usr/local/sbin/" + program, "/usr/local/bin/" + program, "/usr/sbin/" + program, "/usr/bin/" + program};
+  }
+  const auto place = std::ranges::find_if(
+      places, [&host](const std::string& path) { return kernel::exists(host.root.get(), kernel::below_root(path)); });
+  const std::string found = place == places.end() ? program : *place;
+  const std::string stamp = kernel::stamp_of(host.root.get(), kernel::below_root(found));
+  Known& known = known_[found];
+  if (known.stamp != stamp || stamp.empty()) {
+    const Result<std::string> text = kernel::run_program(host, found, {"--version"}, kVersionLimit);
+    known = {stamp, text ? engine::parse_version(*text).value_or(engine::VersionWords()) : engine::VersionWords()};
+  }
+  return known.words;
+}
+
+Result<std::optional<Resident>> find_newcomer(const kernel::Host& host, const config::Config& config, Pid process,
+                                              std::set<std::string> cgroups) {
+  const std::optional<Group> group = find_group_of(host, process);
+  if (!group) {
+    return std::nullopt;
+  }
+  cgroups.insert(group->cgroup);
+  return TRY(Registrar(host, config, nullptr, std::move(cgroups)).register_group(*group));
+}
+
+Result<Census> take_census(const kernel::Host& host, const config::Config& config) {
+  RuntimeVersions versions;
+  return take_census(host, config, versions);
+}
+
+Result<Census> take_census(const kernel::Host& host, const config::Config& config, RuntimeVersions& versions,
+                           const Census* before) {
   Census census;
   const Acquaintances known(before);
   const std::vector<Group> groups = find_groups(host);
@@ -433,10 +454,13 @@ Result<Census> take_census(const kernel::Host& host, const config::Config& confi
   for (const Group& group : groups) {
     cgroups.insert(group.cgroup);
   }
-  Registrar registrar(host, config, std::move(cgroups));
+  Registrar registrar(host, config, &versions, std::move(cgroups));
   for (const Group& group : groups) {
     const Resident* same = known.find(host, group);
     Result<Resident> resident = same != nullptr ? *same : registrar.register_group(group);
+    if (same != nullptr) {
+      refresh_cpus(host, resident->container);
+    }
     if (resident) {
       census.residents.push_back(*std::move(resident));
     }  // otherwise it has ended meanwhile

@@ -138,6 +138,12 @@ std::optional<Group> find_nameless(const kernel::Host& host, const InitFinder& f
 
 }  // namespace
 
+std::optional<Group> find_group_of(const kernel::Host& host, Pid process) {
+  const std::string lines = kernel::read_cgroup_lines(host, process);
+  const Place place = parse_place(lines);
+  return place.words ? std::optional(group_of(place, process)) : std::nullopt;
+}
+
 std::vector<Group> find_groups(const kernel::Host& host) {
   std::map<std::string, Place> places;
   for (const Pid pid : kernel::list_processes(host)) {

@@ -26,4 +26,7 @@ struct Group {
 // Containers by what the paths of their cgroups say, and the first processes of pid namespaces in other cgroups.
 std::vector<Group> find_groups(const kernel::Host& host);
 
+// The container whose cgroup this process is in, with the process as its first: nothing where the path names none.
+std::optional<Group> find_group_of(const kernel::Host& host, container::Pid process);
+
 }  // namespace hf::node

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """bpf(2) by hand, and attacks on the device programs of a cgroup: a program of its own, so that it has a name and a command line."""
 
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -148,6 +149,16 @@ def hail(group: int, seconds: float) -> None:
         time.sleep(0.002)
 
 
+def flap(group: int, seconds: float) -> None:
+    """Attaches and detaches one program without a pause."""
+    program = load(denier(1))
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):  # A guard may have replaced it meanwhile.
+            attach(group, program)
+            detach(group, program)
+
+
 def main() -> None:
     kind, path, *number = sys.argv[1:]
     group = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -158,7 +169,7 @@ def main() -> None:
         for rule in number:
             pathlib.Path(path, "devices.deny").write_text(rule)
     else:
-        {"fight": fight, "hail": hail}[kind](group, *map(float, number))
+        {"fight": fight, "hail": hail, "flap": flap}[kind](group, *map(float, number))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 // What open, mknod and access do in real cgroups, against what Table says.
 #include <cstdlib>
 
+#include <bpf/bpf.h>
+
 #include "core/bpf/analyse.h"
 #include "core/bpf/generate.h"
 #include "core/device/shortest.h"
@@ -64,6 +66,41 @@ class Differential : public KernelTest {
     }
   }
 
+  // One that refuses a rule, lets everything through, overrules for a rule, or does as the verdict says.
+  [[nodiscard]] bpf::Code random_program(Random& random) const {
+    const auto make = [](unsigned code, unsigned dst, unsigned src, int off, std::int32_t imm) {
+      return bpf::Instruction{.code = std::uint8_t(code),
+                              .dst_reg = std::uint8_t(dst & 15U),
+                              .src_reg = std::uint8_t(src & 15U),
+                              .off = std::int16_t(off),
+                              .imm = imm};
+    };
+    const std::int32_t major = std::int32_t(majors_[random.below(std::uint32_t(majors_.size()))]);
+    const bpf::Instruction load = make(BPF_LDX | BPF_MEM | BPF_W, 2, 1, 4, 0);
+    const bpf::Instruction is_major = make(BPF_JMP | BPF_JNE | BPF_K, 2, 0, 2, major);
+    const bpf::Instruction allow = make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1);
+    const bpf::Instruction refuse = make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0);
+    const bpf::Instruction end = make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+    const auto set = [&](std::int32_t error) { return make(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, error); };
+    const bpf::Instruction call_set = make(BPF_JMP | BPF_CALL, 0, 0, 0, 187);
+    switch (random.below(5)) {
+      case 0: return {load, is_major, refuse, end, allow, end};
+      case 1: return {load, is_major, set(0), call_set, allow, end};
+      case 2: return {load, is_major, set(-1), call_set, allow, end};
+      case 3:  // overrules, and refuses all the same
+        return {load, is_major, set(0), call_set, refuse, end};
+      default:  // what was refused is let through, and the other way around
+        return {make(BPF_JMP | BPF_CALL, 0, 0, 0, 186),
+                make(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 4, 0),
+                set(0),
+                call_set,
+                allow,
+                end,
+                refuse,
+                end};
+    }
+  }
+
   std::uint64_t seed_ = from_environment("HOLDFAST_SEED", std::random_device()());
   std::uint64_t rounds_ = from_environment("HOLDFAST_ROUNDS", 250);
   std::uint64_t verdicts_ = 0;
@@ -110,12 +147,52 @@ TEST_F(Differential, OurProgramsMeanTheirTables) {
     const ScratchCgroup cgroup(*host_, Hierarchy::v2);
     const Result<container::ProgramId> id = kernel::attach_program(*filters_, cgroup.cgroup(), *bpf::generate(wanted));
     ASSERT_TRUE(id) << id.error().message;
-    ASSERT_EQ(*(*filters_->read(*id))->meaning, wanted) << "read back";
+    ASSERT_EQ(*(*filters_->read(*id))->meaning.table, wanted) << "read back";
     const std::vector<Request> asked = requests(random);
     expect_same(wanted, asked, ask_kernel({&cgroup}, asked, nodes_), round);
   }
   EXPECT_GE(verdicts_, 120 * rounds_);
   std::printf("%llu verdicts of cgroup v2, no difference\n", static_cast<unsigned long long>(verdicts_));
+}
+
+// Programs that refuse, and programs that overrule those before them, in any order and on three levels.
+TEST_F(Differential, OrdersOfProgramsThatSetTheVerdictMeanWhatTheKernelDoes) {
+  for (std::uint64_t round = 0; round < rounds_ / 5; ++round) {
+    Random random(seed_ + round);
+    const ScratchCgroup top(*host_, Hierarchy::v2);
+    const ScratchCgroup middle(*host_, Hierarchy::v2, top.directory());
+    const ScratchCgroup bottom(*host_, Hierarchy::v2, middle.directory());
+    std::vector<kernel::Fd> programs;
+    for (const ScratchCgroup* cgroup : {&top, &middle, &bottom}) {
+      for (std::uint32_t count = random.below(4); count > 0; --count) {
+        const bpf::Code code = random_program(random);
+        LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+        programs.emplace_back(
+            ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "setter", "GPL", code.data(), code.size(), &options));
+        if (!programs.back()) {
+          GTEST_SKIP() << "this kernel has no bpf_set_retval for device programs (5.18 and later do)";
+        }
+        ASSERT_EQ(::bpf_prog_attach(programs.back().get(), cgroup->cgroup().directory.get(), BPF_CGROUP_DEVICE,
+                                    BPF_F_ALLOW_MULTI),
+                  0);
+      }
+    }
+    kernel::CgroupsOfProcess target;
+    target.v2 = bottom.cgroup();
+    const Result<container::Observed> observed = kernel::observe(*filters_, target);
+    ASSERT_TRUE(observed) << observed.error().message;
+    const container::Effective effective = container::effective(*observed);
+    ASSERT_TRUE(effective.exact) << effective.why;
+    const std::vector<Request> asked = requests(random);
+    const std::vector<bool> answers = ask_kernel({&bottom}, asked, nodes_);
+    expect_same(effective.table, asked, answers, round);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const bool is_allowed = container::judge(*observed, asked[i]).kind == container::Answer::Kind::allow;
+      ASSERT_EQ(is_allowed, answers[i]) << to_string(asked[i]) << ", HOLDFAST_SEED=" << seed_ << " round " << round;
+    }
+  }
+  std::printf("%llu verdicts of programs that set the verdict, no difference\n",
+              static_cast<unsigned long long>(verdicts_));
 }
 
 TEST_F(Differential, RecordedFiltersDoInTheKernelWhatTheirTablesSay) {

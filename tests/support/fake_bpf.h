@@ -20,15 +20,24 @@ class FakeBpf final : public kernel::Bpf {
   Result<void> attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) override;
   Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override;
 
+  Result<kernel::ShieldMapPtr> create_shield_map() override;
+  Result<kernel::ShieldMapPtr> open_shield_map(const kernel::Program& shield) override;
+  Result<kernel::Program> load_shield(const kernel::ShieldMap& map, unsigned depth) override;
+
   // A program as somebody else has attached it, with the name and the time (seconds since 1970) he gave it.
   void add(const kernel::Cgroup& cgroup, const bpf::Code& code, const std::string& name, std::int64_t loaded_at);
 
   // What a process of the cgroup would be told.
   bool allows(const kernel::Cgroup& cgroup, const device::Request& request);
 
+  // The same for a cgroup and those above it, from the inside out: each program sees the verdict of those before it.
+  bool allows(const std::vector<const kernel::Cgroup*>& line, const device::Request& request);
+
   // Called once, before the next attach: a writer that is faster.
   std::function<void()> before_attach;
   bool forbids_opening = false;  // as an LSM may
+  bool has_shields = true;       // as kernels before 5.18 have none
+  std::uint64_t shield_tag = 1;  // of the version that is loaded from now on
   int loads = 0;
 
  private:
@@ -36,10 +45,16 @@ class FakeBpf final : public kernel::Bpf {
     bpf::Code code;
     std::string name;
     std::int64_t at = 0;
+    std::uint64_t tag = 0;
+    kernel::ShieldMapPtr map = nullptr;  // of a shield
+    unsigned depth = 0;
   };
+
+  bool overrules(const Loaded& shield, const kernel::Cgroup& cgroup, const device::Request& request);
 
   std::map<std::uint32_t, Loaded> programs_;
   std::map<std::uint64_t, kernel::AttachedPrograms> attached_;
+  std::map<std::uint32_t, kernel::ShieldMapPtr> maps_;
   std::uint32_t next_id_ = 1;
 };
 

@@ -88,13 +88,20 @@ Result<void> parse_guard(const YAML::Node& node, container::Policy& policy) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "guard", {"mode", "rules", "limits"}));
+  TRY(check_keys(node, "guard", {"mode", "shield", "rules", "limits"}));
   if (node["mode"]) {
     const Result<container::Mode> mode = container::parse_mode(TRY(word_of(node["mode"], "guard.mode")));
     if (!mode) {
       return malformed("guard: " + mode.error().message);
     }
     policy.mode = *mode;
+  }
+  if (node["shield"]) {
+    const Result<container::ShieldUse> use = container::parse_shield_use(TRY(word_of(node["shield"], "guard.shield")));
+    if (!use) {
+      return malformed("guard: " + use.error().message);
+    }
+    policy.shield = *use;
   }
   const YAML::Node rules = node["rules"];
   if (rules && !rules.IsSequence()) {

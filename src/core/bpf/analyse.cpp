@@ -56,11 +56,13 @@ struct Path {
   AccessMask accesses = kAllAccesses;
   std::array<Value, kRegisters> registers;
   std::vector<Frame> frames;
+  bool is_refused = false;  // the error that the kernel would return now: none, or EPERM
   Region region;
 
   [[nodiscard]] Scope scope() const { return {region, accesses}; }
   [[nodiscard]] bool goes_on_like(const Path& other) const {
-    return accesses == other.accesses && registers == other.registers && frames == other.frames;
+    return accesses == other.accesses && is_refused == other.is_refused && registers == other.registers &&
+           frames == other.frames;
   }
 };
 
@@ -94,7 +96,7 @@ class Analysis {
     AccessMask accesses;
   };
 
-  Readable<device::Table> run(std::vector<Start> starts) {
+  Readable<device::Table> run(std::vector<Start> starts, Verdict before = Verdict::allow) {
     for (Start& from : starts) {
       Path start;
       start.frames.emplace_back();
@@ -102,6 +104,7 @@ class Analysis {
       start.registers[10] = {Tag::stack, 0, 0};
       start.region = std::move(from.region);
       start.accesses = from.accesses;
+      start.is_refused = before == Verdict::deny;
       wait(std::move(start));
     }
     while (next_ < code_.size()) {
@@ -376,7 +379,7 @@ class Analysis {
     if (!where.inside) {
       std::swap(inside, path.region);
     }
-    Path other{target, path.accesses, path.registers, path.frames, std::move(inside)};
+    Path other{target, path.accesses, path.registers, path.frames, path.is_refused, std::move(inside)};
     wait(std::move(other));
     return advance(path);
   }
@@ -442,7 +445,7 @@ class Analysis {
       if (bits == 0) {
         continue;
       }
-      std::vector<device::Box>& boxes = result == 1 ? allowed_ : denied_;
+      std::vector<device::Box>& boxes = result == 1 && !path.is_refused ? allowed_ : denied_;
       for (const Rectangle& rectangle : path.region.rectangles()) {
         boxes.push_back({kind, rectangle.major, rectangle.minor, device::AccessSet::of_bits(bits)});
       }
@@ -506,8 +509,24 @@ class Analysis {
     const FirstArgument argument = first.tag == Tag::unset                       ? FirstArgument::nothing
                                    : first.is_address() || first.tag == Tag::map ? FirstArgument::address
                                                                                  : FirstArgument::number;
-    if (const std::optional<std::string> why = can_change_verdict(at, argument, names_)) {
-      return give_up(*why);
+    const CallEffect effect = effect_of(at, argument, names_);
+    if (effect.kind == CallEffect::Kind::unclear) {
+      return give_up(effect.why);
+    }
+    Value result = outside();
+    if (effect.kind == CallEffect::Kind::reads_error) {
+      result = Symbols::number(path.is_refused ? std::uint64_t(std::int64_t(kRefused)) : 0);
+    } else if (effect.kind == CallEffect::Kind::sets_error) {
+      const Value error = symbols_.simplify(first, path.scope());
+      if (error.tag == Tag::access) {
+        return split(path, CutAccess{error.bits});
+      }
+      const auto number = std::int32_t(std::uint32_t(error.bits));
+      if (error.tag != Tag::number || (number != 0 && number != kRefused)) {
+        return give_up("sets an error that is not EPERM (bpf_set_retval)");
+      }
+      path.is_refused = number != 0;
+      result = Symbols::number(0);
     }
     for (unsigned number = 1; number <= 5; ++number) {
       if (path.registers[number].tag == Tag::stack) {  // a helper may write wherever an argument points
@@ -515,7 +534,7 @@ class Analysis {
       }
       path.registers[number] = Value();
     }
-    return set(path, 0, outside());
+    return set(path, 0, result);
   }
 
   static void forget_stacks(Path& path) {
@@ -713,6 +732,16 @@ Readable<device::Table> analyse(const Code& code, const CallNames& names) {
     return std::unexpected(Opaque{shape.error().message});
   }
   return Analysis(code, names).run({{Region::everything(), kAllAccesses}});
+}
+
+Readable<device::Table> analyse_overrides(const Code& code, const CallNames& names) {
+  if (!may_override(code, names)) {
+    return device::Table();
+  }
+  if (const Result<void> shape = check_shape(code); !shape) {
+    return std::unexpected(Opaque{shape.error().message});
+  }
+  return Analysis(code, names).run({{Region::everything(), kAllAccesses}}, Verdict::deny);
 }
 
 Readable<device::Table> analyse_within(const Code& code, const device::Table& requests) {

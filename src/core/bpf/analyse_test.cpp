@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/bpf/call.h"
 #include "core/bpf/generate.h"
 #include "core/bpf/interpret.h"
 #include "core/device/shortest.h"
@@ -118,9 +119,10 @@ TEST(Analyse, IsOpaqueRatherThanGuessing) {
   const std::pair<const char*, const char*> cases[] = {
       {"6110080000000000\n5700000001000000\n9500000000000000\n", "too finely"},  // odd minors
       {"6114040000000000\n6115080000000000\nb700000001000000\n1d54010000000000\nb700000000000000\n9500000000000000\n",
-       "with each other"},                                                                // major == minor
-      {"850000000e000000\n5700000001000000\n9500000000000000\n", "outside the program"},  // a helper's answer
-      {"b7010000ffffffff\n85000000bb000000\nb700000001000000\n9500000000000000\n", "bpf_set_retval"},
+       "with each other"},                                                                        // major == minor
+      {"850000000e000000\n5700000001000000\n9500000000000000\n", "outside the program"},          // a helper's answer
+      {"b7010000f3ffffff\n85000000bb000000\nb700000001000000\n9500000000000000\n", "not EPERM"},  // -EACCES
+      {"bf51000000000000\n85000000bb000000\nb700000001000000\n9500000000000000\n", "before setting"},
       {"850000000c000000\nb700000001000000\n9500000000000000\n", "bpf_tail_call"},
       {"8520000001000000\nb700000001000000\n9500000000000000\n", "not a helper"},  // kfunc
       {"b700000002000000\n9500000000000000\n", "else than 0 or 1"},
@@ -136,6 +138,41 @@ TEST(Analyse, IsOpaqueRatherThanGuessing) {
     ASSERT_FALSE(table) << hex;
     EXPECT_NE(table.error().why.find(why), std::string::npos) << table.error().why;
   }
+}
+
+// set_retval(-EPERM); return 1
+constexpr const char* kRefuser = "b7010000ffffffff\n85000000bb000000\nb700000001000000\n9500000000000000\n";
+// major == 195: set_retval(0); return 1
+constexpr const char* kOverruler =
+    "6112040000000000\n55020200c3000000\nb701000000000000\n85000000bb000000\nb700000001000000\n9500000000000000\n";
+// return get_retval() == 0
+constexpr const char* kFollower =
+    "85000000ba000000\nbf01000000000000\nb700000000000000\n5501010000000000\nb700000001000000\n9500000000000000\n";
+
+TEST(Analyse, ReadsProgramsThatSetTheError) {
+  EXPECT_EQ(*analyse(code(kRefuser)), Table()) << "though it returns 1";
+  EXPECT_EQ(*analyse_overrides(code(kRefuser)), Table());
+  EXPECT_EQ(*analyse(code(kOverruler)), Table::everything());
+  EXPECT_EQ(*analyse_overrides(code(kOverruler)),
+            Table::of_rules(std::vector{*device::parse_rule("b 195:* rwm"), *device::parse_rule("c 195:* rwm")}));
+  EXPECT_EQ(*analyse(code(kFollower)), Table::everything());
+  EXPECT_EQ(*analyse_overrides(code(kFollower)), Table());
+}
+
+TEST(Analyse, AProgramThatSetsNoErrorOverrulesNothing) {
+  EXPECT_EQ(*analyse_overrides(code("b700000001000000\n9500000000000000\n")), Table());
+  EXPECT_FALSE(may_override(code("850000000e000000\nb700000001000000\n9500000000000000\n"), {}));
+  EXPECT_TRUE(may_override(code(kOverruler), {}));
+}
+
+TEST(Interpret, SeesTheVerdictOfTheProgramsBefore) {
+  const device::Request gpu = *device::parse_request("c:195:0:rw");
+  const device::Request null = *device::parse_request("c:1:3:rw");
+  EXPECT_EQ(*interpret(code(kOverruler), gpu, {}, Verdict::deny), Verdict::allow);
+  EXPECT_EQ(*interpret(code(kOverruler), null, {}, Verdict::deny), Verdict::deny);
+  EXPECT_EQ(*interpret(code(kOverruler), null, {}, Verdict::allow), Verdict::allow);
+  EXPECT_EQ(*interpret(code(kFollower), gpu, {}, Verdict::deny), Verdict::deny);
+  EXPECT_EQ(*interpret(code(kRefuser), gpu, {}, Verdict::allow), Verdict::deny);
 }
 
 // Each of these was once read wrongly.

@@ -28,6 +28,8 @@ struct Opaque {
   friend bool operator==(const Opaque&, const Opaque&) = default;
 };
 
+enum class Verdict : std::uint8_t { deny, allow };
+
 template <class T>
 using Readable = std::expected<T, Opaque>;
 

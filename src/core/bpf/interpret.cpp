@@ -52,13 +52,15 @@ struct Path {
   std::size_t at = 0;
   std::array<Cell, kRegisters> registers;
   std::vector<Frame> frames;
+  bool is_refused = false;  // the error that the kernel would return now: none, or EPERM
 };
 
 class Run {
  public:
-  Run(const Code& code, const device::Request& request, const CallNames& names)
+  Run(const Code& code, const device::Request& request, const CallNames& names, Verdict before)
       : code_(code),
         names_(names),
+        before_(before),
         context_{std::uint32_t(request.device.kind) | std::uint32_t(request.access) << 16U, request.device.major,
                  request.device.minor} {}
 
@@ -67,6 +69,7 @@ class Run {
     start.frames.emplace_back();
     start.registers[1] = {Cell::Tag::context, 0, 0};
     start.registers[10] = {Cell::Tag::stack, 0, 0};
+    start.is_refused = before_ == Verdict::deny;
     paths_.push_back(std::move(start));
     std::optional<Verdict> verdict;
     while (!paths_.empty()) {
@@ -258,7 +261,7 @@ class Run {
     if (result.tag != Cell::Tag::number || result.bits > 1) {
       return opaque("returns something else than 0 or 1");
     }
-    return std::optional(result.bits == 1 ? Verdict::allow : Verdict::deny);
+    return std::optional(result.bits == 1 && !path.is_refused ? Verdict::allow : Verdict::deny);
   }
 
   Step enter(Path& path, const Instruction& at) {
@@ -288,14 +291,26 @@ class Run {
     const FirstArgument argument = first.tag == Cell::Tag::unset ? FirstArgument::nothing
                                    : address                     ? FirstArgument::address
                                                                  : FirstArgument::number;
-    if (const std::optional<std::string> why = can_change_verdict(at, argument, names_)) {
-      return opaque(*why);
+    const CallEffect effect = effect_of(at, argument, names_);
+    if (effect.kind == CallEffect::Kind::unclear) {
+      return opaque(effect.why);
+    }
+    Cell result = unknown();
+    if (effect.kind == CallEffect::Kind::reads_error) {
+      result = number(path.is_refused ? std::uint64_t(std::int64_t(kRefused)) : 0);
+    } else if (effect.kind == CallEffect::Kind::sets_error) {
+      const auto error = std::int32_t(std::uint32_t(first.bits));
+      if (first.tag != Cell::Tag::number || (error != 0 && error != kRefused)) {
+        return opaque("sets an error that is not EPERM (bpf_set_retval)");
+      }
+      path.is_refused = error != 0;
+      result = number(0);
     }
     for (unsigned argument_register = 1; argument_register <= 5; ++argument_register) {
       forget_memory_behind(path, path.registers[argument_register]);
       path.registers[argument_register] = Cell();
     }
-    path.registers[0] = unknown();
+    path.registers[0] = result;
     return next(path);
   }
 
@@ -427,6 +442,7 @@ class Run {
 
   const Code& code_;
   const CallNames& names_;
+  Verdict before_;
   std::array<std::uint32_t, 3> context_;
   std::vector<Path> paths_;
   std::size_t steps_ = 0;
@@ -436,8 +452,8 @@ class Run {
 
 }  // namespace
 
-Readable<Verdict> interpret(const Code& code, const device::Request& request, const CallNames& names) {
-  return Run(code, request, names).run();
+Readable<Verdict> interpret(const Code& code, const device::Request& request, const CallNames& names, Verdict before) {
+  return Run(code, request, names, before).run();
 }
 
 }  // namespace hf::bpf

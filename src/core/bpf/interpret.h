@@ -6,10 +6,11 @@
 
 namespace hf::bpf {
 
-enum class Verdict : std::uint8_t { deny, allow };
-
 // Opaque where the verdict depends on something outside the program and the request: a map, a helper's answer, memory
 // nobody wrote. Such a value alone does no harm: only if it decides.
-Readable<Verdict> interpret(const Code& code, const device::Request& request, const CallNames& names = {});
+//
+// `before`: the verdict of the programs that ran before this one. A program may overrule it (bpf_set_retval).
+Readable<Verdict> interpret(const Code& code, const device::Request& request, const CallNames& names = {},
+                            Verdict before = Verdict::allow);
 
 }  // namespace hf::bpf

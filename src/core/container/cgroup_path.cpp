@@ -31,6 +31,13 @@ CgroupPath CgroupPath::child(std::string_view name) const {
   return {(is_root() ? "/" : text + "/") + std::string(name)};
 }
 
+unsigned depth_of(const CgroupPath& path) { return path.is_root() ? 0 : unsigned(std::ranges::count(path.text, '/')); }
+
+bool is_within(std::string_view path, std::string_view ancestor) {
+  return ancestor == "/" ||
+         (path.starts_with(ancestor) && (path.size() == ancestor.size() || path[ancestor.size()] == '/'));
+}
+
 Result<CgroupPath> parse_cgroup_path(std::string_view text) {
   if (!text.starts_with('/')) {
     return fail(std::errc::invalid_argument, "cgroup path " + quote(text) + ": must begin with /");

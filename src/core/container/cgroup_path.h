@@ -27,6 +27,9 @@ struct CgroupPath {
 };
 
 Result<CgroupPath> parse_cgroup_path(std::string_view text);
+unsigned depth_of(const CgroupPath& path);  // 0 for the root
+// The same cgroup, or one below it. "/pod/cc" is not within "/pod/c".
+bool is_within(std::string_view path, std::string_view ancestor);
 
 struct CgroupMount {
   Hierarchy hierarchy = Hierarchy::v2;

@@ -73,13 +73,14 @@ Result<void> plan_v1_gate(const Observed& observed, const Gate& gate, const Chan
 
 Result<ReplaceProgram> plan_replacement(const Gate& gate, const Change& change, const Table& covered,
                                         const bpf::Generate& generate) {
-  if (!gate.meaning) {
+  if (!gate.meaning || gate.may_override) {
     const bpf::Override override = change.verb == Verb::allow ? bpf::Override{covered, {}} : bpf::Override{{}, covered};
     Result<bpf::Code> code = gate.program->code.empty()
                                  ? fail(std::errc::operation_not_supported, "the kernel does not give out its code")
                                  : bpf::patch(gate.program->code, override);
     if (!code) {
-      return fail(code.error().code, name_of(gate) + " can neither be read (" + gate.meaning.error().why +
+      const std::string why = gate.meaning ? "it overrules other programs" : gate.meaning.error().why;
+      return fail(code.error().code, name_of(gate) + " can neither be read (" + why +
                                          ") nor kept: " + code.error().message + "; nothing was changed");
     }
     const bool allows = change.verb == Verb::allow;
@@ -120,14 +121,15 @@ std::optional<Table> meaning_beside(const Observed& observed, const Gate& left_o
   return together;
 }
 
-bool is_own_program(const Gate& gate) { return gate.is_own && gate.program.has_value(); }
+bool is_own_program(const Gate& gate) { return gate.is_own && gate.program.has_value() && !gate.shield; }
 
 // Whoever attaches his program again and again beside a repaired one would fill the cgroup (kernel: 64 programs). What
 // adds nothing goes, but only if it is ours: the writer may be about to take off those he found, and with the last one
 // every limit would be gone.
 void take_off_our_own(const Observed& observed, const Table& granted, const std::vector<const Gate*>& replaced,
                       Plan& plan) {
-  const auto programs = std::size_t(std::ranges::count_if(observed.gates, is_own_program));
+  const auto programs = std::size_t(
+      std::ranges::count_if(observed.gates, [](const Gate& gate) { return gate.is_own && gate.program.has_value(); }));
   std::vector<const Gate*> taken_off;
   for (const Gate& gate : observed.gates) {
     const bool is_ours = is_own_program(gate) && gate.owner == bpf::kOurName && gate.meaning &&
@@ -182,6 +184,20 @@ Result<Table> switched_off_by_a_new_program(const Observed& observed) {
   return left;
 }
 
+// Whatever else refuses it: the shield would overrule that.
+void plan_shield_removal(const Observed& observed, const Table& taken, Plan& plan) {
+  for (const Gate& gate : observed.gates) {
+    for (const ShieldEntry& entry : gate.shield ? gate.shield->entries : std::vector<ShieldEntry>()) {
+      const device::RuleSet rule = {rule_for(entry)};
+      if (!(Table::of_rules(rule) & taken).allows_nothing()) {
+        plan.steps.emplace_back(RemoveShieldEntry{gate.where, *gate.program->id, entry.device});
+      }
+    }
+  }
+}
+
+bool is_foreign_override(const Gate& gate) { return gate.may_override && !gate.shield; }
+
 Result<void> plan_v2_revoke(const Observed& observed, const Change& change, const std::string& where,
                             const bpf::Generate& generate, Plan& plan) {
   const Table taken = covered_by(change);
@@ -192,10 +208,11 @@ Result<void> plan_v2_revoke(const Observed& observed, const Change& change, cons
       continue;
     }
     const bpf::Readable<Table> meaning = meaning_for(gate, taken);
-    if (meaning && device::askable(*meaning & taken).allows_nothing()) {
+    if (meaning && device::askable(*meaning & taken).allows_nothing() &&
+        std::ranges::none_of(observed.gates, is_foreign_override)) {
       return {};  // refused already
     }
-    if (gate.is_own) {
+    if (gate.is_own && !gate.shield) {
       readable = readable == nullptr && gate.meaning ? &gate : readable;
       unread = &gate;
     }
@@ -228,6 +245,9 @@ Result<Plan> plan_change(const Observed& observed, const Change& change, const b
   if (change.verb == Verb::allow) {
     TRY(check_gates_above(observed, covered_by(change)));
   }
+  if (change.verb == Verb::deny) {
+    plan_shield_removal(observed, covered_by(change), plan);
+  }
   const auto own_v1 = std::ranges::find_if(observed.gates, [](const Gate& gate) { return gate.is_own && gate.list; });
   if (own_v1 != observed.gates.end()) {
     TRY(plan_v1_gate(observed, *own_v1, change, plan));
@@ -252,11 +272,15 @@ Result<Plan> plan_change(const Observed& observed, const Change& change, const b
 bool is_in_force(const Observed& observed, const Change& change) {
   const Table covered = covered_by(change);
   if (change.verb == Verb::deny) {
-    Table left = covered;
+    Table left = Table::everything();
     for (const Gate& gate : observed.gates) {
-      left = gate.meaning ? left & *gate.meaning : left;
+      if (gate.meaning) {
+        left = (left & *gate.meaning) | (gate.overrides - left);
+      } else if (gate.may_override) {
+        left = Table::everything();
+      }
     }
-    return device::askable(left).allows_nothing();
+    return device::askable(left & covered).allows_nothing();
   }
   const Table asked = device::askable(covered);
   return std::ranges::all_of(observed.gates,
@@ -269,6 +293,9 @@ std::string to_string(const Step& step) {
   }
   if (const AttachProgram* attach = std::get_if<AttachProgram>(&step)) {
     return "attach a program to " + attach->where + " that refuses " + list_of(attach->less);
+  }
+  if (const RemoveShieldEntry* remove = std::get_if<RemoveShieldEntry>(&step)) {
+    return "take " + to_string(remove->device) + " off the shield on " + remove->where;
   }
   const auto name = [](ProgramId id, const std::string& owner) {
     return "program:" + std::to_string(id.value) + (owner.empty() ? "" : " (" + owner + ")");

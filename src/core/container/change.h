@@ -52,7 +52,14 @@ struct AttachProgram {  // where there is none yet
   device::RuleSet less;
 };
 
-using Step = std::variant<WriteV1, ReplaceProgram, DetachProgram, AttachProgram>;
+// The shield must not keep open what is revoked.
+struct RemoveShieldEntry {
+  std::string where;  // the cgroup that the shield is attached to
+  ProgramId shield;
+  device::Device device;
+};
+
+using Step = std::variant<WriteV1, ReplaceProgram, DetachProgram, AttachProgram, RemoveShieldEntry>;
 
 struct Plan {
   std::vector<Step> steps;         // empty: it is so already

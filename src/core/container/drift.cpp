@@ -1,5 +1,8 @@
 #include "core/container/drift.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace hf::container {
 namespace {
 
@@ -33,10 +36,22 @@ Refusal refusal_of(const Observed& observed, const device::Request& request) {
   return refusal;
 }
 
+bool has_shield(const Observed& observed) {
+  return std::ranges::any_of(observed.gates, [](const Gate& gate) { return gate.shield.has_value(); });
+}
+
 }  // namespace
+
+Observed without_shields(Observed observed) {
+  std::erase_if(observed.gates, [](const Gate& gate) { return gate.shield.has_value(); });
+  return observed;
+}
 
 Drift compare(const Entitlement& owed, const Observed& observed) {
   Drift drift;
+  const std::optional<Observed> unshielded =
+      has_shield(observed) ? std::optional(without_shields(observed)) : std::nullopt;
+  const Observed& rules = unshielded ? *unshielded : observed;
   for (const OwedNode& node : owed.nodes) {
     if (!node.device) {
       continue;  // its driver is not there: nothing to allow
@@ -49,7 +64,13 @@ Drift compare(const Entitlement& owed, const Observed& observed) {
       }
       continue;
     }
+    if (judge(rules, request).kind == Answer::Kind::allow) {
+      continue;  // a program of somebody else overrules the one that refuses
+    }
     drift.denied.push_back(node.path);
+    if (unshielded && judge(observed, request).kind == Answer::Kind::allow) {
+      drift.held.push_back(node.path);
+    }
     if (refusal.above != nullptr) {
       drift.above.push_back(node.path + ": refused by " + name_of(*refusal.above) + " above it");
     } else {

@@ -16,11 +16,11 @@ std::string title_of(const Writer& writer) {
 
 std::string to_string(EventKind kind) {
   switch (kind) {
-    case EventKind::load: return "load";
     case EventKind::attach: return "attach";
     case EventKind::detach: return "detach";
     case EventKind::write: return "write";
     case EventKind::cgroup_made: return "cgroup made";
+    case EventKind::cgroup_joined: return "cgroup joined";
     case EventKind::cgroup_gone: return "cgroup gone";
     case EventKind::process_gone: return "process gone";
     case EventKind::reload: return "reload";

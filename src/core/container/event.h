@@ -36,11 +36,11 @@ struct Writer {
 std::string title_of(const Writer& writer);
 
 enum class EventKind : std::uint8_t {
-  load,           // a device program was loaded: it is about to be attached somewhere
   attach,         // a program came to a cgroup, alone, beside others or instead of one
   detach,         // a program was taken off
   write,          // devices.allow or devices.deny of a v1 cgroup was written
-  cgroup_made,    // or a process joined one: there may be a new container
+  cgroup_made,    // there may be a new container soon
+  cgroup_joined,  // a process has joined one: there may be a new container
   cgroup_gone,    //
   process_gone,   // the first process of a container has ended
   reload,         // systemd has read its units again
@@ -60,7 +60,8 @@ struct Event {
   std::optional<ProgramId> program;   // attached or detached
   std::optional<ProgramId> replaced;  // by `program`
   std::uint32_t flags = 0;            // of BPF_PROG_ATTACH
-  std::string text;                   // written to devices.allow or devices.deny, where the tier tells
+  std::string text;                   // the file that was written, devices.allow or devices.deny; a cgroup's path
+  Pid member;                         // of cgroup_joined: the process
 };
 
 }  // namespace hf::container

@@ -5,7 +5,7 @@
 namespace hf::container {
 namespace {
 
-// What one gate says; nullopt where it cannot be told from outside.
+// What one gate says about a request that was let through before it; nullopt where it cannot be told from outside.
 std::optional<bool> allows(const Gate& gate, const device::Request& request) {
   if (gate.meaning) {
     const bool allowed = gate.meaning->allows(request);
@@ -19,17 +19,41 @@ std::optional<bool> allows(const Gate& gate, const device::Request& request) {
   return verdict ? std::optional(*verdict == bpf::Verdict::allow) : std::nullopt;
 }
 
+// The same about a request that was refused before it.
+std::optional<bool> overrules(const Gate& gate, const device::Request& request) {
+  if (!gate.may_override) {
+    return false;
+  }
+  if (gate.meaning) {
+    return gate.overrides.allows(request);
+  }
+  if (!gate.program || gate.program->code.empty()) {
+    return std::nullopt;
+  }
+  const bpf::Readable<bpf::Verdict> verdict = bpf::interpret(gate.program->code, request, {}, bpf::Verdict::deny);
+  return verdict ? std::optional(*verdict == bpf::Verdict::allow) : std::nullopt;
+}
+
 std::string doubt_about(const Gate& gate) { return gate.meaning ? gate.doubt : gate.meaning.error().why; }
 
 }  // namespace
 
+device::Rule rule_for(const ShieldEntry& entry) {
+  const device::Device& device = entry.device;
+  return {{device.kind, device::Span{device.major, device.major}, device::Span{device.minor, device.minor}},
+          entry.access};
+}
+
 Effective effective(const Observed& observed) {
   Effective result{device::Table::everything(), true, {}};
   bool unread = false;
+  bool may_be_overruled = false;  // by a gate that cannot be read
   for (const Gate& gate : observed.gates) {
     unread = unread || !gate.meaning;
+    may_be_overruled = may_be_overruled || (!gate.meaning && gate.may_override);
     if (gate.meaning) {
-      result.table = result.table & *gate.meaning;
+      const device::Table refused = gate.may_override ? gate.overrides - result.table : device::Table();
+      result.table = (result.table & *gate.meaning) | refused;
     }
     if (result.exact && (!gate.meaning || !gate.doubt.empty())) {
       result.exact = false;
@@ -37,7 +61,7 @@ Effective effective(const Observed& observed) {
     }
   }
   // Where nothing is let through anyway, what is unclear does not matter.
-  if (!result.exact && result.table.allows_nothing()) {
+  if (!result.exact && result.table.allows_nothing() && !may_be_overruled) {
     result.exact = true;
     result.why.clear();
   }
@@ -48,14 +72,21 @@ Effective effective(const Observed& observed) {
 }
 
 Answer judge(const Observed& observed, const device::Request& request) {
+  using Kind = Answer::Kind;
   Answer answer;
   for (const Gate& gate : observed.gates) {
-    const std::optional<bool> allowed = allows(gate, request);
-    if (allowed == false) {
-      return {Answer::Kind::deny, name_of(gate)};
-    }
-    if (!allowed && answer.kind == Answer::Kind::allow) {
-      answer = {Answer::Kind::unknown, name_of(gate) + ": " + doubt_about(gate)};
+    // A verdict that is not known may be either: then the gate's word counts only if it is the same for both.
+    const std::optional<bool> if_allowed = answer.kind == Kind::deny ? overrules(gate, request) : allows(gate, request);
+    const std::optional<bool> if_denied = answer.kind == Kind::unknown ? overrules(gate, request) : if_allowed;
+    if (if_allowed && if_allowed == if_denied) {
+      const bool was_refused = answer.kind == Kind::deny;
+      if (*if_allowed) {
+        answer = {};
+      } else if (!was_refused) {
+        answer = {Kind::deny, name_of(gate)};
+      }
+    } else if (answer.kind != Kind::unknown) {
+      answer = {Kind::unknown, name_of(gate) + ": " + doubt_about(gate)};
     }
   }
   return answer;
@@ -64,7 +95,7 @@ Answer judge(const Observed& observed, const device::Request& request) {
 std::vector<std::string> names_of_unclear(const Observed& observed, const device::Request& request) {
   std::vector<std::string> names;
   for (const Gate& gate : observed.gates) {
-    if (!allows(gate, request)) {
+    if (!allows(gate, request) || !overrules(gate, request)) {
       names.push_back(name_of(gate));
     }
   }

@@ -13,6 +13,9 @@ namespace {
 constexpr std::array<std::pair<Mode, const char*>, 4> kNames = {
     {{Mode::observe, "observe"}, {Mode::harden, "harden"}, {Mode::heal, "heal"}, {Mode::lock, "lock"}}};
 
+constexpr std::array<std::pair<ShieldUse, const char*>, 3> kShieldUses = {
+    {{ShieldUse::off, "off"}, {ShieldUse::automatic, "auto"}, {ShieldUse::with_root, "root"}}};
+
 bool fits(const std::string& glob, const std::string& word) { return ::fnmatch(glob.c_str(), word.c_str(), 0) == 0; }
 
 bool fits(const std::optional<std::string>& glob, const std::string& word) { return !glob || fits(*glob, word); }
@@ -50,6 +53,20 @@ Result<Mode> parse_mode(std::string_view text) {
     }
   }
   return fail(std::errc::invalid_argument, "mode " + quote(text) + ": want observe, harden, heal or lock");
+}
+
+std::string to_string(ShieldUse use) {
+  const auto* found = std::ranges::find(kShieldUses, use, &std::pair<ShieldUse, const char*>::first);
+  return found->second;
+}
+
+Result<ShieldUse> parse_shield_use(std::string_view text) {
+  for (const auto& [use, name] : kShieldUses) {
+    if (text == name) {
+      return use;
+    }
+  }
+  return fail(std::errc::invalid_argument, "shield " + quote(text) + ": want auto, off or root");
 }
 
 Mode mode_for(const Policy& policy, const Container& container, const std::string& device_class) {

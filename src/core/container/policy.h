@@ -42,8 +42,15 @@ struct Limits {
   std::chrono::milliseconds longest_wait{10'000};  // between two heals, when it does not end
 };
 
+// automatic: below every cgroup but the root. with_root: also for containers directly below the root cgroup, where the
+// shield is asked about every device that any process of the host is refused.
+enum class ShieldUse : std::uint8_t { off, automatic, with_root };
+std::string to_string(ShieldUse use);  // "off", "auto", "root"
+Result<ShieldUse> parse_shield_use(std::string_view text);
+
 struct Policy {
   Mode mode = Mode::heal;
+  ShieldUse shield = ShieldUse::automatic;
   std::vector<PolicyRule> rules;  // the first that fits counts
   Limits limits;
 };

@@ -42,7 +42,7 @@ TEST(Policy, TakesTheFirstRuleThatFitsInEveryWord) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     Match match;
     cases[i].first(match);
-    const Policy policy{Mode::heal, {{match, Mode::observe}, {{}, Mode::lock}}, {}};
+    const Policy policy{Mode::heal, ShieldUse::automatic, {{match, Mode::observe}, {{}, Mode::lock}}, {}};
     EXPECT_EQ(mode_for(policy, train(), "nvidia"), cases[i].second ? Mode::observe : Mode::lock) << "case " << i;
   }
 }

@@ -7,11 +7,8 @@
 namespace hf::container {
 namespace {
 
-constexpr std::array<std::pair<Tier, const char*>, 5> kNames = {{{Tier::functions, "functions"},
-                                                                 {Tier::tracepoints, "tracepoints"},
-                                                                 {Tier::loads, "loads"},
-                                                                 {Tier::files, "files"},
-                                                                 {Tier::polling, "polling"}}};
+constexpr std::array<std::pair<Tier, const char*>, 3> kNames = {
+    {{Tier::tracepoints, "tracepoints"}, {Tier::files, "files"}, {Tier::polling, "polling"}}};
 
 }  // namespace
 
@@ -30,8 +27,7 @@ Result<Tier> parse_tier(std::string_view text) {
       return tier;
     }
   }
-  return fail(std::errc::invalid_argument,
-              "tier " + quote(text) + ": want functions, tracepoints, loads, files or polling");
+  return fail(std::errc::invalid_argument, "tier " + quote(text) + ": want tracepoints, files or polling");
 }
 
 }  // namespace hf::container

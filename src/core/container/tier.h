@@ -10,12 +10,10 @@
 
 namespace hf::container {
 
-// functions:   fentry and fexit on the kernel's functions.
-// tracepoints: of bpf(2).
-// loads:       perf events of programs being loaded; then everything is looked at.
-// files:       fanotify on the v1 devices hierarchy.
-// polling:     looking again and again.
-enum class Tier : std::uint8_t { functions, tracepoints, loads, files, polling };
+// tracepoints: v2: of bpf(2), and of cgroups that come and go. Kernel 5.8 and later, with BTF.
+// files:       v1: fanotify on the devices hierarchy.
+// polling:     either, where the kernel or its settings refuse the others.
+enum class Tier : std::uint8_t { tracepoints, files, polling };
 std::string to_string(Tier tier);
 Result<Tier> parse_tier(std::string_view text);
 

@@ -29,14 +29,16 @@ constexpr std::size_t kMostName = 64;
 constexpr std::size_t kMostEntry = 256;
 constexpr std::size_t kMostEntries = 100;
 
-constexpr std::array<std::pair<Action, const char*>, 8> kActions = {{{Action::none, "none"},
-                                                                     {Action::observed, "observed"},
-                                                                     {Action::healed, "healed"},
-                                                                     {Action::failed, "failed"},
-                                                                     {Action::waits, "waits"},
-                                                                     {Action::hardened, "hardened"},
-                                                                     {Action::locked, "locked"},
-                                                                     {Action::mended, "mended"}}};
+constexpr std::array<std::pair<Action, const char*>, 10> kActions = {{{Action::none, "none"},
+                                                                      {Action::observed, "observed"},
+                                                                      {Action::healed, "healed"},
+                                                                      {Action::failed, "failed"},
+                                                                      {Action::waits, "waits"},
+                                                                      {Action::hardened, "hardened"},
+                                                                      {Action::locked, "locked"},
+                                                                      {Action::mended, "mended"},
+                                                                      {Action::shielded, "shielded"},
+                                                                      {Action::completed, "completed"}}};
 
 // In ASCII: whatever shows the text as it is meets no control character.
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', true, Json::error_handler_t::replace); }
@@ -105,6 +107,12 @@ Json to_json(const BlameRecord& record) {
   if (record.heal_ns) {
     json["heal_ns"] = *record.heal_ns;
   }
+  if (record.is_shielded) {
+    json["shielded"] = true;
+  }
+  if (record.held_opens != 0) {
+    json["held_opens"] = record.held_opens;
+  }
   put(json, "error", record.error);
   return json;
 }
@@ -133,6 +141,12 @@ class Reader {
       if (is(key, entry.is_string())) {
         list.push_back(entry.get<std::string>());
       }
+    }
+  }
+
+  void read(const char* key, bool& value) {
+    if (const Json* const found = find(key); found != nullptr && is(key, found->is_boolean())) {
+      value = found->get<bool>();
     }
   }
 
@@ -260,6 +274,8 @@ Result<BlameRecord> record_of(const Json& json) {
   reader.read("steps", record.steps);
   reader.read("loss_ns", record.loss_ns);
   reader.read("heal_ns", record.heal_ns);
+  reader.read("shielded", record.is_shielded);
+  reader.read("held_opens", record.held_opens);
   reader.read("error", record.error);
   if (!reader.wrong().empty()) {
     return fail_at("a wrong '" + reader.wrong() + "'");

@@ -17,7 +17,20 @@ namespace hf::report {
 // healed:   it was given back. failed: it could not be. waits: somebody fights with us, and we take a breath.
 // hardened: before any loss, systemd was told what the container is owed. locked: nobody else can change it now.
 // mended:   nodes were made anew in the container.
-enum class Action : std::uint8_t { none, observed, healed, failed, waits, hardened, locked, mended };
+// shielded: the rules refused it, the shield kept it open, and the rules were repaired: nothing was lost.
+// completed: a new container was given what it is owed and its runtime did not give it. No loss: it never had it.
+enum class Action : std::uint8_t {
+  none,
+  observed,
+  healed,
+  failed,
+  waits,
+  hardened,
+  locked,
+  mended,
+  shielded,
+  completed
+};
 std::string to_string(Action action);
 
 struct BlameRecord {
@@ -45,9 +58,11 @@ struct BlameRecord {
   std::vector<std::string> steps;        // what was done
   std::optional<std::uint64_t> loss_ns;  // from the change to access restored; absent: not lost, or still
   std::optional<std::uint64_t> heal_ns;  // of our work in it
+  bool is_shielded = false;              // the shield kept all of `devices` open
+  std::uint64_t held_opens = 0;          // requests that only the shield let through
   std::string error;                     // why it failed
 
-  [[nodiscard]] bool is_loss() const { return !devices.empty(); }
+  [[nodiscard]] bool is_loss() const { return !devices.empty() && !is_shielded && action != Action::completed; }
 };
 
 // JSON on one line, for the journal and for streams. Long texts and lists are cut, so that no line is above kMostLine.

@@ -51,6 +51,13 @@ std::string times_of(const BlameRecord& record) {
 
 std::string with(const std::string& head, const std::string& tail) { return tail.empty() ? head : head + ": " + tail; }
 
+std::string held_by_the_shield(const BlameRecord& record) {
+  const std::string opens = record.held_opens == 0   ? "nothing was opened meanwhile"
+                            : record.held_opens == 1 ? "1 open would have failed"
+                                                     : std::to_string(record.held_opens) + " opens would have failed";
+  return opens + (record.heal_ns ? ", the rules were repaired after " + render_duration(*record.heal_ns) : "");
+}
+
 std::string what_was_done(const BlameRecord& record) {
   const std::string steps = list_of(record.steps);
   switch (record.action) {
@@ -58,6 +65,8 @@ std::string what_was_done(const BlameRecord& record) {
     case Action::observed: return marked(kYellow, "observed") + ": the policy says to look on";
     case Action::healed: return with(marked(kGreen, "healed") + times_of(record), steps);
     case Action::mended: return with(marked(kGreen, "mended") + times_of(record), steps);
+    case Action::shielded: return with(marked(kGreen, "shielded") + ": " + held_by_the_shield(record), steps);
+    case Action::completed: return with(marked(kGreen, "completed") + ": its runtime had not given it all", steps);
     case Action::hardened: return with(marked(kGreen, "hardened"), steps);
     case Action::locked: return with(marked(kGreen, "locked"), steps);
     case Action::failed: return with(marked(kRed, "not healed"), record.error);
@@ -100,6 +109,7 @@ std::string render_text(const BlameRecord& record) {
   text += record.lost.empty() ? "" : line_of("    " + marked(kRed, "lost") + " " + list_of(record.lost));
   text += record.gained.empty() ? "" : line_of("    gained " + list_of(record.gained));
   text += record.is_loss() ? line_of("    could not open " + list_of(record.devices)) : "";
+  text += record.is_shielded ? line_of("    could still open " + list_of(record.devices)) : "";
   text += record.doubt.empty() ? "" : line_of("    but " + record.doubt);
   text += ancestry_of(record.writer);
   const std::string done = what_was_done(record);

@@ -34,6 +34,8 @@ Json to_json(const DemoContainer& it) {
                         {"overtaken", it.overtaken},
                         {"repaired", it.repaired},
                         {"loss", to_json(spread_of(it.losses_ns))},
+                        {"held", it.held},
+                        {"held_opens", it.held_opens},
                         {"writers", it.writers},
                         {"inside", seen}};
   return {{"id", it.id},

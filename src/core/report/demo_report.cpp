@@ -56,8 +56,15 @@ std::string verdict_of(const DemoReport& report) {
            " not repaired";
   }
   const Spread spread = spread_of(std::move(losses));
+  std::string shielded;
+  for (const DemoContainer& it : report.containers) {
+    if (it.held > 0) {
+      shielded += std::string("; behind the shield (cgroup v2) ") + counted(it.seen.refused, "open") + " refused";
+    }
+  }
+  const std::string where = shielded.empty() || spread.count == 0 ? "" : " on cgroup v1";
   return marked(kGreen, "held") + ": " + counted(attacks, "attack") + ", all repaired" +
-         (spread.count > 0 ? ", in " + render_duration(spread.median) + " (median)" : std::string());
+         (spread.count > 0 ? ", in " + render_duration(spread.median) + " (median)" + where : std::string()) + shielded;
 }
 
 std::string writers_of(const DemoContainer& it) {
@@ -92,6 +99,10 @@ void add_rows(const DemoContainer& it, TextTable& table) {
     table.add({"  loss, by the guard's record",
                "median " + render_duration(spread.median) + ", p99 " + render_duration(spread.p99) + ", longest " +
                    render_duration(spread.max) + " (" + counted(spread.count, "record") + ")"});
+  }
+  if (it.held > 0) {
+    table.add({"  held by the shield", counted(it.held, "rewrite") + " of its rules, " +
+                                           counted(it.held_opens, "open") + " would have failed"});
   }
   table.add({"  seen by the program inside", counted(it.seen.count, "open") + ", " + std::to_string(it.seen.refused) +
                                                  " refused, longest outage " + duration_or_dash(it.seen.longest_ns)});

@@ -51,6 +51,8 @@ struct DemoContainer {
   std::uint64_t overtaken = 0;                   // attacks that failed, as it was given back before they were done
   std::uint64_t repaired = 0;                    // after which the program inside could open it again
   std::vector<std::uint64_t> losses_ns;          // as the guard recorded them
+  std::uint64_t held = 0;                        // rewrites of its rules that the shield kept from being losses
+  std::uint64_t held_opens = 0;                  // opens that only the shield let through
   std::map<std::string, std::uint64_t> writers;  // whom it named
   Opens seen;
 

@@ -94,6 +94,7 @@ struct Name {
 struct Series {
   Name name;
   bool is_at_risk = false;
+  bool is_shielded = false;
   std::map<std::string, bool> classes;  // whether all owed nodes of it can be used
 };
 
@@ -146,7 +147,7 @@ std::vector<Series> series_of(const std::vector<const WardLine*>& owed) {
   for (const WardLine* const ward : owed) {
     const std::optional<Name> name = series.size() < kMostContainers ? name_of(*ward->container, taken) : std::nullopt;
     if (name) {
-      series.push_back({*name, ward->state == State::at_risk, classes_of(*ward)});
+      series.push_back({*name, ward->state == State::at_risk, ward->is_shielded, classes_of(*ward)});
     }
   }
   return series;
@@ -186,6 +187,12 @@ void add_containers(Page& page, const std::vector<WardLine>& wards) {
                series.is_at_risk ? 1U : 0U);
     }
   }
+  page.begin("container_shielded", "gauge",
+             "Whether the shield keeps open what a container is owed, whatever is done to its rules; 0: it is healed.");
+  for (const Series& series : all) {
+    page.add({{"container", series.name.container}, {"namespace", series.name.name_space}},
+             series.is_shielded ? 1U : 0U);
+  }
   page.gauge("containers_left_out", "Containers that are owed something and have no series of their own.",
              std::to_string(owed.size() - all.size()));
 }
@@ -224,6 +231,8 @@ void add_counters(Page& page, const Counters& counters) {
   for (const auto& [key, count] : counters.heals) {
     page.add({{"action", key.first}, {"result", key.second}}, count);
   }
+  page.begin("shield_opens_total", "counter", "Requests that only the shield let through.");
+  page.add({}, counters.held_opens);
   page.begin("events_total", "counter", "Events heard of by kind.");
   for (const auto& [kind, count] : counters.events) {
     page.add({{"kind", kind}}, count);

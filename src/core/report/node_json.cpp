@@ -76,10 +76,19 @@ Json to_json(const container::Claim& claim) {
           {"refused_because", text_or_null(claim.refused)}};
 }
 
+Json to_json(const container::ShieldCover& cover) {
+  Json json = {{"on", cover.is_on}, {"devices", cover.devices}, {"count", cover.count}};
+  if (!cover.why.empty()) {
+    json["why"] = cover.why;
+  }
+  return json;
+}
+
 Json to_json(const ContainerLine& line) {
   Json json = to_json(line.container);
   json["state"] = to_string(line.state);
   json["findings"] = line.codes;
+  json["shield"] = to_json(line.shield);
   json["owed"] = Json::array();
   for (const container::OwedNode& node : line.entitlement.nodes) {
     json["owed"].push_back(to_json(node));
@@ -160,11 +169,18 @@ std::string render_json(const ContainerList& list) {
 }
 
 std::string render_json(const DoctorReport& report) {
+  Json shields = Json::array();
+  for (const DoctorReport::Shielded& shielded : report.shields) {
+    Json json = to_json(shielded.cover);
+    json["container"] = shielded.container;
+    shields.push_back(std::move(json));
+  }
   return dump({{"version", kVersion},
                {"summary", summary_line(report)},
                {"containers", report.containers},
                {"states", report.states},
                {"findings", to_json(report.findings)},
+               {"shields", shields},
                {"guard", report.guard},
                {"notes", report.notes}});
 }

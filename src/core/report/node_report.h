@@ -11,6 +11,7 @@
 #include "core/container/entitlement.h"
 #include "core/container/gate.h"
 #include "core/container/seat.h"
+#include "core/container/shield.h"
 #include "core/device/inventory.h"
 #include "core/report/finding.h"
 
@@ -22,6 +23,7 @@ struct ContainerLine {
   container::Entitlement entitlement;
   container::State state = container::State::not_owed;
   std::vector<std::string> codes;  // of its findings
+  container::ShieldCover shield;
 };
 
 struct ContainerList {
@@ -38,7 +40,12 @@ struct DoctorReport {
   std::vector<Finding> findings;  // the worst first
   std::map<std::string, int> states;
   int containers = 0;
-  std::string guard;  // whether holdfastd runs here, and by which means it hears of changes
+  struct Shielded {
+    std::string container;
+    container::ShieldCover cover;
+  };
+  std::vector<Shielded> shields;  // of containers that are owed something
+  std::string guard;              // whether holdfastd runs here, and by which means it hears of changes
   std::vector<std::string> notes;
 };
 std::string render_text(const DoctorReport& report);

@@ -192,13 +192,30 @@ std::string render_text(const std::vector<Finding>& findings) {
   return text;
 }
 
+std::string shield_words(const container::ShieldCover& cover) {
+  return cover.is_on ? "on (" + count_of(int(cover.devices), "device") + ")" : "off";
+}
+
+std::string shields_of(const DoctorReport& report) {
+  std::size_t on = 0;
+  std::string off;
+  for (const DoctorReport::Shielded& shielded : report.shields) {
+    on += shielded.cover.is_on ? 1 : 0;
+    off += shielded.cover.is_on ? ""
+                                : line_of("  healed, not shielded: " + shielded.container + ": " + shielded.cover.why);
+  }
+  return report.shields.empty() ? ""
+                                : "shield: " + std::to_string(on) + " of " +
+                                      count_of(int(report.shields.size()), "container") + " with devices\n" + off;
+}
+
 std::string render_text(const ContainerList& list, Width width) {
   if (list.lines.empty()) {
     return "no containers on this node\n" + notes_of(list.notes);
   }
   std::vector<std::string> head = {"CONTAINER", "POD", "ENGINE", "DEVICES", "STATE", "CPUS", "SINCE"};
   if (width == Width::wide) {
-    head.insert(head.end(), {"ID", "PID", "RUNTIME", "DRIVER", "UNIT", "CGROUP", "FINDINGS"});
+    head.insert(head.end(), {"ID", "PID", "RUNTIME", "DRIVER", "UNIT", "CGROUP", "SHIELD", "FINDINGS"});
   }
   TextTable table(std::move(head));
   for (const ContainerLine& line : list.lines) {
@@ -211,10 +228,11 @@ std::string render_text(const ContainerList& list, Width width) {
                                     cpus_of(it),
                                     render_age(list.now - it.started_at)};
     if (width == Width::wide) {
-      row.insert(row.end(), {short_id(it.id), std::to_string(it.init.value),
-                             or_dash(it.runtime.name + (it.runtime.version.empty() ? "" : " " + it.runtime.version)),
-                             it.driver ? to_string(*it.driver) : "-", or_dash(it.scope), printable(it.cgroup),
-                             or_dash(join(line.codes, ","))});
+      row.insert(row.end(),
+                 {short_id(it.id), std::to_string(it.init.value),
+                  or_dash(it.runtime.name + (it.runtime.version.empty() ? "" : " " + it.runtime.version)),
+                  it.driver ? to_string(*it.driver) : "-", or_dash(it.scope), printable(it.cgroup),
+                  line.entitlement.owes_nothing() ? "-" : shield_words(line.shield), or_dash(join(line.codes, ","))});
     }
     table.add(row);
   }
@@ -245,11 +263,18 @@ std::string summary_line(const DoctorReport& report) {
 
 std::string render_text(const DoctorReport& report) {
   const std::string guard = report.guard.empty() ? "" : "guard: " + on_one_line(report.guard) + "\n";
-  return summary_line(report) + "\n" + render_text(report.findings) + guard + notes_of(report.notes);
+  return summary_line(report) + "\n" + render_text(report.findings) + guard + shields_of(report) +
+         notes_of(report.notes);
 }
 
 std::string render_text(const Explanation& explanation) {
   std::string text = identity_of(explanation);
+  const container::ShieldCover& shield = explanation.line.shield;
+  if (!explanation.line.entitlement.owes_nothing()) {
+    text += line_of(shield.is_on ? "shield: on, " + count_of(int(shield.devices), "device") + "; it let through " +
+                                       std::to_string(shield.count) + " that the rules refused"
+                                 : "shield: off: " + shield.why);
+  }
   text += "\nWho says what it may have\n" + lines_of_claims(explanation.claims);
   text += "\nWhat it is owed, and what stands in the way\n";
   if (explanation.nodes.empty()) {

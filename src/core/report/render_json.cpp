@@ -60,6 +60,14 @@ Json to_json(const container::AttachedProgram& program) {
           {"attachment", name_of(program.attachment)}};
 }
 
+Json to_json(const container::Shield& shield) {
+  Json list = Json::array();
+  for (const container::ShieldEntry& entry : shield.entries) {
+    list.push_back({{"rule", to_string(rule_for(entry))}, {"count", entry.count}});
+  }
+  return {{"entries", list}};
+}
+
 Json to_json(const Gate& gate, RuleMemo& memo) {
   const std::string why = gate.meaning ? gate.doubt : gate.meaning.error().why;
   return {{"hierarchy", gate.hierarchy == container::Hierarchy::v1 ? "v1" : "v2"},
@@ -69,7 +77,9 @@ Json to_json(const Gate& gate, RuleMemo& memo) {
           {"program", gate.program ? to_json(*gate.program) : Json(nullptr)},
           {"exact", why.empty()},
           {"why", text_or_null(why)},
-          {"rules", gate.meaning ? to_json(memo.rules_of(*gate.meaning)) : Json(nullptr)}};
+          {"rules", gate.meaning ? to_json(memo.rules_of(*gate.meaning)) : Json(nullptr)},
+          {"overrides", gate.meaning ? to_json(memo.rules_of(gate.overrides)) : Json(nullptr)},
+          {"shield", gate.shield ? to_json(*gate.shield) : Json(nullptr)}};
 }
 
 Json to_json(const std::vector<Gate>& gates) {

@@ -18,15 +18,13 @@ Table table(std::initializer_list<const char*> lines) {
 }
 
 Gate systemd_gate() {
-  return {container::Hierarchy::v2,
-          "/sys/fs/cgroup/x",
-          true,
-          "systemd",
-          container::AttachedProgram{
-              container::ProgramId{57}, "sd_devices", 0, 1794719648, container::Attachment::several, {}},
-          std::nullopt,
-          table({"c 1:3 rwm", "c 195:0-7 rw", "b 8:* r", "c 240-*:1 m"}),
-          {}};
+  Gate gate;
+  gate.where = "/sys/fs/cgroup/x";
+  gate.owner = "systemd";
+  gate.program = container::AttachedProgram{
+      container::ProgramId{57}, "sd_devices", 0, 1794719648, container::Attachment::several, {}};
+  gate.meaning = table({"c 1:3 rwm", "c 195:0-7 rw", "b 8:* r", "c 240-*:1 m"});
+  return gate;
 }
 
 Gate unread_gate() {

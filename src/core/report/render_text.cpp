@@ -54,10 +54,22 @@ std::string heading_of(const Gate& gate) {
 }
 
 std::string body_of(const Gate& gate) {
+  if (gate.shield && gate.meaning) {
+    std::string text = gate.shield->entries.empty() ? "    keeps nothing open for this cgroup\n" : "";
+    for (const container::ShieldEntry& entry : gate.shield->entries) {
+      text += "    keeps " + to_string(rule_for(entry)) + " open: let through " + std::to_string(entry.count) +
+              " times although the rules refused it\n";
+    }
+    return text;
+  }
   if (!gate.meaning) {
     return "    cannot be read as rules: " + gate.meaning.error().why + "\n";
   }
-  return lines_of(device::shortest_rules(*gate.meaning), "    ") +
+  const std::string overruled = gate.overrides.allows_nothing()
+                                    ? ""
+                                    : "    and lets through, although a program before it refused:\n" +
+                                          lines_of(device::shortest_rules(gate.overrides), "      ");
+  return lines_of(device::shortest_rules(*gate.meaning), "    ") + overruled +
          (gate.doubt.empty() ? "" : "    but " + gate.doubt + "\n");
 }
 

@@ -38,6 +38,7 @@ struct Counters {
   std::map<std::pair<std::string, std::string>, std::uint64_t> losses;  // by cause ("attach", "write", …) and writer
   std::map<std::pair<std::string, std::string>, std::uint64_t> heals;   // by action and result ("ok", "failed")
   std::map<std::string, std::uint64_t> events;                          // by kind
+  std::uint64_t held_opens = 0;                                         // requests that only the shield let through
   Histogram loss_duration;
   Histogram heal_duration;
   std::uint64_t surveys = 0;
@@ -61,6 +62,9 @@ struct WardLine {
   std::int64_t last_loss_at = 0;  // milliseconds since 1970; 0: none
   bool is_hardened = false;
   bool is_locked = false;
+  bool is_shielded = false;      // no open of an owed device can fail, whatever is done to the container's own rules
+  std::string why_not_shielded;  // where it is not
+  std::uint64_t held_opens = 0;  // requests that only the shield let through
 };
 
 struct Snapshot {

@@ -119,6 +119,9 @@ Json json_of_ward(const WardLine& ward) {
   put(json, "mode", ward.mode);
   json["hardened"] = ward.is_hardened;
   json["locked"] = ward.is_locked;
+  json["shielded"] = ward.is_shielded;
+  put(json, "why_not_shielded", ward.why_not_shielded);
+  json["held_opens"] = ward.held_opens;
   json["losses"] = ward.losses;
   json["heals"] = ward.heals;
   put_moment(json, "last_loss_at", ward.last_loss_at);

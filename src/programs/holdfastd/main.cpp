@@ -10,9 +10,13 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "core/report/blame.h"
+#include "kernel/bpf_api.h"
+#include "kernel/filters.h"
 #include "kernel/seat.h"
+#include "kernel/shield.h"
 #include "programs/holdfastd/capabilities.h"
 #include "programs/holdfastd/log.h"
 #include "programs/holdfastd/notify.h"
@@ -35,6 +39,7 @@ struct Words {
   std::string socket;
   std::string log = "text";
   bool check_config = false;
+  bool remove_shields = false;
 };
 
 int complain(const Error& error) {
@@ -57,8 +62,8 @@ int show_config(const config::Config& config) {
   for (const std::string& file : config.files) {
     std::cout << "  read " << file << '\n';
   }
-  std::cout << "  mode " << to_string(config.policy.mode) << ", " << config.policy.rules.size() << " rules, "
-            << config.classes.size() << " device classes\n";
+  std::cout << "  mode " << to_string(config.policy.mode) << ", shield " << to_string(config.policy.shield) << ", "
+            << config.policy.rules.size() << " rules, " << config.classes.size() << " device classes\n";
   return kFine;
 }
 
@@ -77,7 +82,7 @@ Result<std::vector<report::Finding>> diagnose(const kernel::Host& host) {
   kernel::Filters filters(host, *bpf);
   const std::unique_ptr<kernel::Seats> seats = kernel::open_kernel_seats(host);
   doctor::Machine machine{host, filters, *seats, std::time(nullptr)};
-  report::DoctorReport report = TRY(doctor::diagnose(machine, {}));
+  report::DoctorReport report = TRY(doctor::diagnose(machine, {{}, false, false}));
   return std::move(report.findings);
 }
 
@@ -111,6 +116,25 @@ std::vector<std::string> give_up_capabilities(Log& log) {
   return *std::move(missing);
 }
 
+// For uninstalling: nothing of ours stays in the kernel but repaired rules, which are the containers' own.
+int remove_shields(const kernel::Host& host) {
+  if (const std::optional<journal::Status> running = journal::read_status(host)) {
+    return complain({std::errc::device_or_resource_busy, "holdfastd runs (pid " + std::to_string(running->pid.value) +
+                                                             ") and would put them back: stop it first"});
+  }
+  const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
+  kernel::Filters filters(host, *bpf);
+  const Result<std::vector<std::string>> removed = kernel::remove_shields(host, filters);
+  if (!removed) {
+    return complain(removed.error());
+  }
+  for (const std::string& cgroup : *removed) {
+    std::cout << "took the shield off " << printable(cgroup) << '\n';
+  }
+  std::cout << (removed->empty() ? "there was no shield\n" : "");
+  return kFine;
+}
+
 int serve(const Words& words) {
   Result<kernel::Host> host = kernel::open_host();
   if (!host) {
@@ -125,6 +149,9 @@ int serve(const Words& words) {
   }
   if (::geteuid() != 0) {
     return complain({std::errc::operation_not_permitted, "needs root: it changes the device rules of containers"});
+  }
+  if (words.remove_shields) {
+    return remove_shields(*host);
   }
   guard::DaemonSettings settings;
   settings.config = *config;
@@ -164,8 +191,8 @@ int run(int count, char** words_given) {
   Words words;
   app.add_option("--config", words.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
   app.add_flag("--check-config", words.check_config, "read the configuration, say what it means, and end");
-  app.add_option("--tier", words.tier,
-                 "hear of changes by no better means than: functions, tracepoints, loads, files, polling");
+  app.add_option("--tier", words.tier, "hear of changes by no better means than: tracepoints, files, polling");
+  app.add_flag("--remove-shields", words.remove_shields, "take every shield off this host, and end: to uninstall");
   app.add_option("--journal", words.journal, "the folder for blame records, instead of the configured one");
   app.add_option("--listen", words.listen, "address:port for the status page and metrics, or none");
   app.add_option("--socket", words.socket, "the path of a unix socket for the same, or none");
@@ -173,7 +200,7 @@ int run(int count, char** words_given) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app.footer(
-      "signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have\n"
+      "signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have, and shields stay\n"
       "exit: 0 ended as told, 2 usage, or it cannot run here");
   try {
     app.parse(count, words_given);

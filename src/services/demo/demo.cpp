@@ -388,9 +388,11 @@ class Story {
   void take_records() {
     for (const report::BlameRecord& record : guard_->take_records()) {
       const auto act = std::ranges::find_if(acts_, [&](const Act& one) { return one.patient->id() == record.id; });
-      if (act == acts_.end() || !record.is_loss()) {
+      if (act == acts_.end() || record.devices.empty()) {
         continue;
       }
+      act->figures.held += record.is_shielded ? 1 : 0;
+      act->figures.held_opens += record.held_opens;
       last_writer_ = title_of(record.writer);
       ++act->figures.writers[record.writer.is_known() ? record.writer.name : "somebody"];
       if (record.loss_ns) {

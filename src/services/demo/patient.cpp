@@ -211,7 +211,7 @@ Result<void> Patient::start_with(const Runtime& runtime) {
   runtime_ = runtime;
   oci::NewSpec spec;
   spec.words = program_.words;
-  spec.cgroups_path = "/" + id_;
+  spec.cgroups_path = cgroup_path();
   for (const kernel::BoundFile& file : program_.files) {
     spec.mounts.push_back({file.source, file.path, file.use == kernel::BoundFile::Use::writable});
   }
@@ -233,10 +233,12 @@ Result<void> Patient::start_with(const Runtime& runtime) {
 Result<void> Patient::start_by_ourselves() {
   const kernel::Host& host = around_.host;
   const std::string& point = host.mount_of(hierarchy_)->point;
-  if (::mkdir((point + "/" + id_).c_str(), 0755) < 0) {
-    return fail_errno(errno, "make the cgroup " + point + "/" + id_);
+  for (const std::string& path : {parent_path(), cgroup_path()}) {
+    if (::mkdir((point + path).c_str(), 0755) < 0) {
+      return fail_errno(errno, "make the cgroup " + point + path);
+    }
   }
-  const kernel::Cgroup cgroup = TRY(kernel::open_cgroup(host, hierarchy_, {"/" + id_}));
+  const kernel::Cgroup cgroup = TRY(kernel::open_cgroup(host, hierarchy_, {cgroup_path()}));
   const device::RuleSet rules = rules_of_every_container();
   std::vector<kernel::Cgroup> others;
   if (hierarchy_ == Hierarchy::v2) {
@@ -339,9 +341,10 @@ void Patient::remove_container() {
 void Patient::remove_cgroups() const {
   constexpr int kMostTries = 200;  // a process that ends holds them for a moment
   for (const std::string& point : cgroup_points(around_.host)) {
-    const std::string path = point + "/" + id_;
-    for (int tries = 0; tries < kMostTries && ::rmdir(path.c_str()) < 0 && errno == EBUSY; ++tries) {
-      ::usleep(10'000);
+    for (const std::string& path : {point + cgroup_path(), point + parent_path()}) {
+      for (int tries = 0; tries < kMostTries && ::rmdir(path.c_str()) < 0 && errno == EBUSY; ++tries) {
+        ::usleep(10'000);
+      }
     }
   }
 }

@@ -88,6 +88,9 @@ class Patient {
   [[nodiscard]] Result<void> write_ledger() const;
   void remove_ledger() const;
   void remove_container();
+  // As engines do it: below a cgroup of its own, so that there is a parent for the shield.
+  [[nodiscard]] std::string parent_path() const { return "/" + id_ + "-parent"; }
+  [[nodiscard]] std::string cgroup_path() const { return parent_path() + "/" + id_; }
   void remove_cgroups() const;
 
   const Surroundings& around_;

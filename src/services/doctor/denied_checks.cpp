@@ -28,7 +28,16 @@ bool denies(const Gate& gate, const NodeState& node) {
 // A gate that is not of this container, nor of a cgroup the runtime made for it.
 bool is_above(const Gate& gate, const ContainerFacts& facts) {
   const std::string& cgroup = facts.container().cgroup;
-  return !gate.is_own && (cgroup == "/" || gate.where.find(cgroup) == std::string::npos);
+  if (gate.is_own || cgroup == "/") {
+    return !gate.is_own;
+  }
+  // Where the hierarchy is mounted does not matter: the cgroup's path begins somewhere in the directory's.
+  for (std::size_t at = gate.where.find(cgroup); at != std::string::npos; at = gate.where.find(cgroup, at + 1)) {
+    if (container::is_within(std::string_view(gate.where).substr(at), cgroup)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 const Gate* find_denier(const ContainerFacts& facts, const NodeState& node) {

@@ -18,6 +18,7 @@ struct Judged {
   ContainerFacts facts;
   Findings findings;
   container::State state = container::State::not_owed;
+  container::ShieldCover shield;
 };
 
 bool is_allocation_gone(const Finding& finding) { return finding.code == "HF-128"; }
@@ -39,7 +40,8 @@ class Practice {
     for (const auto check : {check_denied, check_nodes, check_risk, check_filters, check_libraries, check_evidence}) {
       check(host_, judged.facts, judged.findings);
     }
-    judged.state = state_of(judged.facts.nodes, std::ranges::any_of(judged.findings, is_risk));
+    judged.shield = container::cover_of(judged.facts.entitlement, judged.facts.observed);
+    judged.state = state_of(judged.facts.nodes, std::ranges::any_of(judged.findings, is_risk) && !judged.shield.is_on);
     if (judged.state == container::State::not_owed && std::ranges::any_of(judged.findings, is_allocation_gone)) {
       judged.state = container::State::lost;  // owed, but nothing of it is left to look at
     }
@@ -120,7 +122,7 @@ std::string guard_words(const kernel::Host& host) {
 
 Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted) {
   node::Census census;
-  const HostFacts host = TRY(read_host_facts(machine, census, wanted.deep));
+  const HostFacts host = TRY(read_host_facts(machine, census, {wanted.deep, wanted.journal}));
   report::DoctorReport report;
   std::vector<const node::Resident*> residents;
   if (wanted.containers.empty()) {
@@ -138,6 +140,9 @@ Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted) {
     Judged judged = practice.judge(*resident, wanted.deep ? kernel::Depth::open : kernel::Depth::access);
     ++report.states[to_string(judged.state)];
     ++report.containers;
+    if (!judged.facts.entitlement.owes_nothing()) {
+      report.shields.push_back({title_of(resident->container), judged.shield});
+    }
     std::ranges::move(judged.findings, std::back_inserter(report.findings));
   }
   sort_by_severity(report.findings);
@@ -148,15 +153,15 @@ Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted) {
 
 Result<report::ContainerList> list_containers(Machine& machine) {
   node::Census census;
-  const HostFacts host = TRY(read_host_facts(machine, census, false));
+  const HostFacts host = TRY(read_host_facts(machine, census, {}));
   report::ContainerList list;
   list.now = machine.now;
   list.notes = notes_of(host, census);
   Practice practice(machine, host);
   for (const node::Resident& resident : census.residents) {
     Judged judged = practice.judge(resident, kernel::Depth::access);
-    list.lines.push_back(
-        {resident.container, std::move(judged.facts.entitlement), judged.state, codes_of(judged.findings)});
+    list.lines.push_back({resident.container, std::move(judged.facts.entitlement), judged.state,
+                          codes_of(judged.findings), judged.shield});
   }
   return list;
 }
@@ -164,12 +169,13 @@ Result<report::ContainerList> list_containers(Machine& machine) {
 Result<report::Explanation> explain(Machine& machine, const std::string& container, const std::string& device,
                                     bool deep) {
   node::Census census;
-  const HostFacts host = TRY(read_host_facts(machine, census, deep));
+  const HostFacts host = TRY(read_host_facts(machine, census, {deep, true}));
   const node::Resident* resident = TRY(node::find_residents(machine.host, census, {container})).front();
   Judged judged = Practice(machine, host).judge(*resident, deep ? kernel::Depth::open : kernel::Depth::access);
   report::Explanation explanation;
   explanation.now = machine.now;
-  explanation.line = {resident->container, judged.facts.entitlement, judged.state, codes_of(judged.findings)};
+  explanation.line = {resident->container, judged.facts.entitlement, judged.state, codes_of(judged.findings),
+                      judged.shield};
   explanation.claims = judged.facts.claims;
   explanation.gates_problem = judged.facts.observed_problem;
   explanation.gates = judged.facts.observed.gates;
@@ -201,7 +207,7 @@ Result<report::Explanation> explain(Machine& machine, const std::string& contain
 
 Result<report::DeviceList> list_devices(Machine& machine, bool ask_libraries) {
   node::Census census;
-  HostFacts host = TRY(read_host_facts(machine, census, ask_libraries));
+  HostFacts host = TRY(read_host_facts(machine, census, {ask_libraries, false}));
   report::DeviceList list;
   for (const node::Resident& resident : census.residents) {
     const container::Entitlement owed =

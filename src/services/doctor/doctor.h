@@ -13,6 +13,7 @@ namespace hf::doctor {
 struct Wanted {
   std::vector<std::string> containers;  // none: all, and the host
   bool deep = false;                    // also open devices, and ask NVIDIA's libraries
+  bool journal = true;                  // also what the guard has recorded
 };
 
 Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted);

@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "adapters/engine/keeper.h"
+#include "adapters/journal/journal.h"
+#include "adapters/journal/status.h"
 #include "adapters/ledger/ledger.h"
 #include "core/base/text.h"
 #include "kernel/apart.h"
@@ -191,9 +193,21 @@ class Examination {
   std::optional<kernel::ContainerHandle> handle_;
 };
 
+std::map<std::string, HostFacts::History> read_history(const kernel::Host& host, const std::string& folder) {
+  std::map<std::string, HostFacts::History> history;
+  const Result<journal::Kept> kept = journal::read_journal(host, folder);
+  for (const report::BlameRecord& record : kept ? kept->records : std::vector<report::BlameRecord>()) {
+    HostFacts::History& of = history[record.id];
+    of.rewrites += record.is_loss() || record.is_shielded ? 1 : 0;
+    of.is_completed =
+        of.is_completed || record.action == report::Action::completed || record.action == report::Action::mended;
+  }
+  return history;
+}
+
 }  // namespace
 
-Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, bool ask_libraries) {
+Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, HostQuestions questions) {
   const kernel::Host& host = machine.host;
   HostFacts facts;
   facts.config = TRY(config::read_config(host));
@@ -201,7 +215,7 @@ Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, 
   facts.now = machine.now;
   facts.layout = layout_of(host);
   facts.inventory =
-      node::take_inventory(host, facts.config, ask_libraries ? node::Libraries::ask : node::Libraries::leave);
+      node::take_inventory(host, facts.config, questions.libraries ? node::Libraries::ask : node::Libraries::leave);
   facts.sources = node::read_sources(host);
   facts.jit_harden = read(host, "proc/sys/net/core/bpf_jit_harden");
   facts.has_systemd = systemd::is_running(host);
@@ -223,6 +237,10 @@ Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, 
   }
   facts.missing_cdi_files = find_missing_files(host, facts.sources.cdi);
   facts.lxc_rules = find_lxc_rules(host);
+  facts.has_guard = journal::read_status(host).has_value();
+  if (questions.journal && facts.has_guard) {
+    facts.history = read_history(host, facts.config.journal.folder);
+  }
   return facts;
 }
 

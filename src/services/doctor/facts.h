@@ -57,8 +57,18 @@ struct HostFacts {
     std::uint32_t major = 0;
   };
   std::vector<HardCodedRule> lxc_rules;
+  bool has_guard = false;  // holdfastd runs here
+  struct History {
+    std::size_t rewrites = 0;   // times that its rules were rewritten so that it would have lost something
+    bool is_completed = false;  // the guard gave it nodes or rules that its runtime had not
+  };
+  std::map<std::string, History> history;  // by container, as the journal has it; not of the daemon's own diagnosis
 };
-Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, bool ask_libraries);
+struct HostQuestions {
+  bool libraries = false;  // what NVML says
+  bool journal = false;
+};
+Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, HostQuestions questions);
 
 struct ContainerFacts {
   const node::Resident* resident = nullptr;

@@ -133,7 +133,7 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
 
 bool is_restricted(const ContainerFacts& facts) {
   return std::ranges::any_of(facts.observed.gates, [](const Gate& gate) {
-    return gate.meaning && !gate.meaning->contains(device::Table::everything());
+    return gate.meaning && !gate.shield && !gate.meaning->contains(device::Table::everything());
   });
 }
 
@@ -166,7 +166,7 @@ bool is_moved_up(const ContainerFacts& facts) {
   const container::Container& it = facts.container();
   const auto devices = it.v1.find("devices");
   return devices != it.v1.end() && devices->second != "/" && it.cgroup != "/" &&
-         !devices->second.starts_with(it.cgroup) && it.cgroup.starts_with(devices->second);
+         !container::is_within(devices->second, it.cgroup) && container::is_within(it.cgroup, devices->second);
 }
 
 void check_filters(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {

@@ -17,6 +17,29 @@ std::string make_command(const ContainerFacts& facts, const NodeState& node) {
   return "holdfast mend " + shell_word_for(facts.container()) + " " + quoted_for_shell(node.owed.path);
 }
 
+// The guard gave it nodes and rules, but no libraries: what was wrong at its start still is.
+void report_completed(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+  const auto history = host.history.find(facts.container().id.value);
+  const bool is_in_bundle =
+      std::ranges::any_of(facts.nodes, [&facts](const NodeState& node) { return is_in_spec(facts, node.owed); });
+  const bool has_libraries = std::ranges::any_of(facts.mounts, [](const container::Mount& mount) {
+    return name_in(mount.point).starts_with("libcuda.so") || name_in(mount.point).starts_with("libnvidia-ml.so");
+  });
+  const bool is_nvidia =
+      std::ranges::any_of(facts.nodes, [](const NodeState& node) { return node.owed.device_class == "nvidia"; });
+  if (history == host.history.end() || !history->second.is_completed || is_in_bundle || has_libraries || !is_nvidia ||
+      !nodes_with(facts, Trouble::missing).empty()) {
+    return;
+  }
+  Finding finding = finding_for(facts, "HF-105", Severity::critical,
+                                "was to have " + summary_of(facts.entitlement) +
+                                    ", but its runtime injected nothing: holdfast added nodes and rules alone");
+  finding.evidence.push_back("neither nodes nor rules of it are in " + facts.resident->spec_file);
+  finding.evidence.emplace_back("no driver library is mounted in it");
+  finding.cure.emplace_back("start the container again with a GPU runtime: libraries are missing in it");
+  findings.push_back(std::move(finding));
+}
+
 void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   const Nodes missing = nodes_with(facts, Trouble::missing);
   const Nodes nowhere = nodes_with(facts, Trouble::missing_on_host);
@@ -48,6 +71,7 @@ void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings
     }
     findings.push_back(std::move(finding));
   }
+  report_completed(host, facts, findings);
   if (!nowhere.empty()) {
     Finding finding = finding_for(facts, "HF-104", severity_of(nowhere),
                                   "has no " + list_paths(nowhere) + ", and neither has the host");
@@ -58,7 +82,6 @@ void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings
     finding.cure.emplace_back(is_nvidia ? "nvidia-modprobe -u -c 0" : "load the driver of " + list_paths(nowhere));
     findings.push_back(std::move(finding));
   }
-  (void)host;
 }
 
 void report_numbers(const ContainerFacts& facts, Findings& findings) {

@@ -2,6 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/base/version.h"
+#include "core/container/shield.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/runtime_matrix.h"
 #include "services/doctor/words.h"
@@ -120,11 +121,20 @@ void report_update(const HostFacts& host, const ContainerFacts& facts, Findings&
   if (nodes.empty() || (by_unit && trigger.empty())) {
     return;  // HF-201 has it: a reload and an update do the same
   }
+  const std::string when = trigger.empty() ? "at the next update of its resources" : "by kubelet's next update";
+  const container::ShieldCover cover = container::cover_of(facts.entitlement, facts.observed);
   Finding finding =
-      finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
-                  "will lose " + list_paths(nodes) +
-                      (trigger.empty() ? " at the next update of its resources" : " to kubelet's next update"));
+      host.has_guard || cover.is_on
+          ? finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::note,
+                        "has its rules rewritten " + when + ", and keeps " + list_paths(nodes) +
+                            (cover.is_on ? ": the shield holds it open" : ": holdfastd gives it back at once"))
+          : finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
+                        "will lose " + list_paths(nodes) + " " + when);
   finding.evidence.push_back(loss->why);
+  if (const auto history = host.history.find(facts.container().id.value); history != host.history.end()) {
+    finding.evidence.push_back("its rules were rewritten " + std::to_string(history->second.rewrites) +
+                               " times so far (holdfast blame " + shell_word_for(facts.container()) + ")");
+  }
   if (by_bundle) {
     finding.evidence.push_back(facts.resident->spec_file + " has no rule for " + list_paths(nodes));
   }

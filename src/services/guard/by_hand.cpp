@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/clock.h"
 #include "kernel/exchange_note.h"
 #include "kernel/observe.h"
 #include "node/target.h"
@@ -25,8 +26,9 @@ void add_new(const std::vector<std::string>& more, std::vector<std::string>& all
 
 void add_error(const std::string& more, std::string& all) { all += (all.empty() || more.empty() ? "" : "; ") + more; }
 
-void add_plan(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, HealReport::Line& line) {
-  const Result<container::Observed> observed = kernel::observe(tools.filters, cgroups);
+void add_plan(kernel::Filters& filters, const Ward& ward, const kernel::CgroupsOfProcess& cgroups,
+              HealReport::Line& line) {
+  const Result<container::Observed> observed = kernel::observe(filters, cgroups);
   if (!observed) {
     add_error(observed.error().message, line.error);
     return;
@@ -42,19 +44,20 @@ void add_plan(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProce
   }
 }
 
-void add_visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, HealReport::Line& line) {
-  Habits none;
-  const Result<Visit> made = visit(tools, ward, cgroups, Hands::may_heal, none);
+// The shield is left as it is: it belongs to the daemon.
+void add_visit(kernel::Filters& filters, const Ward& ward, const kernel::CgroupsOfProcess& cgroups,
+               HealReport::Line& line) {
+  const Result<Visit> made = visit(filters, nullptr, {ward, cgroups, nullptr}, Hands::may_heal, kernel::monotonic_now);
   if (!made) {
     add_error(made.error().message, line.error);
     return;
   }
   add_new(made->drift.denied, line.lost);
   add_new(made->left.denied, line.left);
-  for (const container::Step& step : made->repair.plan.steps) {
+  for (const container::Step& step : made->steps) {
     line.steps.push_back(to_string(step));
   }
-  for (const std::string& refused : made->repair.refused) {
+  for (const std::string& refused : made->refused) {
     add_error(refused, line.error);
   }
 }
@@ -83,8 +86,6 @@ Result<report::HealReport> heal_by_hand(const Bench& bench, const std::vector<st
       return resident->container.id == ward->container.id && resident->container.init == ward->container.init;
     });
   });
-  Twins twins;
-  const Tools tools{bench.filters, twins};
   HealReport report;
   report.is_done = doing == Doing::carry_out;
   for (const WardPtr& ward : survey.wards) {
@@ -92,7 +93,7 @@ Result<report::HealReport> heal_by_hand(const Bench& bench, const std::vector<st
     line.id = ward->container.id.value;
     line.container = title_of(ward->container);
     for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
-      (report.is_done ? add_visit : add_plan)(tools, *ward, *cgroups, line);
+      (report.is_done ? add_visit : add_plan)(bench.filters, *ward, *cgroups, line);
     }
     if (ward->cgroups().empty()) {
       add_error("its first process is in none of the container's own cgroups, and others' are not changed", line.error);

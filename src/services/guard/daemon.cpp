@@ -30,6 +30,7 @@
 #include "services/guard/guard.h"
 #include "services/guard/inspector.h"
 #include "services/guard/mailbox.h"
+#include "services/guard/newcomers.h"
 #include "services/guard/scout.h"
 
 namespace hf::guard {
@@ -43,16 +44,11 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSweepPause = 30'000 * kMillisecond;  // a look at everything, whatever the events say
 constexpr std::uint64_t kFastPoll = 50 * kMillisecond;        // where there are no events: after a change
 constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothing happens
-constexpr std::uint64_t kHeralds = kMillisecond / 2;  // a program was loaded: it is about to be attached, so stay awake
-constexpr std::uint64_t kHeraldsUnseen = 4 * kMillisecond;  // where the attachment itself is not told of
 
 constexpr std::chrono::milliseconds kLongestLeave{500};
-constexpr std::size_t kMostLoaders = 64;
 constexpr std::uint64_t kFloodTime = 100 * kMillisecond;
 constexpr std::size_t kFlood = 500;  // events in that time
 constexpr std::chrono::milliseconds kNap{1};
-constexpr std::uint64_t kHeraldsTogether = 100 * kMillisecond;
-constexpr unsigned kMostHeralds = 10;  // in that time
 
 // The recorder with a thread of its own.
 class RecorderThread {
@@ -126,6 +122,11 @@ void come_first() {
   (void)::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
 }
 
+Shielding open_shielding(const kernel::Host& host, kernel::Filters& filters) {
+  Result<kernel::Shield> shield = kernel::Shield::open(host, filters);
+  return shield ? Shielding(*std::move(shield), "") : Shielding(std::nullopt, shield.error().message);
+}
+
 class Loop {
  public:
   Loop(const kernel::Host& host, const DaemonSettings& settings)
@@ -134,17 +135,16 @@ class Loop {
         bpf_(kernel::open_kernel_bpf()),
         filters_(host, *bpf_),
         watch_(kernel::Watch::open(host, *bpf_, settings.at_most)),
+        shielding_(open_shielding(host, filters_)),
         recorder_(host, settings.outlets, first_picture()),
-        guard_({filters_, twins_}, watch_,
-               [this](Happening happening) {
-                 happening.is_identified = identify_soon(happening.event.writer);
-                 recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
-               }),
+        guard_(filters_, shielding_, guard_outlets()),
         signals_(open_signals()),
         inspector_(host, inspector_reports()),
+        newcomers_(host, settings.config, [this](const WardPtr& ward) { welcome(ward); }),
         scout_(host, settings.config, reports()) {
-    guard_.set_limits(settings.config.policy.limits);
-    guard_.set_identify([this](container::Writer& writer) { identify_soon(writer); });
+    const Result<kernel::Process> self = kernel::read_process(host, container::Pid{::getpid()});
+    guard_.set_started(self ? self->started_at : 0);
+    set_policy(settings.config.policy);
     const config::JournalSettings journal = settings.config.journal;
     recorder_.post([journal](Recorder& recorder) { recorder.open_journal(journal.folder, journal.size); });
     kernel::remove_old_scratches(host);
@@ -170,7 +170,6 @@ class Loop {
         sweep(now);
       }
       next_waiting_ = guard_.visit_waiting(now);
-      has_more_to_prepare_ = guard_.prepare_one();
       beat(now);
     }
     settings_.notify("STOPPING=1");
@@ -181,7 +180,7 @@ class Loop {
     recorder_.finish();
     journal::remove_status(host_);
     ledger::remove_empty_folder(host_);
-    const bool has_ended = scout_.ends_within(kLongestLeave);
+    const bool has_ended = newcomers_.ends_within(kLongestLeave) && scout_.ends_within(kLongestLeave);
     if (!inspector_.ends_within(kLongestLeave) || !has_ended) {
       ::_exit(0);
     }
@@ -212,10 +211,39 @@ class Loop {
     return false;
   }
 
+  Guard::Outlets guard_outlets() {
+    Guard::Outlets outlets;
+    outlets.tell = [this](Happening happening) {
+      happening.is_identified = identify_soon(happening.event.writer);
+      recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
+    };
+    outlets.tell_shield = [this](ShieldReport report) {
+      recorder_.post([report = std::move(report)](Recorder& recorder) { recorder.record(report); });
+    };
+    outlets.watch = [this](const kernel::CgroupsPtr& cgroups, const kernel::ProcessHandle& process) {
+      return watch_.add(cgroups, process);
+    };
+    outlets.unwatch = [this](const kernel::CgroupsOfProcess& cgroups) { watch_.remove(cgroups); };
+    outlets.clock = kernel::monotonic_now;
+    return outlets;
+  }
+
+  void set_policy(const container::Policy& policy) {
+    guard_.set_limits(policy.limits);
+    shielding_.set_use(policy.shield);
+  }
+
+  // A container that has just started: from another thread.
+  void welcome(const WardPtr& ward) {
+    mailbox_.post([this, ward] { guard_.add(ward); });
+    scout_.ask(Care::changes);
+  }
+
   Scout::Reports reports() {
     Scout::Reports reports;
     reports.survey = [this](const SurveyPtr& survey, Care care) {
-      mailbox_.post([this, survey] { adopt(survey); });
+      mailbox_.post([this, survey, care] { adopt(survey, care); });
+      newcomers_.adopt(survey);
       recorder_.post([survey](Recorder& recorder) { recorder.adopt(survey); });
       inspector_.inspect(survey, care);
     };
@@ -279,17 +307,19 @@ class Loop {
     for (const std::string& why : tiers.why) {
       settings_.outlets.log("tier-refused why=" + quote(why), false);
     }
+    if (tiers.has_v2 && !shielding_.why_absent().empty()) {
+      settings_.outlets.log("no-shield why=" + quote(shielding_.why_absent()), false);
+    }
   }
 
   // A survey has new wards looked at: what has happened to the old ones is heard of first, from those who know the
   // writer.
-  void adopt(const SurveyPtr& survey) {
-    const std::uint64_t now = kernel::monotonic_now();
-    take_events(now);
-    if (watch_.tiers().v2 == Tier::loads) {
-      sweep(now);
-    }
+  void adopt(const SurveyPtr& survey, Care care) {
+    take_events(kernel::monotonic_now());
     guard_.adopt(*survey);
+    if (care == Care::everything) {
+      guard_.release_unused();
+    }
     watch_folders();
     if (!is_ready_) {
       is_ready_ = true;
@@ -303,13 +333,10 @@ class Loop {
     watch_.take(events_);
     measure_flood(now);
     for (const Event& event : events_) {
-      act_on(event, now);
+      act_on(event);
     }
     for (const Event& event : events_) {  // when it is done
       ++counts_[to_string(event.kind)];
-    }
-    if (now < heralds_until_ && watch_.tiers().v2 == Tier::loads) {
-      sweep(now);
     }
   }
 
@@ -322,86 +349,44 @@ class Loop {
     counted_ += events_.size();
   }
 
-  void act_on(const Event& event, std::uint64_t now) {
+  void act_on(const Event& event) {
     switch (event.kind) {
-      case EventKind::load:
-        if (is_hail(now)) {
-          next_sweep_ = std::min(next_sweep_, now + kFastPoll);
-          break;
-        }
-        heralds_until_ = now + (watch_.tiers().v2 == Tier::loads ? kHeraldsUnseen : kHeralds);
-        remember_loader(event);
-        break;
       case EventKind::attach:
       case EventKind::detach:
       case EventKind::write:
-      case EventKind::found_changed:
-        guard_.handle(event);
-        heralds_until_ = 0;
-        break;
+      case EventKind::found_changed: guard_.handle(event); break;
       case EventKind::lost:
         next_sweep_ = 0;
         scout_.ask(Care::changes);
         break;
       case EventKind::cgroup_gone:
-      case EventKind::process_gone: guard_.handle(event); [[fallthrough]];
-      case EventKind::cgroup_made: scout_.ask(Care::changes); break;
+      case EventKind::process_gone:
+        guard_.handle(event);
+        scout_.ask(Care::changes);
+        break;
+      case EventKind::cgroup_joined:
+      case EventKind::cgroup_made:
+        if (!event.cgroup || !guard_.knows(*event.cgroup)) {
+          newcomers_.meet(event);
+        }
+        scout_.ask(Care::changes);
+        break;
       case EventKind::reload: next_sweep_ = 0; break;
       case EventKind::drivers:
       case EventKind::evidence: scout_.ask(Care::everything); break;
     }
   }
 
-  // Who loads programs all the time is no herald of anything: staying awake for him would burn a core.
-  bool is_hail(std::uint64_t now) {
-    if (now - heralds_since_ > kHeraldsTogether) {
-      heralds_since_ = now;
-      heralds_ = 0;
-    }
-    return ++heralds_ > kMostHeralds;
-  }
-
-  // Who has loaded a program attaches it, as a rule. Where the kernel told nothing but his number, /proc is asked while
-  // he is there.
-  void remember_loader(const Event& event) {
-    if (loaders_.size() >= kMostLoaders) {
-      loaders_.erase(loaders_.begin());  // the oldest: programs are numbered as they come
-    }
-    Event& loader = loaders_[event.program ? event.program->value : 0] = event;
-    if (loader.writer.name.empty()) {
-      node::identify(host_, loader.writer);
-    }
-  }
-
   void sweep(std::uint64_t now) {
     std::vector<Event> changes;
     watch_.sweep(changes);
-    if (watch_.tiers().v2 == Tier::loads && !changes.empty()) {
-      learn_loaders(now);
-    }
-    for (Event& event : changes) {
-      const auto loader = event.program ? loaders_.find(event.program->value) : loaders_.end();
-      if (loader != loaders_.end()) {
-        event.writer = loader->second.writer;
-        event.at = now < heralds_until_ ? loader->second.at : event.at;
-      }
+    for (const Event& event : changes) {
       ++counts_[to_string(event.kind)];
-      act_on(event, now);
+      act_on(event);
     }
-    const bool changed = !changes.empty();
-    poll_pause_ = changed ? kFastPoll : std::min(kSlowPoll, poll_pause_ + poll_pause_ / 4);
-    const bool hears_of_cgroups = watch_.tiers().v2 == Tier::functions || watch_.tiers().v2 == Tier::tracepoints;
+    poll_pause_ = changes.empty() ? std::min(kSlowPoll, poll_pause_ + poll_pause_ / 4) : kFastPoll;
+    const bool hears_of_cgroups = watch_.tiers().v2 == Tier::tracepoints;
     next_sweep_ = now + (watch_.tiers().polls() || !hears_of_cgroups ? poll_pause_ : kSweepPause);
-  }
-
-  // Who loaded what was found just now may not have been heard of yet.
-  void learn_loaders(std::uint64_t now) {
-    std::vector<Event> news;
-    watch_.take(news);
-    for (const Event& event : news) {
-      ++counts_[to_string(event.kind)];
-      act_on(event, now);
-    }
   }
 
   void take_signals() {
@@ -414,8 +399,9 @@ class Loop {
       settings_.notify("RELOADING=1");
       const Result<config::Config> config = settings_.reload();
       if (config) {
-        guard_.set_limits(config->policy.limits);
+        set_policy(config->policy);
         scout_.set_config(*config);
+        newcomers_.set_config(*config);
         settings_.outlets.log("config-read", false);
       } else {
         settings_.outlets.log("config-refused error=" + quote(config.error().message), true);
@@ -444,9 +430,8 @@ class Loop {
     std::uint64_t until = next_sweep_;
     until = std::min(until, next_waiting_.value_or(until));
     until = settings_.watchdog.count() > 0 ? std::min(until, next_beat_) : until;
-    const bool stays_awake = now < heralds_until_ || has_more_to_prepare_;
     timespec patience{};
-    if (until > now && !stays_awake) {
+    if (until > now) {
       patience.tv_sec = time_t((until - now) / 1'000'000'000U);
       patience.tv_nsec = long((until - now) % 1'000'000'000U);
     }
@@ -459,21 +444,16 @@ class Loop {
   const DaemonSettings& settings_;
   std::unique_ptr<kernel::Bpf> bpf_;
   kernel::Filters filters_;
-  Twins twins_;
   kernel::Watch watch_;
+  Shielding shielding_;
   Mailbox mailbox_;
   RecorderThread recorder_;
   Guard guard_;
   kernel::Fd signals_;
   bool stops_ = false;
   bool is_ready_ = false;
-  bool has_more_to_prepare_ = false;
   std::vector<Event> events_;
   std::map<std::string, std::uint64_t> counts_;
-  std::map<std::uint32_t, Event> loaders_;  // by the program's id
-  std::uint64_t heralds_until_ = 0;
-  std::uint64_t heralds_since_ = 0;
-  unsigned heralds_ = 0;
   std::uint64_t counted_since_ = 0;
   std::size_t counted_ = 0;
   bool is_flooded_ = false;
@@ -482,7 +462,8 @@ class Loop {
   std::optional<std::uint64_t> next_waiting_;
   std::uint64_t next_beat_ = 0;
   std::uint64_t next_count_ = 0;
-  Inspector inspector_;  // the last two: their threads call all of the above
+  Inspector inspector_;  // the last three: their threads call all of the above
+  Newcomers newcomers_;
   Scout scout_;
 };
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "kernel/clock.h"
 #include "kernel/file.h"
-#include "kernel/observe.h"
 #include "kernel/process.h"
 
 namespace hf::guard {
@@ -13,21 +11,16 @@ namespace {
 
 using container::Event;
 using container::EventKind;
+using report::Action;
 
-constexpr std::size_t kMostUsual = 16;   // sets of rules
-constexpr std::uint64_t kMostKept = 64;  // uses of programs that are remembered
+constexpr std::size_t kMostUsual = 16;      // sets of rules
+constexpr std::uint64_t kMostKept = 64;     // uses of programs that are remembered
+constexpr std::size_t kMostStrangers = 64;  // changes of cgroups that are not known, or not yet
 
 constexpr std::uint64_t kFinishPause = 500'000;        // 0.5 ms
 constexpr std::uint64_t kLongestUpdate = 100'000'000;  // 100 ms
-
-Event found_event(const kernel::CgroupsOfProcess& cgroups) {
-  Event event;
-  event.kind = EventKind::found_changed;
-  event.at = kernel::monotonic_now();
-  event.hierarchy = kernel::own_of(cgroups).hierarchy;
-  event.cgroup = kernel::own_of(cgroups).id;
-  return event;
-}
+constexpr std::uint64_t kCreationPause = 5'000'000;    // 5 ms
+constexpr std::uint64_t kLongestCreation = 3'000'000'000;
 
 std::string where_of(const kernel::CgroupsOfProcess& cgroups, container::Hierarchy hierarchy) {
   const std::optional<kernel::Cgroup>& first = hierarchy == container::Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
@@ -51,73 +44,96 @@ void add_line(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_
   }
 }
 
+// Where the shield of a container is: above the outermost of its v2 cgroups.
+std::optional<kernel::Cgroup> shield_parent_of(const Ward& ward) {
+  for (const kernel::CgroupsPtr& cgroups : ward.cgroups()) {
+    if (cgroups->v2 && !cgroups->v2->path.is_root()) {
+      Result<kernel::Cgroup> parent = kernel::open_parent(*cgroups->v2);
+      return parent ? std::optional(*std::move(parent)) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 // Each v1 hierarchy counts its cgroups by itself: the one that is gone may be another's of the same number.
 bool has_ended(const kernel::CgroupsOfProcess& cgroups, const Event& event) {
   const std::optional<kernel::Cgroup>& own = event.hierarchy == container::Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
   if (!own || own->id != *event.cgroup) {
     return false;
   }
-  return event.kind == EventKind::process_gone || !kernel::exists(own->directory.get(), "cgroup.procs");
+  // The first process that is seen of a new container is its runtime's, which ends soon.
+  const Result<std::string> processes = kernel::read_start(own->directory.get(), "cgroup.procs", 64);
+  return !processes || (event.kind == EventKind::process_gone && processes->empty());
 }
 
 bool same_rules(const container::Effective& a, const container::Effective& b) {
   return a.exact == b.exact && a.table == b.table;
 }
 
+bool is_gone(const Error& error) {
+  return error.code == std::errc::no_such_file_or_directory || error.code == std::errc::no_such_device;
+}
+
 }  // namespace
 
-void Guard::add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
+// What is told of a container's first visit: the last change of its cgroup, where one was seen before it was known.
+Event Guard::first_event(const kernel::CgroupsOfProcess& cgroups, std::optional<Event> seen) {
+  const auto is_of = [&cgroups](const Event& event) { return cgroups.v2 && event.cgroup == cgroups.v2->id; };
+  const auto stranger = std::ranges::find_if(strangers_.rbegin(), strangers_.rend(), is_of);
+  if (!seen && stranger != strangers_.rend()) {
+    seen = *stranger;
+  }
+  std::erase_if(strangers_, is_of);
+  if (seen) {
+    return *std::move(seen);
+  }
+  Event event;
+  event.kind = EventKind::found_changed;
+  event.at = outlets_.clock();
+  event.hierarchy = kernel::own_of(cgroups).hierarchy;
+  event.cgroup = kernel::own_of(cgroups).id;
+  return event;
+}
+
+void Guard::remember(const Event& event) {
+  if (strangers_.size() >= kMostStrangers) {
+    strangers_.pop_front();
+  }
+  strangers_.push_back(event);
+}
+
+void Guard::add_place(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
   const kernel::CgroupsKey key = kernel::key_of(*cgroups);
   Place& place = places_[key];
   const bool is_new = place.ward == nullptr;
-  if (place.ward != ward) {
-    place.habits.clear();  // it may be owed something else now
-  }
+  const bool is_changed = place.ward != ward;
   place.ward = ward;
   place.cgroups = cgroups;
   if (!is_new) {
+    if (is_changed) {
+      look_at(place, first_event(*cgroups, std::nullopt));
+    }
     return;
   }
-  watch_.add(cgroups, ward->handle->process());  // before the first look: what happens in between is told
+  place.parent = shield_parent_of(*ward);
+  if (ward->creator.value != 0) {
+    place.creation = Finishing{ward->creator, kernel::open_process(ward->creator), outlets_.clock() + kLongestCreation};
+  }
+  // Before the first look: what happens in between is told.
+  std::optional<Event> seen = outlets_.watch(cgroups, ward->handle->process());
   std::set<std::uint64_t> ids;
   add_line(cgroups->v1, ids);
   add_line(cgroups->v2, ids);
   for (const std::uint64_t id : ids) {
     by_cgroup_[id].push_back(key);
   }
-  unprepared_.push_back(key);
-  look_at(place, found_event(*cgroups));
+  look_at(place, first_event(*cgroups, std::move(seen)));
 }
 
-// What its programs mean now, each by itself: a writer replaces one of them.
-std::vector<container::Gate> Guard::own_gates(const Place& place) {
-  Result<container::Observed> observed = kernel::observe(tools_.filters, *place.cgroups);
-  if (!observed) {
-    return {};
+void Guard::add(const WardPtr& ward) {
+  for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
+    add_place(ward, cgroups);
   }
-  std::erase_if(observed->gates,
-                [](const container::Gate& gate) { return !gate.is_own || !gate.program || !gate.meaning; });
-  return std::move(observed->gates);
-}
-
-bool Guard::prepare_one() {
-  if (unprepared_.empty()) {
-    return false;
-  }
-  const auto place = places_.find(unprepared_.back());
-  unprepared_.pop_back();
-  if (place == places_.end() || !place->second.cgroups->v2 || place->second.ward->healed->nodes.empty()) {
-    return true;
-  }
-  place->second.ready.clear();
-  for (const device::Table& likely : place->second.ward->likely) {
-    prepare(tools_, *place->second.ward, likely, place->second.ready);
-  }
-  for (const container::Gate& gate : own_gates(place->second)) {
-    keep_ready(tools_, *gate.meaning, place->second.ready);
-  }
-  tools_.filters.trim(kMostKept);
-  return true;
 }
 
 void Guard::forget(const kernel::CgroupsKey& key) {
@@ -125,7 +141,8 @@ void Guard::forget(const kernel::CgroupsKey& key) {
   if (place == places_.end()) {
     return;
   }
-  watch_.remove(*place->second.cgroups);
+  outlets_.unwatch(*place->second.cgroups);
+  shielding_.forget(*place->second.cgroups);
   places_.erase(place);
   for (auto entry = by_cgroup_.begin(); entry != by_cgroup_.end();) {
     std::erase(entry->second, key);
@@ -142,21 +159,27 @@ void Guard::adopt(const Survey& survey) {
   }
   std::vector<kernel::CgroupsKey> gone;
   for (const auto& [key, place] : places_) {
-    if (!there.contains(key)) {
+    // One that was added while the survey was taken is not in it yet.
+    if (!there.contains(key) && place.ward->met_at <= survey.started_at) {
       gone.push_back(key);
     }
   }
   std::ranges::for_each(gone, [this](const kernel::CgroupsKey& key) { forget(key); });
-  for (const WardPtr& ward : survey.wards) {
-    for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
-      const auto known = places_.find(kernel::key_of(*cgroups));
-      const bool changed = known != places_.end() && known->second.ward != ward;
-      add(ward, cgroups);
-      if (changed) {
-        look_at(known->second, found_event(*cgroups));
-      }
+  std::ranges::for_each(survey.wards, [this](const WardPtr& ward) { add(ward); });
+}
+
+void Guard::release_unused() {
+  std::set<container::CgroupId> parents;
+  std::set<container::CgroupId> cgroups;
+  for (const auto& [key, place] : places_) {
+    if (place.cgroups->v2) {
+      cgroups.insert(place.cgroups->v2->id);
+    }
+    if (place.parent && place.shield.is_attached) {
+      parents.insert(place.parent->id);
     }
   }
+  shielding_.keep_only(parents, cgroups);
 }
 
 void Guard::handle(const Event& event) {
@@ -164,19 +187,21 @@ void Guard::handle(const Event& event) {
     visit_all(event);
     return;
   }
+  const bool is_end = event.kind == EventKind::cgroup_gone || event.kind == EventKind::process_gone;
   const auto keys = by_cgroup_.find(event.cgroup->value);
   if (keys == by_cgroup_.end()) {
-    return;  // nobody's of ours
+    if (!is_end) {
+      remember(event);
+    }
+    return;
   }
   const std::vector<kernel::CgroupsKey> copy = keys->second;
   for (const kernel::CgroupsKey& key : copy) {
-    if (event.kind == EventKind::cgroup_gone || event.kind == EventKind::process_gone) {
-      if (has_ended(*places_.at(key).cgroups, event)) {
-        forget(key);
-      }
-      continue;
+    if (!is_end) {
+      look_at(places_.at(key), event);
+    } else if (has_ended(*places_.at(key).cgroups, event)) {
+      forget(key);
     }
-    look_at(places_.at(key), event);
   }
 }
 
@@ -192,12 +217,12 @@ std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
     if (!place.waits_for) {
       continue;
     }
-    if (std::max(place.patience.ready_at(), place.looks_again_at) <= now) {
+    if (std::max(place.limiter.ready_at(), place.looks_again_at) <= now) {
       const std::unique_ptr<Event> event = std::move(place.waits_for);
       look_at(place, *event);
     }
     if (place.waits_for) {
-      const std::uint64_t ready_at = std::max(place.patience.ready_at(), place.looks_again_at);
+      const std::uint64_t ready_at = std::max(place.limiter.ready_at(), place.looks_again_at);
       next = std::min(next.value_or(ready_at), ready_at);
     }
   }
@@ -214,11 +239,29 @@ bool Guard::is_finishing(Place& place, const Event& event, std::uint64_t now) {
   return place.finishing && now < place.finishing->until && kernel::is_running(place.finishing->process);
 }
 
+// A hook of the runtime gives a container its devices after its cgroup was made: what is missing until then is no loss.
+bool Guard::is_being_created(Place& place, const Event& event, std::uint64_t now) {
+  const bool is_by_another = event.writer.is_known() && place.creation && event.writer.pid != place.creation->pid;
+  if (place.creation &&
+      (is_by_another || now >= place.creation->until || !kernel::is_running(place.creation->process))) {
+    place.creation.reset();
+  }
+  return place.creation.has_value();
+}
+
 void Guard::look_at(Place& place, const Event& event) {
-  const std::uint64_t started = kernel::monotonic_now();
-  const bool waits = place.waits_for && started < place.patience.ready_at();
-  if (waits) {
-    return;  // its time will come
+  const std::uint64_t started = outlets_.clock();
+  if (place.waits_for && started < place.limiter.ready_at()) {
+    return;  // visit_waiting comes back to it
+  }
+  const Site site{*place.ward, *place.cgroups, place.parent ? &*place.parent : nullptr};
+  if (is_being_created(place, event, started)) {
+    if (const Result<Visit> made = visit(filters_, &shielding_, site, Hands::look_only, outlets_.clock)) {
+      report_shield(place, made->shield);
+    }
+    place.waits_for = place.waits_for ? std::move(place.waits_for) : std::make_unique<Event>(event);
+    place.looks_again_at = started + kCreationPause;
+    return;
   }
   if (is_finishing(place, event, started)) {
     if (!place.waits_for) {
@@ -229,35 +272,21 @@ void Guard::look_at(Place& place, const Event& event) {
   }
   if (std::exchange(place.looks_again_at, 0) != 0 && place.waits_for) {
     const std::unique_ptr<Event> finished = std::move(place.waits_for);
-    look_at(place, *finished);  // whoever comes now, it was the one who has finished
+    look_at(place, *finished);  // whatever the event is now, the change was made by the one that has finished
     return;
   }
-  Event known = event;
-  Result<Visit> made = visit(tools_, *place.ward, *place.cgroups, Hands::may_heal, place.habits, [this, &known] {
-    if (identify_) {
-      identify_(known.writer);
-    }
-  });
+  Result<Visit> made = visit(filters_, &shielding_, site, Hands::may_heal, outlets_.clock);
   if (!made) {
-    const bool is_gone =
-        made.error().code == std::errc::no_such_file_or_directory || made.error().code == std::errc::no_such_device;
-    if (!is_gone) {
-      Happening happening;
-      happening.ward = place.ward;
-      happening.event = event;
-      happening.cgroup = where_of(*place.cgroups, event.hierarchy);
-      happening.action = report::Action::failed;
-      happening.error = made.error().message;
-      tell_(std::move(happening));
+    if (!is_gone(made.error())) {
+      report_failure(place, event, made.error());
     }
     return;
   }
-  const bool healed = made->healed_at != 0;
-  if (healed && !place.patience.take(limits_, made->healed_at)) {
+  if (made->healed_at != 0 && !place.limiter.take(limits_, made->healed_at)) {
     place.waits_for = std::make_unique<Event>(event);
   }
-  report(place, known, *made, started);
-  tools_.filters.trim(kMostKept);
+  report(place, event, *made, started);
+  filters_.trim(kMostKept);
 }
 
 const Shared<container::Effective>& Guard::shared(container::Effective rules) {
@@ -273,47 +302,90 @@ const Shared<container::Effective>& Guard::shared(container::Effective rules) {
   return usual_rules_.emplace_back(std::move(rules));
 }
 
+void Guard::report_failure(const Place& place, const Event& event, const Error& error) {
+  Happening happening;
+  happening.ward = place.ward;
+  happening.event = event;
+  happening.cgroup = where_of(*place.cgroups, event.hierarchy);
+  happening.action = Action::failed;
+  happening.error = error.message;
+  outlets_.tell(std::move(happening));
+}
+
+// A container is as well shielded as the least of its cgroups.
+void Guard::report_shield(Place& place, const ShieldState& now) {
+  const bool is_news = now.is_on != place.shield.is_on || now.why != place.shield.why;
+  place.shield = now;
+  if (!is_news) {
+    return;
+  }
+  ShieldReport report{place.ward, now};
+  for (const kernel::CgroupsPtr& cgroups : place.ward->cgroups()) {
+    const auto other = places_.find(kernel::key_of(*cgroups));
+    if (other != places_.end() && !other->second.shield.is_on && report.state.is_on) {
+      report.state = other->second.shield;
+    }
+  }
+  outlets_.tell_shield(std::move(report));
+}
+
+Action Guard::action_of(const Place& place, const Visit& made, bool is_first) const {
+  const bool is_completion = is_first && place.ward->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
+  const bool is_held = !made.drift.is_loss();
+  if (made.drift.is_none()) {
+    return Action::none;
+  }
+  if (made.healed_at == 0) {
+    return place.ward->mode < container::Mode::heal ? Action::observed : Action::failed;
+  }
+  if (!made.left.is_none()) {
+    return Action::failed;
+  }
+  if (place.waits_for) {
+    return Action::waits;
+  }
+  return is_completion ? Action::completed : is_held ? Action::shielded : Action::healed;
+}
+
 void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {
-  const bool healed = made.healed_at != 0;
-  const bool is_lost = !made.left.is_none();
-  const bool is_news = !place.rules || !same_rules(**place.rules, made.before) || healed || is_lost != place.is_lost;
+  const std::uint64_t held_before = place.shield.count;
+  report_shield(place, made.shield);
+  const bool is_healed = made.healed_at != 0;
+  const bool is_lost = made.left.is_loss();
   const bool is_first = !place.rules;
+  const bool is_news = is_first || !same_rules(**place.rules, made.before) || is_healed || is_lost != place.is_lost;
   if (!is_news || (is_first && made.drift.is_none())) {
     place.rules = shared(std::move(made.after));
     place.is_lost = is_lost;
     return;
   }
   Happening happening;
+  happening.action = action_of(place, made, is_first);
   happening.ward = place.ward;
   happening.event = event;
   happening.cgroup = where_of(*place.cgroups, event.hierarchy);
   happening.before = is_first ? made.before : **place.rules;
-  happening.drift = std::move(made.drift);
   happening.left = made.left;
   happening.found = std::move(made.before);
-  happening.refused = std::move(made.repair.refused);
-  happening.steps = std::move(made.repair.plan.steps);
-  happening.attempts = made.attempts;
-  if (healed) {
-    const std::uint64_t since = place.is_lost && place.lost_since != 0 ? place.lost_since : event.at;
-    const bool is_since_known = event.kind != EventKind::found_changed && event.kind != EventKind::lost;
-    if (is_since_known || (place.is_lost && place.lost_since != 0)) {
-      happening.loss_ns = made.healed_at > since ? made.healed_at - since : 0;
+  happening.refused = std::move(made.refused);
+  happening.steps = std::move(made.steps);
+  happening.is_shielded = !made.drift.is_none() && !made.drift.is_loss();
+  happening.held_opens = made.shield.count > held_before ? made.shield.count - held_before : 0;
+  happening.drift = std::move(made.drift);
+  const bool was_lost = place.is_lost && place.lost_since != 0;
+  const bool is_since_known = event.kind != EventKind::found_changed && event.kind != EventKind::lost;
+  if (is_healed) {
+    const std::uint64_t since = was_lost ? place.lost_since : event.at;
+    happening.heal_ns =
+        made.healed_at - std::min(made.healed_at, happening.is_shielded && is_since_known ? event.at : started);
+    if (!happening.is_shielded && happening.action != Action::completed && (is_since_known || was_lost)) {
+      happening.loss_ns = made.healed_at - std::min(made.healed_at, since);
     }
-    happening.heal_ns = made.healed_at - started;
   }
-  const bool nothing_missing = happening.drift.is_none();
-  happening.action = healed && is_lost                          ? report::Action::failed
-                     : healed && place.waits_for                ? report::Action::waits
-                     : healed                                   ? report::Action::healed
-                     : nothing_missing                          ? report::Action::none
-                     : place.ward->mode < container::Mode::heal ? report::Action::observed
-                                                                : report::Action::failed;
   place.lost_since = is_lost ? (place.is_lost ? place.lost_since : event.at) : 0;
   place.is_lost = is_lost;
-  place.rules = shared(made.after);
-  happening.after = std::move(made.after);
-  tell_(std::move(happening));
+  place.rules = shared(std::move(made.after));
+  outlets_.tell(std::move(happening));
 }
 
 }  // namespace hf::guard

@@ -1,4 +1,5 @@
-// Guard: the wards, and what is done when something happens to one. Belongs to one thread, and never waits.
+// Guard: the guarded containers, and what is done when something happens to one. Belongs to one thread, never waits,
+// and knows no clock but the one it is given.
 #pragma once
 
 #include <cstdint>
@@ -14,100 +15,121 @@
 #include "core/base/shared.h"
 #include "core/container/event.h"
 #include "core/container/policy.h"
-#include "kernel/watch.h"
-#include "services/guard/patience.h"
+#include "core/report/blame.h"
+#include "kernel/sweep.h"
+#include "services/guard/heal_rate_limiter.h"
 #include "services/guard/survey.h"
 #include "services/guard/visit.h"
 
 namespace hf::guard {
 
-// What a visit brought to light and did, for the one who writes it down.
+// What a visit found and did, for the recorder.
 struct Happening {
   WardPtr ward;
   container::Event event;
-  std::string cgroup;  // where
+  std::string cgroup;
   container::Drift drift;
   container::Drift left;
   container::Effective before;  // the rules as they were at the last visit
   container::Effective found;   // as the event left them
-  container::Effective after;   // as we left them
   std::vector<container::Step> steps;
   std::vector<std::string> refused;
   report::Action action = report::Action::none;
+  bool is_shielded = false;      // the shield kept all of it open
+  std::uint64_t held_opens = 0;  // requests that only the shield let through, since the last visit
   std::optional<std::uint64_t> loss_ns;
   std::optional<std::uint64_t> heal_ns;
   std::string error;
-  int attempts = 1;
   bool is_identified = false;  // all that /proc knows of the writer is in the event
+};
+
+// Whether a container is shielded: changes are reported.
+struct ShieldReport {
+  WardPtr ward;
+  ShieldState state;  // of all its cgroups together
 };
 
 class Guard {
  public:
-  using Tell = std::function<void(Happening)>;
+  struct Outlets {
+    std::function<void(Happening)> tell;
+    std::function<void(ShieldReport)> tell_shield;
+    // A cgroup is watched from now on, or no longer. `watch` returns the last change of it that was seen before.
+    std::function<std::optional<container::Event>(const kernel::CgroupsPtr&, const kernel::ProcessHandle&)> watch;
+    std::function<void(const kernel::CgroupsOfProcess&)> unwatch;
+    std::function<std::uint64_t()> clock;  // nanoseconds of CLOCK_MONOTONIC
+  };
 
-  Guard(const Tools& tools, kernel::Watch& watch, Tell tell) : tools_(tools), watch_(watch), tell_(std::move(tell)) {}
+  Guard(kernel::Filters& filters, Shielding& shielding, Outlets outlets)
+      : filters_(filters), shielding_(shielding), outlets_(std::move(outlets)) {}
 
-  // How a writer is found out about while he is there.
-  void set_identify(std::function<void(container::Writer&)> identify) { identify_ = std::move(identify); }
   void set_limits(const container::Limits& limits) { limits_ = limits; }
+  // Containers that were started later were never seen with their devices: giving those is no repair.
+  void set_started(std::int64_t ticks) { started_ticks_ = ticks; }
 
-  // Takes over what a survey found: new wards are visited at once, those that are gone are forgotten.
+  // Takes over what a survey found: new containers are visited at once, those that are gone are forgotten.
   void adopt(const Survey& survey);
+  // One container that has just started, before any survey knows it.
+  void add(const WardPtr& ward);
+  // Shields and entries of containers that are gone are taken off: after a survey that has seen everything.
+  void release_unused();
 
   void handle(const container::Event& event);
-  // All wards; `because` says why.
   void visit_all(const container::Event& because);
-  // Those that had to wait. The time of the next one, absent where nobody waits.
+  // Visits that had to wait. The time of the next one, absent where none waits.
   std::optional<std::uint64_t> visit_waiting(std::uint64_t now);
 
-  // Loads repaired twins for one ward, so that the next loss costs a query and a replacement. False: all are ready.
-  bool prepare_one();
-
   [[nodiscard]] std::size_t size() const { return places_.size(); }
+  [[nodiscard]] bool knows(container::CgroupId cgroup) const { return by_cgroup_.contains(cgroup.value); }
 
  private:
-  // Somebody who must not be disturbed before he has read back what he wrote.
+  // A runtime that must not be disturbed before it has read back what it wrote.
   struct Finishing {
     container::Pid pid;
     kernel::Fd process;
     std::uint64_t until = 0;
   };
 
-  // One cgroup of a ward.
+  // One cgroup of a guarded container.
   struct Place {
     WardPtr ward;
     kernel::CgroupsPtr cgroups;
+    std::optional<kernel::Cgroup> parent;               // of the container's outermost v2 cgroup
     std::optional<Shared<container::Effective>> rules;  // at the last visit
+    ShieldState shield;
     bool is_lost = false;
     std::uint64_t lost_since = 0;
-    bool told_of_waiting = false;
-    Patience patience;
-    Ready ready;  // twins of what may come
-    Habits habits;
+    HealRateLimiter limiter;
     std::unique_ptr<container::Event> waits_for;
     std::uint64_t looks_again_at = 0;
     std::optional<Finishing> finishing;
+    std::optional<Finishing> creation;  // the runtime is still at it: its hooks may give the container its devices
   };
 
-  void add(const WardPtr& ward, const kernel::CgroupsPtr& cgroups);
+  void add_place(const WardPtr& ward, const kernel::CgroupsPtr& cgroups);
   void forget(const kernel::CgroupsKey& key);
-  std::vector<container::Gate> own_gates(const Place& place);
   static bool is_finishing(Place& place, const container::Event& event, std::uint64_t now);
+  static bool is_being_created(Place& place, const container::Event& event, std::uint64_t now);
   void look_at(Place& place, const container::Event& event);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
+  void report_failure(const Place& place, const container::Event& event, const Error& error);
+  void report_shield(Place& place, const ShieldState& now);
+  [[nodiscard]] report::Action action_of(const Place& place, const Visit& made, bool is_first) const;
+  container::Event first_event(const kernel::CgroupsOfProcess& cgroups, std::optional<container::Event> seen);
+  void remember(const container::Event& event);
 
-  // Containers of a node mostly have the same few rules.
+  // Containers of a host mostly have the same few rules.
   const Shared<container::Effective>& shared(container::Effective rules);
 
-  Tools tools_;
-  kernel::Watch& watch_;
-  Tell tell_;
-  std::function<void(container::Writer&)> identify_;
+  kernel::Filters& filters_;
+  Shielding& shielding_;
+  Outlets outlets_;
   container::Limits limits_;
+  std::int64_t started_ticks_ = 0;
   std::deque<Shared<container::Effective>> usual_rules_;
   std::map<kernel::CgroupsKey, Place> places_;
-  std::vector<kernel::CgroupsKey> unprepared_;
   std::unordered_map<std::uint64_t, std::vector<kernel::CgroupsKey>> by_cgroup_;  // by id: its own, and those above it
+  std::deque<container::Event> strangers_;  // the last changes of cgroups that were not known
 };
 
 }  // namespace hf::guard

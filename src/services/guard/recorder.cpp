@@ -87,6 +87,7 @@ std::string line_for(const BlameRecord& record) {
   line += record.devices.empty() ? "" : " devices=" + join(record.devices, ",");
   line += record.loss_ns ? " loss_us=" + std::to_string(*record.loss_ns / 1000) : "";
   line += record.heal_ns ? " heal_us=" + std::to_string(*record.heal_ns / 1000) : "";
+  line += record.is_shielded ? " held_opens=" + std::to_string(record.held_opens) : "";
   line += record.error.empty() ? "" : " error=" + quote(record.error);
   return line;
 }
@@ -133,6 +134,7 @@ void Recorder::record(const Happening& happening) {
   if (!happening.event.text.empty() && record.text.find(happening.event.text) == std::string::npos) {
     record.text += (record.text.empty() ? "" : "; ") + happening.event.text;
   }
+  const bool had_devices = !record.devices.empty();
   add_new(happening.drift.denied, record.devices);
   for (const container::Step& step : happening.steps) {
     add_new({to_string(step)}, record.steps);
@@ -147,13 +149,31 @@ void Recorder::record(const Happening& happening) {
   add_new(words_of(change.only_right), record.gained);
   record.doubt = happening.before.exact ? happening.found.why : happening.before.why;
   Score& score = scores_[record.id];
-  score.denied = happening.left.denied;
+  score.denied = happening.left.is_loss() ? happening.left.denied : std::vector<std::string>();
+  score.held_opens += happening.held_opens;
+  picture_.counters.held_opens += happening.held_opens;
   if (happening.drift.denied.empty()) {
+    return;
+  }
+  record.held_opens += happening.held_opens;
+  record.is_shielded = happening.is_shielded && (record.is_shielded || !had_devices);
+  is_dirty_ = true;
+  if (!happening.drift.is_loss() || happening.action == Action::completed) {
     return;
   }
   ++score.losses;
   score.heals += happening.action == Action::healed ? 1 : 0;
   score.last_loss_at = kernel::wall_now();
+}
+
+void Recorder::record(const ShieldReport& report) {
+  Score& score = scores_[report.ward->container.id.value];
+  score.is_shielded = report.state.is_on;
+  score.why_not_shielded = report.state.why;
+  outlets_.log((report.state.is_on ? "shielded container=" : "not-shielded container=") +
+                   quote(title_of(report.ward->container)) + " id=" + report.ward->container.id.value.substr(0, 12) +
+                   (report.state.why.empty() ? "" : " why=" + quote(report.state.why)),
+               false);
   is_dirty_ = true;
 }
 
@@ -176,6 +196,8 @@ void Recorder::write(Pending& pending) {
   report::Counters& counters = picture_.counters;
   if (record.is_loss()) {
     counters.count_loss(to_string(record.kind), record.writer);
+  }
+  if (!record.devices.empty()) {
     ++counters.heals[{to_string(record.action), record.action == Action::failed ? "failed" : "ok"}];
   }
   if (record.loss_ns) {
@@ -289,16 +311,19 @@ report::WardLine Recorder::line_of(const WardPtr& shared) const {
   line.last_loss_at = known.last_loss_at;
   line.is_hardened = known.is_hardened;
   line.is_locked = known.is_locked;
+  line.is_shielded = known.is_shielded;
+  line.why_not_shielded = known.why_not_shielded;
+  line.held_opens = known.held_opens;
   const auto view = views_.find(key_of(ward));
   line.nodes = view != views_.end() ? view->second : Shared(node::unseen_nodes(*ward.owed, "not looked at yet"));
   if (score != scores_.end()) {
     line.nodes = as_visited(*line.nodes, known.denied);
   }
-  bool at_risk = !ward.missing_in_unit.empty() && !known.is_hardened;
+  bool at_risk = !ward.missing_in_unit.empty() && !known.is_hardened && !known.is_shielded;
   const auto [first, last] = codes_.equal_range(ward.container.id.value);
   for (const auto& [container, code] : std::ranges::subrange(first, last)) {
     line.codes.push_back(code);
-    at_risk = at_risk || (code.starts_with("HF-2") && !known.is_hardened);
+    at_risk = at_risk || (code.starts_with("HF-2") && !known.is_hardened && !known.is_shielded);
   }
   line.state = state_of(*line.nodes, at_risk);
   return line;

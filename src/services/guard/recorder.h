@@ -43,6 +43,7 @@ class Recorder {
 
   void record(const Happening& happening);
   void record(const Deed& deed);
+  void record(const ShieldReport& report);
   void adopt(const SurveyPtr& survey);
   void see(View view);
   void fail_survey(const std::string& why);
@@ -65,6 +66,9 @@ class Recorder {
     std::int64_t last_loss_at = 0;
     bool is_hardened = false;
     bool is_locked = false;
+    bool is_shielded = false;
+    std::string why_not_shielded;
+    std::uint64_t held_opens = 0;
     std::vector<std::string> denied;  // paths, at the last visit
   };
 

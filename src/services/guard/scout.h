@@ -8,12 +8,12 @@
 #include <functional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "adapters/config/config.h"
 #include "kernel/host.h"
 #include "services/guard/mailbox.h"
 #include "services/guard/survey.h"
+#include "services/guard/survey_schedule.h"
 
 namespace hf::guard {
 
@@ -39,8 +39,7 @@ class Scout {
  private:
   void work();
   void survey_if_due(std::uint64_t now);
-  [[nodiscard]] int milliseconds_to_wait(std::uint64_t now) const;
-  void wait(int milliseconds);
+  void wait(std::uint64_t now);
 
   config::Config config_;
   Reports reports_;
@@ -48,12 +47,7 @@ class Scout {
   Mailbox mailbox_;
   bool stops_ = false;
   std::atomic<bool> has_ended_ = false;
-  Care care_ = Care::everything;
-  std::vector<std::uint64_t> surveys_due_;  // times
-  std::uint64_t last_survey_ = 0;
-  std::uint64_t last_full_survey_ = 0;
-  std::uint64_t survey_cost_ = 0;       // CPU time
-  std::uint64_t full_survey_cost_ = 0;  // likewise
+  SurveySchedule schedule_;
   std::thread thread_;
 };
 

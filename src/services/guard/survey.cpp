@@ -62,6 +62,23 @@ void keep_what_is_needed(node::Resident& resident) {
   }
 }
 
+Result<std::shared_ptr<Ward>> make_ward(const kernel::Host& host, const container::Policy& policy,
+                                        const container::Container& it, const container::Entitlement& owed,
+                                        const WardPtr& known) {
+  auto ward = std::make_shared<Ward>();
+  ward->container = it;
+  ward->owed = owed;
+  Verdict verdict = judge(policy, it, owed);
+  ward->mode = verdict.mode;
+  ward->healed = ward->owed;
+  if (verdict.healed.nodes.size() < owed.nodes.size()) {
+    ward->healed = std::move(verdict.healed);
+  }
+  ward->handle = known ? known->handle
+                       : std::make_shared<const kernel::ContainerHandle>(TRY(kernel::ContainerHandle::open(host, it)));
+  return ward;
+}
+
 void read_unit(const kernel::Host& host, const device::Inventory& inventory, const container::Policy& policy,
                Ward& ward) {
   if (ward.container.scope.empty() || !systemd::is_running(host)) {
@@ -72,7 +89,7 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
     return;
   }
   ward.has_unit = true;
-  device::Table table = meaning(*unit, node::words_of(host, inventory));
+  const device::Table table = meaning(*unit, node::words_of(host, inventory));
   for (const OwedNode& node : ward.owed->nodes) {
     if (node.device && !table.allows(request_for(node))) {
       ward.missing_in_unit.push_back(node.path);
@@ -81,18 +98,34 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
       }
     }
   }
-  ward.likely.push_back(std::move(table));
 }
 
 }  // namespace
+
+Result<WardPtr> examine_newcomer(const Newcomer& newcomer, const config::Config& config,
+                                 const device::Inventory& inventory) {
+  const kernel::Host& host = newcomer.host;
+  node::Resident resident = newcomer.resident;
+  const container::Entitlement owed = node::entitlement_of(host, resident, node::read_sources(host), inventory, config);
+  if (owed.owes_nothing()) {
+    return nullptr;
+  }
+  keep_what_is_needed(resident);
+  const std::shared_ptr<Ward> ward = TRY(make_ward(host, config.policy, resident.container, owed, nullptr));
+  ward->met_at = kernel::monotonic_now();
+  ward->creator = newcomer.creator;
+  return ward;
+}
 
 WardPtr Surveyor::known_as(const node::Resident& resident, const container::Entitlement& owed,
                            const config::Config& config) const {
   const auto [first, last] = wards_.equal_range(resident.container.id.value);
   for (const auto& [id, ward] : std::ranges::subrange(first, last)) {
-    const bool is_same = ward->container.init == resident.container.init &&
-                         ward->container.started_ticks == resident.container.started_ticks &&
-                         ward->container.cgroup == resident.container.cgroup && same_owed(*ward->owed, owed);
+    const bool is_same =
+        ward->container.init == resident.container.init &&
+        ward->container.started_ticks == resident.container.started_ticks &&
+        ward->container.cgroup == resident.container.cgroup && ward->container.cpus == resident.container.cpus &&
+        ward->container.has_exclusive_cpus == resident.container.has_exclusive_cpus && same_owed(*ward->owed, owed);
     if (is_same) {
       const Verdict verdict = judge(config.policy, ward->container, owed);
       return verdict.mode == ward->mode && same_owed(verdict.healed, *ward->healed) ? ward : nullptr;
@@ -110,21 +143,8 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   if (known && care == Care::changes) {
     return known;
   }
-  auto ward = std::make_shared<Ward>();
-  ward->container = resident.container;
-  ward->owed = owed;
-  Verdict verdict = judge(config.policy, ward->container, owed);
-  ward->mode = verdict.mode;
-  ward->healed = ward->owed;
-  if (verdict.healed.nodes.size() < owed.nodes.size()) {
-    ward->healed = std::move(verdict.healed);
-  }
-  ward->handle = known ? known->handle
-                       : std::make_shared<const kernel::ContainerHandle>(
-                             TRY(kernel::ContainerHandle::open(host_, resident.container)));
-  if (resident.spec) {
-    ward->likely.push_back(meaning(resident.spec->rules, device::OciReading::later_wins));
-  }
+  const std::shared_ptr<Ward> ward = TRY(make_ward(host_, config.policy, resident.container, owed, known));
+  ward->met_at = known ? known->met_at : survey.started_at;
   read_unit(host_, survey.inventory, config.policy, *ward);
   return ward;
 }
@@ -137,7 +157,8 @@ Result<Survey> Surveyor::take(const config::Config& config, Care care) {
   if (care == Care::everything) {
     ledger::remove_orphans(host_);
   }
-  census_ = TRY(node::take_census(host_, config, care == Care::changes ? &census_ : nullptr));
+  survey.started_at = started;
+  census_ = TRY(node::take_census(host_, config, versions_, care == Care::changes ? &census_ : nullptr));
   std::ranges::for_each(census_.residents, keep_what_is_needed);
   survey.inventory = node::take_inventory(host_, config, node::Libraries::leave);
   survey.online_cpus =

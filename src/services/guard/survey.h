@@ -24,7 +24,8 @@ struct Survey {
   device::Inventory inventory;
   std::string online_cpus;
   std::vector<std::string> notes;
-  std::int64_t at = 0;  // milliseconds since 1970
+  std::int64_t at = 0;           // milliseconds since 1970
+  std::uint64_t started_at = 0;  // nanoseconds of CLOCK_MONOTONIC
   std::uint64_t took_ns = 0;
   std::uint64_t cpu_ns = 0;  // what it cost: waiting for others is no cost
 };
@@ -32,6 +33,15 @@ using SurveyPtr = std::shared_ptr<const Survey>;
 
 // How much of what is known may be kept: `changes` reads only what is new, `everything` forgets it all.
 enum class Care : std::uint8_t { changes, everything };
+
+// What a container that has just started is owed: nothing (a null pointer) for most.
+struct Newcomer {
+  const kernel::Host& host;
+  const node::Resident& resident;
+  container::Pid creator;
+};
+Result<WardPtr> examine_newcomer(const Newcomer& newcomer, const config::Config& config,
+                                 const device::Inventory& inventory);
 
 class Surveyor {
  public:
@@ -47,6 +57,7 @@ class Surveyor {
 
   const kernel::Host& host_;
   node::Census census_;
+  node::RuntimeVersions versions_;
   std::unordered_multimap<std::string, WardPtr> wards_;  // by id
 };
 

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "kernel/container_node.h"
 #include "kernel/device_v2.h"
+#include "kernel/exchange_note.h"
 #include "kernel/observe.h"
 
 namespace hf::guard {
@@ -142,6 +143,8 @@ void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
 
 std::vector<Deed> Upkeep::look_after(const Survey& survey, Locks locks) {
   std::vector<Deed> deeds;
+  kernel::Filters filters(host_, bpf_);
+  (void)kernel::finish_exchanges(host_, filters);  // a lock that failed half-way leaves its cgroup frozen
   for (const WardPtr& ward : survey.wards) {
     harden(ward, deeds);
     if (locks == Locks::as_policy_says) {

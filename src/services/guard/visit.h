@@ -1,67 +1,42 @@
-// Visit: one look at a container, and what it takes to give back what it is owed.
+// Visit: observes one cgroup of a container, compares it with what the container is owed, repairs it, and observes it
+// again.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/container/drift.h"
-#include "core/container/event.h"
-#include "core/report/blame.h"
 #include "kernel/filters.h"
+#include "services/guard/shielding.h"
 #include "services/guard/ward.h"
 
 namespace hf::guard {
 
-// Code for tables, proven once.
-class Twins {
- public:
-  Result<bpf::Code> code_for(const device::Table& table);
-
- private:
-  struct Hash {
-    std::size_t operator()(const device::Table& table) const;
-  };
-  std::unordered_map<device::Table, bpf::Code, Hash> codes_;
-};
-
-// What was put in the place of which program before: who comes again with the same is answered without a thought.
-struct Habit {
-  bpf::Code code;
-  kernel::ProgramPtr twin;
-};
-using Habits = std::vector<Habit>;  // of one cgroup and one entitlement
-
-struct Tools {
-  kernel::Filters& filters;
-  Twins& twins;
-};
-
 struct Visit {
-  container::Drift drift;
-  container::Repair repair;
-  container::Drift left;  // after the repair
-  container::Effective before;
+  container::Drift drift;  // as it was found
+  container::Drift left;   // after the repair
+  std::vector<container::Step> steps;
+  std::vector<std::string> refused;  // what could not be repaired, and why
+  container::Effective before;       // the rules, without the shield
   container::Effective after;
-  std::uint64_t healed_at = 0;  // nanoseconds of CLOCK_MONOTONIC; 0: nothing was done
+  ShieldState shield;
+  std::uint64_t healed_at = 0;  // nanoseconds of CLOCK_MONOTONIC; 0: nothing was repaired
   int attempts = 1;
+};
+
+struct Site {
+  const Ward& ward;
+  const kernel::CgroupsOfProcess& cgroups;
+  const kernel::Cgroup* parent = nullptr;  // of the container's outermost v2 cgroup, where the shield is
 };
 
 enum class Hands : std::uint8_t { look_only, may_heal };
 
-// From the start again when somebody else was faster.
-// `then` is called when something was given back, before all is looked at with care: who took it may be gone soon.
-Result<Visit> visit(const Tools& tools, const Ward& ward, const kernel::CgroupsOfProcess& cgroups, Hands hands,
-                    Habits& habits, const std::function<void()>& then = {});
-
-// Programs that are loaded before they are needed; they stay as long as somebody holds them.
-using Ready = std::vector<kernel::ProgramPtr>;
-// The repaired twin of what is likely to come: of a filter that means this.
-void prepare(const Tools& tools, const Ward& ward, const device::Table& likely, Ready& ready);
-// A filter that means just this: what a container has now is what it will be given back.
-void keep_ready(const Tools& tools, const device::Table& table, Ready& ready);
+// Starts again when another writer was faster. `shielding`: absent for a visit that leaves the shield as it is.
+using Clock = std::function<std::uint64_t()>;  // nanoseconds of CLOCK_MONOTONIC
+Result<Visit> visit(kernel::Filters& filters, Shielding* shielding, const Site& site, Hands hands, const Clock& clock);
 
 }  // namespace hf::guard

@@ -12,7 +12,6 @@
 #include "core/container/entitlement.h"
 #include "core/container/policy.h"
 #include "core/container/seat.h"
-#include "core/device/table.h"
 #include "kernel/container_handle.h"
 
 namespace hf::guard {
@@ -26,7 +25,8 @@ struct Ward {
   std::vector<std::string> missing_in_unit;    // paths that systemd's unit does not list: the next reload takes them
   std::vector<container::OwedNode> to_harden;  // of those, what the policy lets us tell systemd
   bool has_unit = false;
-  std::vector<device::Table> likely;  // what a writer may put in force: of the bundle, of systemd's unit
+  std::uint64_t met_at = 0;  // nanoseconds of CLOCK_MONOTONIC, when it was first found
+  container::Pid creator;  // of one that is being created: the runtime's process, whose hooks may still give it devices
 
   // The cgroups whose rules may be changed: none where its first process was moved out of its own.
   [[nodiscard]] const std::vector<kernel::CgroupsPtr>& cgroups() const { return handle->own(); }

@@ -7,6 +7,7 @@
 
 #include "adapters/bytecode/program_file.h"
 #include "core/bpf/analyse.h"
+#include "core/bpf/call.h"
 #include "core/bpf/producer.h"
 #include "kernel/device_node.h"
 #include "kernel/file.h"
@@ -37,14 +38,16 @@ Result<Gate> read_file_gate(Node& node, const std::string& path) {
   if (!file) {
     return fail(file.error().code, path + ": " + file.error().message);
   }
-  Gate gate{container::Hierarchy::v2,
-            {},
-            true,
-            bpf::producer_of(file->code, file->name),
-            std::nullopt,
-            std::nullopt,
-            bpf::analyse(file->code, names_for(node, *file)),
-            {}};
+  const bpf::CallNames names = names_for(node, *file);
+  Gate gate;
+  gate.owner = bpf::producer_of(file->code, file->name);
+  gate.meaning = bpf::analyse(file->code, names);
+  gate.may_override = bpf::may_override(file->code, names);
+  if (bpf::Readable<Table> overrides = bpf::analyse_overrides(file->code, names)) {
+    gate.overrides = *std::move(overrides);
+  } else {
+    gate.meaning = std::unexpected(std::move(overrides).error());
+  }
   gate.program = container::AttachedProgram{
       std::nullopt, file->name, std::nullopt, std::nullopt, container::Attachment::several, file->code};
   return gate;

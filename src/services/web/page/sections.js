@@ -72,9 +72,7 @@ export function showFigures(snapshot) {
 }
 
 const tierWords = {
-  functions: "by tracing the kernel's own functions: at once, and who did it",
   tracepoints: "by tracing bpf(2): at once, and who did it",
-  loads: "when a program is loaded: at once, then everything is looked at",
   files: "by watching the devices hierarchy: at once, and who did it",
   polling: "by looking again and again: later, and not who did it",
 };

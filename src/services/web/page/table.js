@@ -38,7 +38,7 @@ function columns() {
   ];
 }
 
-const modeOf = (it) => [it.mode || "–", it.hardened ? "hardened" : "", it.locked ? "locked" : ""].filter(Boolean).join(", ");
+const modeOf = (it) => [it.mode || "–", it.hardened ? "hardened" : "", it.locked ? "locked" : "", it.shielded ? "shielded" : ""].filter(Boolean).join(", ");
 const classOf = (node) => node.class || "other";
 
 // What a container has of a class: [level, words].
@@ -145,6 +145,7 @@ function factsOf(it) {
     fact("Process", it.pid || ""), fact("Since", dayAndClock(it.started_at)), fact("Cgroup", it.cgroup),
     fact("systemd unit", it.systemd_unit), fact("CPUs", (it.cpus || "") + (it.cpus_exclusive ? " (exclusive)" : "")),
     fact("Mode", it.mode), fact("Hardened in systemd", it.hardened ? "yes" : "no"), fact("Locked", it.locked ? "yes" : "no"),
+    fact("Shielded", it.shielded ? `yes, ${(it.held_opens || 0).toLocaleString("en")} opens held` : it.why_not_shielded ? `no: ${it.why_not_shielded}` : "no"),
     fact("Losses", it.losses), fact("Repairs", it.heals),
     fact("Last loss", it.last_loss_at ? `${dayAndClock(it.last_loss_at)} (${clock(it.last_loss_at)})` : "none"),
     fact("Findings", (it.findings || []).join(", ")), fact("Inside container", it.inside));

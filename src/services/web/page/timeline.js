@@ -14,6 +14,8 @@ const outcomes = {
   observed: ["warn", "observed: the policy says to look on"],
   healed: ["good", "given back"],
   mended: ["good", "nodes made anew"],
+  shielded: ["good", "kept open by the shield, rules repaired"],
+  completed: ["good", "a new container was given what its runtime had not"],
   hardened: ["good", "hardened before any loss"],
   locked: ["good", "locked: nobody else can change it"],
   failed: ["bad", "not given back"],
@@ -22,6 +24,10 @@ const outcomes = {
 
 function outcomeOf(record) {
   const [level, words] = outcomes[record.action] || ["warn", record.action];
+  if (record.action === "shielded") {
+    const repaired = record.heal_ns === undefined ? "" : ` after ${duration(record.heal_ns)}`;
+    return [level, `${words}${repaired}; ${(record.held_opens || 0).toLocaleString("en")} opens would have failed`];
+  }
   const after = record.loss_ns === undefined ? "" : ` after ${duration(record.loss_ns)}`;
   const work = record.heal_ns === undefined ? "" : ` (${duration(record.heal_ns)} of it our work)`;
   const error = record.error ? `: ${record.error}` : "";

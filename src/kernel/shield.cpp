@@ -1,0 +1,130 @@
+#include "kernel/shield.h"
+
+#include <algorithm>
+
+namespace hf::kernel {
+namespace {
+
+using container::CgroupId;
+using container::ProgramId;
+using container::ShieldEntry;
+
+// The shields among the programs of one cgroup. One that vanishes meanwhile is none.
+Result<std::vector<ReadProgramPtr>> shields_on(Filters& filters, const Cgroup& cgroup) {
+  std::vector<ReadProgramPtr> shields;
+  for (const ProgramId id : TRY(filters.bpf().query(cgroup, Reach::own)).ids) {
+    Result<ReadProgramPtr> read = filters.read(id);
+    if (read && is_shield(**read)) {
+      shields.push_back(*std::move(read));
+    }
+  }
+  return shields;
+}
+
+}  // namespace
+
+Result<std::vector<FoundShield>> find_shields(const Host& host, Filters& filters) {
+  std::vector<FoundShield> found;
+  if (!host.v2) {
+    return found;
+  }
+  const auto visit = [&](const Cgroup& cgroup) -> Result<void> {
+    const Result<std::vector<ReadProgramPtr>> shields = shields_on(filters, cgroup);
+    if (!shields) {
+      return shields.error().code == std::errc::no_such_file_or_directory ? Result<void>()
+                                                                          : std::unexpected(shields.error());
+    }
+    for (const ReadProgramPtr& shield : *shields) {
+      found.push_back({duplicate(cgroup), shield});
+    }
+    return {};
+  };
+  TRY(walk(TRY(open_root(host, container::Hierarchy::v2)), visit));
+  return found;
+}
+
+Result<std::vector<std::string>> remove_shields(const Host& host, Filters& filters) {
+  std::vector<std::string> removed;
+  for (const FoundShield& found : TRY(find_shields(host, filters))) {
+    TRY(filters.bpf().detach(found.cgroup, found.program->program, 0));
+    removed.push_back(found.cgroup.where);
+  }
+  return removed;
+}
+
+Result<Shield> Shield::open(const Host& host, Filters& filters) {
+  if (!host.v2) {
+    return fail(std::errc::not_supported, "there is no cgroup v2 here");
+  }
+  std::vector<FoundShield> found = TRY(find_shields(host, filters));
+  const auto ours = std::ranges::find_if(found, [](const FoundShield& one) { return one.program->shield != nullptr; });
+  Shield shield(filters, ours != found.end() ? ours->program->shield
+                                             : TRY(filters.open_table(TRY(filters.bpf().create_shield_map()))));
+  TRY(shield.program_for(1));  // does this kernel load it?
+  for (FoundShield& one : found) {
+    const CgroupId id = one.cgroup.id;
+    shield.attached_.emplace(id, std::move(one.cgroup));
+  }
+  return shield;
+}
+
+Result<ProgramPtr> Shield::program_for(unsigned depth) {
+  const auto known = programs_.find(depth);
+  if (known != programs_.end()) {
+    return known->second;
+  }
+  auto program = std::make_shared<const Program>(TRY(filters_->bpf().load_shield(table_->map(), depth)));
+  return programs_.emplace(depth, std::move(program)).first->second;
+}
+
+Result<void> Shield::attach(const Cgroup& parent) {
+  const unsigned depth = depth_of(parent.path);
+  const std::vector<ReadProgramPtr> there = TRY(shields_on(*filters_, parent));
+  const auto is_same = [&](const ReadProgramPtr& one) { return one->shield == table_ && one->depth == depth; };
+  const auto same = std::ranges::find_if(there, is_same);
+  for (const ReadProgramPtr& other : there) {  // of another version, or of a daemon that ran beside us
+    if (same != there.end() && other != *same) {
+      TRY(filters_->bpf().detach(parent, other->program, 0));
+    }
+  }
+  if (same == there.end()) {
+    const ProgramPtr program = TRY(program_for(depth));
+    const How how = there.empty() ? How(Beside{}) : How(InsteadOf{there.front()->program});
+    TRY(filters_->bpf().attach(parent, *program, how));
+  }
+  if (!attached_.contains(parent.id)) {
+    attached_.emplace(parent.id, duplicate(parent));
+  }
+  return {};
+}
+
+Result<void> Shield::set(CgroupId cgroup, const Cgroup& parent, const std::vector<ShieldEntry>& wanted) {
+  return table_->set(cgroup, depth_of(parent.path), wanted);
+}
+
+Result<void> Shield::clear(CgroupId cgroup) { return table_->clear(cgroup); }
+
+Result<std::vector<ShieldEntry>> Shield::entries_of(CgroupId cgroup, const Cgroup& parent) {
+  return table_->entries_of(cgroup, depth_of(parent.path));
+}
+
+void Shield::keep_only(const std::set<CgroupId>& parents, const std::set<CgroupId>& cgroups) {
+  for (const CgroupId cgroup : table_->cgroups()) {
+    if (!cgroups.contains(cgroup)) {
+      (void)table_->clear(cgroup);
+    }
+  }
+  std::erase_if(attached_, [&](const auto& entry) {
+    const auto& [id, parent] = entry;
+    if (parents.contains(id)) {
+      return false;
+    }
+    const Result<std::vector<ReadProgramPtr>> shields = shields_on(*filters_, parent);
+    for (const ReadProgramPtr& shield : shields ? *shields : std::vector<ReadProgramPtr>()) {
+      (void)filters_->bpf().detach(parent, shield->program, 0);
+    }
+    return true;
+  });
+}
+
+}  // namespace hf::kernel
