@@ -33,6 +33,7 @@ from guarded import (
     other_guards,
     owed_rules,
     policy,
+    remove_shields,
     rule,
     rules_of,
     run_inside,
@@ -61,13 +62,6 @@ def tearDownModule():
 def attacks(kind: str, cgroup: pathlib.Path, *words: str) -> subprocess.CompletedProcess:
     """By a process of its own, whose name and words are known."""
     return subprocess.run([sys.executable, ATTACK, kind, str(cgroup), *words], capture_output=True, text=True, timeout=60, check=False)
-
-
-def remove_shields() -> str:
-    done = subprocess.run([HOLDFASTD, "--remove-shields"], capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"holdfastd --remove-shields: {done.stdout}{done.stderr}")
-    return done.stdout
 
 
 class Guarded(Case):

@@ -60,6 +60,13 @@ def policy(mode: str = "heal", limits: str = "") -> str:
     return f"guard:\n  mode: observe\n  rules: [{ours}]\n{limits and f'  limits: {limits}'}\n"
 
 
+def remove_shields() -> str:
+    done = subprocess.run([HOLDFASTD, "--remove-shields"], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"holdfastd --remove-shields: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
 def whole_record(line: str) -> dict | None:
     """Whoever is killed while he writes leaves half a line: those who read pass over it, as `holdfast blame` does."""
     try:

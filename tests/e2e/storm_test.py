@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A storm: many containers attacked all the time while holdfastd is killed at random moments; in the end nothing is lost, wider or leaked.
+"""A storm: many containers attacked all the time while holdfastd is killed at random moments. On v2, behind the shield, no open of an owed device fails
+at any time; in the end nothing is lost, wider or leaked.
 
 Short by default; HOLDFAST_STORM=long makes it 100 containers and 10,000 attacks.
 """
@@ -15,11 +16,26 @@ import unittest
 import attack
 from engines import GPU_NODES as NODES
 from engines import unique_name
-from guarded import HOLDFASTD, Daemon, Plain, difference, eventually, ledger_entry, other_guards, owed_rules, policy, rules_of, wait_for_our_turn
+from guarded import (
+    HOLDFASTD,
+    Daemon,
+    Plain,
+    difference,
+    eventually,
+    ledger_entry,
+    opening,
+    other_guards,
+    owed_rules,
+    policy,
+    remove_shields,
+    rules_of,
+    wait_for_our_turn,
+)
 from support import V1, V2, Case, remove_cgroup
 
 IS_LONG = os.environ.get("HOLDFAST_STORM") == "long"
 CONTAINERS, ATTACKS = (100, 10_000) if IS_LONG else (12, 600)
+OPENERS = 8 if IS_LONG else 3
 OWED = owed_rules(NODES)
 UNDER_KILLS = 0.6  # of the attacks; the rest is for one daemon that lives, to see what it keeps
 
@@ -61,15 +77,20 @@ class Storm(Case):
         super().setUp()
         if not eventually(lambda: not other_guards(), 60, 0.5):
             self.skipTest(f"another guard is at work on this machine: process {other_guards()[0]}")
+        self.addCleanup(remove_shields)
 
     def populate(self) -> list[Plain]:
         containers = []
+        shielded = V2 / unique_name("parent")
+        shielded.mkdir()
+        self.addCleanup(remove_cgroup, shielded)
         for count in range(CONTAINERS):
-            hierarchy = (V1, V2)[count % 2]
-            container = Plain(hierarchy, unique_name("storm"), NODES)
+            parent = (V1, shielded)[count % 2]
+            container = Plain(parent, unique_name("storm"), NODES)
             self.addCleanup(remove_cgroup, container.cgroup)
             self.addCleanup(container.close)
-            self.enterContext(ledger_entry(container.id, NODES, cgroup=f"/{container.id}"))
+            path = container.cgroup.relative_to(V1 if container.is_v1 else V2)
+            self.enterContext(ledger_entry(container.id, NODES, cgroup=f"/{path}"))
             container.deny_all()
             containers.append(container)
         return containers
@@ -92,6 +113,11 @@ class Storm(Case):
         self.addCleanup(daemon.kill)
         daemon.start(CONTAINERS)
         self.settle(containers)
+        inside = [one for one in containers if not one.is_v1][:OPENERS]
+        openers = [self.enterContext(opening(one.pid, one.cgroups(), list(NODES))) for one in inside]
+        self.assertNotIn("EPERM", openers[0].look()["last"].values())
+        for opener in openers:
+            opener.look()
 
         attacker = Attacker(containers, seed=7)
         self.addCleanup(attacker.close)
@@ -133,11 +159,15 @@ class Storm(Case):
             f"median {losses[len(losses) // 2] / 1e3:.0f} µs, 99 % {losses[len(losses) * 99 // 100] / 1e3:.0f} µs, most {losses[-1] / 1e3:.0f} µs",
             file=sys.stderr,
         )
+        opens = [opener.look()["counts"] for opener in openers]
+        print(f"seen by programs in {len(openers)} containers of v2: {sum(sum(counts.values()) for counts in opens)} opens, {sum(counts.get('EPERM', 0) for counts in opens)} refused", file=sys.stderr)
+        self.assertEqual([counts.get("EPERM", 0) for counts in opens], [0] * len(openers), "the shield leaves no window, also while no daemon runs")
         self.assertLess(piled, 8)
         self.assertLess(last[0], first[0] + CONTAINERS * 2 + 300, "descriptors")
         self.assertLess(last[1], first[1] + 20_000, "kilobytes")
         self.assertLess(held, CONTAINERS * 4 + 600, "programs")
         self.assertLess(daemon.stop(), 2)
+        self.assertIn("took the shield off", remove_shields())
         attached = sum(len(attack.attached(group)) for group in attacker.groups.values())
         left = eventually(lambda: len(attack.device_programs() - programs_before) <= attached and [True])
         self.assertTrue(left, f"{len(attack.device_programs() - programs_before)} programs are left, {attached} are attached")
