@@ -79,9 +79,10 @@ Result<void> carry_out(Filters& filters, const CgroupsOfProcess& cgroups, const 
       TRY(filters.load(replace->code, {}));
     }
   }
-  const bool writes_v1 = std::ranges::any_of(
-      plan.steps, [](const container::Step& step) { return std::holds_alternative<WriteV1>(step); });
-  const device::Table before = writes_v1 ? meaning(TRY(read_v1_list(*cgroups.v1))) : device::Table();
+  const bool may_need_undo = plan.steps.size() > 1 && std::ranges::any_of(plan.steps, [](const container::Step& step) {
+                               return std::holds_alternative<WriteV1>(step);
+                             });
+  const device::Table before = may_need_undo ? meaning(TRY(read_v1_list(*cgroups.v1))) : device::Table();
   std::vector<device::V1Write> written;
   for (const container::Step& step : plan.steps) {
     const Result<void> done = std::visit(CarryOut{filters, cgroups}, step);

@@ -143,6 +143,8 @@ struct Trace::Rings {
   ring_buffer* buffer = nullptr;
   std::vector<Event> events;  // the rings write here
   std::uint64_t lost = 0;
+  std::uint64_t missed = 0;
+  std::uint64_t counted_missed_at = 0;
 
   Rings() = default;
   Rings(const Rings&) = delete;
@@ -194,10 +196,15 @@ void Trace::take(std::vector<Event>& events) {
     events.push_back(std::move(event));
   }
   rings_->events.clear();
+  constexpr std::uint64_t kPause = 100'000'000;  // 100 ms: one question for each program of ours
+  if (const std::uint64_t now = monotonic_now(); now - rings_->counted_missed_at > kPause) {
+    rings_->counted_missed_at = now;
+    rings_->missed = count_missed(rings_->skeleton->obj);
+  }
   const auto* counters = rings_->skeleton->bss;
   const std::uint64_t lost = __atomic_load_n(&counters->lost_rules, __ATOMIC_RELAXED) +
                              __atomic_load_n(&counters->lost_cgroups, __ATOMIC_RELAXED) +
-                             count_missed(rings_->skeleton->obj);
+                             rings_->missed;
   if (lost != rings_->lost) {
     rings_->lost = lost;
     Event event;

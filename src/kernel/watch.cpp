@@ -34,21 +34,11 @@ Event event_now(EventKind kind) {
   return event;
 }
 
-// A runtime writes and is gone: what only a living process tells is read at once, the rest later. The command line is
-// only read of root's processes: reading another's memory may wait for it, and this is the thread that heals.
-// Nor of one that sits in the very cgroup it writes to, whoever it is.
-void tell_writer(const Host& host, const std::string& cgroup, container::Writer& writer) {
-  const Result<ProcessHandle> handle = hold_process(host, writer.pid);
-  const Result<Process> process = handle ? read_process(*handle) : Result<Process>(std::unexpected(handle.error()));
-  if (process) {
+// A runtime writes and is gone: its name is read at once, the rest when the container has its devices back.
+void name_writer(const Host& host, container::Writer& writer) {
+  if (const Result<Process> process = read_process(host, writer.pid)) {
     writer.name = process->name;
     writer.parents = {{process->parent, ""}};
-    const std::string own = container::parse_membership(read_cgroup_lines(*handle)).v1.value_or("");
-    if (own == cgroup || own.starts_with(cgroup + "/")) {
-      writer.inside = name_in(cgroup);
-    } else {
-      writer.command = join(read_command_line(host, *handle), " ");
-    }
   }
 }
 
@@ -224,7 +214,7 @@ void Watch::take_v1(std::vector<Event>& events) {
       continue;
     }
     Event event = event_of(write, file->second);
-    tell_writer(*host_, file->second.path, event.writer);
+    name_writer(*host_, event.writer);
     events.push_back(std::move(event));
   }
 }
@@ -237,6 +227,25 @@ Event Watch::event_of(const V1Write& write, const V1File& file) const {
   event.writer.pid = write.pid;
   event.text = file.allows ? "devices.allow" : "devices.deny";
   return event;
+}
+
+// The command line is only read of root's processes: reading another's memory may wait for it, and this is the thread
+// that heals. Nor of one that sits in the very cgroup it writes to, whatever it is.
+void Watch::describe_writer(Event& event) const {
+  const auto file = std::ranges::find_if(v1_files_, [&event](const auto& entry) {
+    return event.kind == EventKind::write && event.cgroup == entry.second.cgroup;
+  });
+  const Result<ProcessHandle> handle =
+      file == v1_files_.end() ? fail(std::errc::no_such_process, "") : hold_process(*host_, event.writer.pid);
+  if (!handle) {
+    return;
+  }
+  const std::string own = container::parse_membership(read_cgroup_lines(*handle)).v1.value_or("/");
+  if (container::is_within(own, file->second.path)) {
+    event.writer.inside = name_in(file->second.path);
+  } else {
+    event.writer.command = join(read_command_line(*host_, *handle), " ");
+  }
 }
 
 // A container that is not known yet, or another file: it may be asked for soon, and its writer will be gone by then.
@@ -256,7 +265,7 @@ void Watch::remember(const V1Write& write) {
   if (of_same != unknown_writes_.end()) {
     unknown.writer = of_same->writer;
   } else {
-    tell_writer(*host_, "", unknown.writer);
+    name_writer(*host_, unknown.writer);
   }
   if (unknown_writes_.size() >= kMost) {
     unknown_writes_.pop_front();

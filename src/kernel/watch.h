@@ -34,6 +34,8 @@ class Watch {
 
   // What has happened since. Costs a few system calls where nothing has.
   void take(std::vector<container::Event>& events);
+  // What only a living process tells of the writer of a v1 file.
+  void describe_writer(container::Event& event) const;
   // Looks at every cgroup itself.
   void sweep(std::vector<container::Event>& events);
 

@@ -214,6 +214,7 @@ class Loop {
   Guard::Outlets guard_outlets() {
     Guard::Outlets outlets;
     outlets.tell = [this](Happening happening) {
+      watch_.describe_writer(happening.event);
       happening.is_identified = identify_soon(happening.event.writer);
       recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
     };
