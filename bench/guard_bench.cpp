@@ -338,8 +338,16 @@ void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, co
     });
   }
   const pid_t daemon = start_daemon({}, folder);
-  std::this_thread::sleep_for(std::chrono::seconds(12));  // the first surveys and twins
-  const Times before = times_of(daemon);
+  // The first surveys, and the first look into each container.
+  Times before = times_of(daemon);
+  for (int tries = 0; tries < 30; ++tries) {
+    const Times earlier = before;
+    std::this_thread::sleep_for(std::chrono::seconds(6));
+    before = times_of(daemon);
+    if (tries > 0 && before.cpu - earlier.cpu < 0.05) {
+      break;
+    }
+  }
   constexpr int kSeconds = 30;
   std::this_thread::sleep_for(std::chrono::seconds(kSeconds));
   const Times after = times_of(daemon);

@@ -203,8 +203,7 @@ void Trace::take(std::vector<Event>& events) {
   }
   const auto* counters = rings_->skeleton->bss;
   const std::uint64_t lost = __atomic_load_n(&counters->lost_rules, __ATOMIC_RELAXED) +
-                             __atomic_load_n(&counters->lost_cgroups, __ATOMIC_RELAXED) +
-                             rings_->missed;
+                             __atomic_load_n(&counters->lost_cgroups, __ATOMIC_RELAXED) + rings_->missed;
   if (lost != rings_->lost) {
     rings_->lost = lost;
     Event event;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A real NVIDIA GPU in a cgroup that is attacked again and again, while nvidia-smi and a CUDA program open it anew in turn:
-# how many of them fail without the guard, with it, and when it locks. Skips (77) without a GPU or root.
+# how many of them fail without the guard, with it (behind the shield none does), and when it locks. Skips (77) without a GPU or root.
 #
 # usage: guard_test.sh HOLDFAST HOLDFASTD CUDA_TURN [ATTACKS]
 set -uo pipefail
@@ -11,7 +11,8 @@ root=$(awk '$9 == "cgroup2" || $3 == "cgroup2" { print $2; exit }' /proc/mounts)
 [ -n "$root" ] || { echo "skipped: no cgroup v2"; exit 77; }
 name=hf-gpu-$$
 folder=$(mktemp -d /tmp/hf-gpu-XXXXXX)
-cgroup=$root/$name
+parent=$root/$name-parent
+cgroup=$parent/$name
 ledger=/run/holdfast/ledger/$name.json
 guard=
 init=
@@ -20,21 +21,19 @@ cleanup() {
   [ -z "$init" ] || kill -9 "$init" 2>/dev/null
   echo 1 >"$cgroup/cgroup.kill" 2>/dev/null
   sleep 0.3
-  rmdir "$cgroup" 2>/dev/null
+  rmdir "$cgroup" "$parent" 2>/dev/null
   rm -rf "$folder" "$ledger"
 }
 trap cleanup EXIT
 
-mkdir "$cgroup" && mkdir -p -m 700 /run/holdfast/ledger
+mkdir "$parent" "$cgroup" && mkdir -p -m 700 /run/holdfast/ledger
 owed=
-rules=()
 for node in /dev/nvidia[0-9]* /dev/nvidiactl /dev/nvidia-uvm /dev/nvidia-uvm-tools /dev/nvidia-caps/*; do
   [ -c "$node" ] || continue
   major=$((16#$(stat -c %t "$node"))) minor=$((16#$(stat -c %T "$node")))
   owed+="${owed:+,}{\"path\":\"$node\",\"type\":\"c\",\"major\":$major,\"minor\":$minor,\"access\":\"rw\"}"
-  rules+=("c $major:$minor rw")
 done
-printf '{"version":1,"container":"%s","cgroup":"/%s","nodes":[%s]}\n' "$name" "$name" "$owed" >"$ledger"
+printf '{"version":1,"container":"%s","cgroup":"/%s","nodes":[%s]}\n' "$name" "$name-parent/$name" "$owed" >"$ledger"
 chmod 600 "$ledger"
 
 # The container: the first process of a pid namespace, in a cgroup and a mount namespace of its own. It takes turns.
@@ -57,9 +56,28 @@ unshare --pid --fork --mount-proc "$folder/turns" "$cuda" "$folder" "$cgroup" &
 init=$!
 sleep 0.5
 
-attack() {  # as an update would: the same filter without the GPU
-  "$holdfast" revoke "cgroup:$cgroup" "${rules[@]}" >/dev/null 2>&1
-}
+# A program that refuses everything but /dev/null and its like, attached beside what is there, as systemd attaches its own: bpf(2) by
+# hand. Prints how many of them the kernel refused.
+cat >"$folder/deny" <<'DENIER'
+import ctypes, os, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+lines = [(0x61, 0x12, 4, 0), (0xB7, 0, 0, 1), (0x15, 2, 1, 1), (0xB7, 0, 0, 0), (0x95, 0, 0, 0)]  # return major == 1
+code = ctypes.create_string_buffer(b"".join(struct.pack("<BBhi", *line) for line in lines))
+licence = ctypes.create_string_buffer(b"GPL")
+def bpf(command, attributes):
+    buffer = ctypes.create_string_buffer(attributes.ljust(128, b"\0"))
+    return libc.syscall(321, command, buffer, 128)
+group = os.open(sys.argv[1], os.O_RDONLY)
+refused = 0
+for _ in range(int(sys.argv[2])):
+    program = bpf(5, struct.pack("<IIQQ", 15, len(lines), ctypes.addressof(code), ctypes.addressof(licence)))
+    done = bpf(8, struct.pack("<IIII", group, program, 6, 2))
+    refused += done < 0 and ctypes.get_errno() == 1
+    os.close(program)
+    time.sleep(float(sys.argv[3]))
+print(refused)
+DENIER
+attack() { python3 "$folder/deny" "$cgroup" "$1" "$2"; }  # TIMES PAUSE
 count() { grep -c "^$2 $3" "$folder/$1" 2>/dev/null || true; }
 tell() {
   local all failed
@@ -72,7 +90,7 @@ turn_on() { echo "$1" >"$folder/go.new"; mv "$folder/go.new" "$folder/go"; }
 turn_off() { rm -f "$folder/go"; sleep 3; }
 
 turn_on calm; sleep 8; turn_off; tell calm
-turn_on unguarded; sleep 1; attack; sleep 8; turn_off; tell unguarded
+turn_on unguarded; sleep 1; attack 1 0 >/dev/null; sleep 8; turn_off; tell unguarded
 "$holdfast" heal --all >/dev/null
 
 "$holdfastd" --journal "$folder/journal" --listen none --socket none 2>"$folder/log" &
@@ -81,7 +99,7 @@ for _ in $(seq 100); do grep -q "ready " "$folder/log" && break; sleep 0.1; done
 sleep 2
 turn_on guarded
 before=$(date +%s.%N)
-for _ in $(seq "$attacks"); do attack; sleep 0.02; done
+attack "$attacks" 0.02 >/dev/null
 echo "guarded: $attacks attacks in $(awk -v a="$before" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }') s"
 turn_off; tell guarded
 "$holdfast" blame "$name" --journal "$folder/journal" -o json >"$folder/blame.json"
@@ -90,32 +108,15 @@ grep -o '"loss_ns": *[0-9]*' "$folder/blame.json" | grep -o '[0-9]*$' | sort -n 
   awk '{ v[NR] = $1 } END { printf "guarded: loss by the record: n %d, median %.0f µs, p99 %.0f µs, max %.0f µs\n", NR, v[int((NR + 1) / 2)] / 1000, v[int(NR * 0.99)] / 1000, v[NR] / 1000 }'
 cat "$folder"/guarded.errors | sort | uniq -c | sort -rn | head -n 5
 kill "$guard"; wait "$guard"; guard=
+cp "$folder/log" "$folder/guarded.log"
+grep -o '"held_opens": *[0-9]*' "$folder/blame.json" | grep -o '[0-9]*$' | awk '{ n += $1 } END { printf "guarded: %d opens would have failed without the shield\n", n }'
 
 printf 'guard:\n  mode: lock\n' >"$folder/lock.yaml"
 "$holdfastd" --config "$folder/lock.yaml" --journal "$folder/journal" --listen none --socket none 2>"$folder/log" &
 guard=$!
 for _ in $(seq 100); do grep -q "locked " "$folder/log" && break; sleep 0.1; done
 turn_on locked
-refused=$(python3 - "$cgroup" <<'DENIER'
-# A program that refuses everything, attached beside what is there, as systemd attaches its own: bpf(2) by hand.
-import ctypes, os, struct, sys, time
-libc = ctypes.CDLL(None, use_errno=True)
-code = ctypes.create_string_buffer(struct.pack("<BBhi", 0xB7, 0, 0, 0) + struct.pack("<BBhi", 0x95, 0, 0, 0))
-licence = ctypes.create_string_buffer(b"GPL")
-def bpf(command, attributes):
-    buffer = ctypes.create_string_buffer(attributes.ljust(128, b"\0"))
-    return libc.syscall(321, command, buffer, 128)
-group = os.open(sys.argv[1], os.O_RDONLY)
-refused = 0
-for _ in range(100):
-    program = bpf(5, struct.pack("<IIQQ", 15, 2, ctypes.addressof(code), ctypes.addressof(licence)))
-    done = bpf(8, struct.pack("<IIII", group, program, 6, 2))
-    refused += done < 0 and ctypes.get_errno() == 1
-    os.close(program)
-    time.sleep(0.05)
-print(refused)
-DENIER
-)
+refused=$(attack 100 0.05)
 turn_off; tell locked
 echo "locked: the kernel refused $refused of 100 programs that would deny everything"
 
@@ -125,5 +126,6 @@ failed calm && { echo "FAILED: turns fail without any attack"; status=1; }
 failed unguarded || { echo "FAILED: the attack did nothing"; status=1; }
 failed locked && { echo "FAILED: turns fail behind the exclusive attachment"; status=1; }
 [ "$refused" = 100 ] || { echo "FAILED: somebody came past the exclusive attachment"; status=1; }
+grep -q "shielded container=" "$folder/guarded.log" && failed guarded && { echo "FAILED: turns fail behind the shield"; status=1; }
 [ "$(count guarded cuda '0$')" -gt 0 ] || { echo "FAILED: nothing works with the guard"; status=1; }
 exit $status

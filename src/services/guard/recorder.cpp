@@ -67,14 +67,25 @@ void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>&
   }
 }
 
-// As the survey saw them, with what the last visit knows better.
-std::vector<NodeState> as_visited(std::vector<NodeState> nodes, const std::vector<std::string>& denied_paths) {
+// Does the last visit know better than the look from inside?
+bool is_outdated(const NodeState& node, const std::vector<std::string>& denied_paths) {
+  const bool denied = std::ranges::find(denied_paths, node.owed.path) != denied_paths.end();
+  return node.diagnosis.trouble == (denied ? Trouble::none : Trouble::cgroup_denies);
+}
+
+// As they were seen from inside, with what the last visit knows better. Copied only where they differ: there are
+// thousands of them, and pictures of them all the time.
+Shared<std::vector<NodeState>> as_visited(const Shared<std::vector<NodeState>>& seen,
+                                          const std::vector<std::string>& denied_paths) {
+  if (std::ranges::none_of(*seen, [&](const NodeState& node) { return is_outdated(node, denied_paths); })) {
+    return seen;
+  }
+  std::vector<NodeState> nodes = *seen;
   for (NodeState& node : nodes) {
-    const bool denied = std::ranges::find(denied_paths, node.owed.path) != denied_paths.end();
-    if (denied && node.diagnosis.trouble == Trouble::none) {
-      node.diagnosis = {Trouble::cgroup_denies, "the device cgroup denies it"};
-    } else if (!denied && node.diagnosis.trouble == Trouble::cgroup_denies) {
-      node.diagnosis = {};
+    if (is_outdated(node, denied_paths)) {
+      const bool denied = node.diagnosis.trouble == Trouble::none;
+      node.diagnosis =
+          denied ? container::Diagnosis{Trouble::cgroup_denies, "the device cgroup denies it"} : container::Diagnosis{};
     }
   }
   return nodes;
@@ -317,7 +328,7 @@ report::WardLine Recorder::line_of(const WardPtr& shared) const {
   const auto view = views_.find(key_of(ward));
   line.nodes = view != views_.end() ? view->second : Shared(node::unseen_nodes(*ward.owed, "not looked at yet"));
   if (score != scores_.end()) {
-    line.nodes = as_visited(*line.nodes, known.denied);
+    line.nodes = as_visited(line.nodes, known.denied);
   }
   bool at_risk = !ward.missing_in_unit.empty() && !known.is_hardened && !known.is_shielded;
   const auto [first, last] = codes_.equal_range(ward.container.id.value);
