@@ -367,7 +367,7 @@ class Loop {
         break;
       case EventKind::cgroup_joined:
       case EventKind::cgroup_made:
-        if (!event.cgroup || !guard_.knows(*event.cgroup)) {
+        if (!event.cgroup || !guard_.knows(event.hierarchy, *event.cgroup)) {
           newcomers_.meet(event);
         }
         scout_.ask(Care::changes);

@@ -205,6 +205,13 @@ void Guard::handle(const Event& event) {
   }
 }
 
+bool Guard::knows(container::Hierarchy hierarchy, container::CgroupId cgroup) const {
+  const auto keys = by_cgroup_.find(cgroup.value);
+  return keys != by_cgroup_.end() && std::ranges::any_of(keys->second, [&](const kernel::CgroupsKey& key) {
+    return (hierarchy == container::Hierarchy::v1 ? key.first : key.second) == cgroup.value;
+  });
+}
+
 void Guard::visit_all(const Event& because) {
   for (auto& [key, place] : places_) {
     look_at(place, because);

@@ -80,7 +80,8 @@ class Guard {
   std::optional<std::uint64_t> visit_waiting(std::uint64_t now);
 
   [[nodiscard]] std::size_t size() const { return places_.size(); }
-  [[nodiscard]] bool knows(container::CgroupId cgroup) const { return by_cgroup_.contains(cgroup.value); }
+  // Is this the cgroup of a guarded container? Each v1 hierarchy counts its cgroups by itself.
+  [[nodiscard]] bool knows(container::Hierarchy hierarchy, container::CgroupId cgroup) const;
 
  private:
   // A runtime that must not be disturbed before it has read back what it wrote.
