@@ -1,5 +1,6 @@
 #include "kernel/exchange_note.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <sstream>
@@ -80,7 +81,12 @@ bool is_at_work(const Host& host, const Note& note) {
 
 Result<void> finish(const Host& host, Filters& filters, const Note& note) {
   const Cgroup cgroup = TRY(open_cgroup(host, container::Hierarchy::v2, container::CgroupPath{note.cgroup}));
-  if (TRY(filters.bpf().query(cgroup, Reach::own)).ids.empty()) {
+  const AttachedPrograms attached = TRY(filters.bpf().query(cgroup, Reach::own));
+  const bool has_filter = std::ranges::any_of(attached.ids, [&filters](container::ProgramId id) {
+    const Result<ReadProgramPtr> read = filters.read(id);
+    return !read || !is_shield(**read);
+  });
+  if (!has_filter) {
     const ProgramPtr program = TRY(filters.load(note.code, {}));
     const How how = note.wanted == Attachment::several ? How(Beside{}) : How(Alone{note.wanted, 0});
     TRY(filters.bpf().attach(cgroup, *program, how));

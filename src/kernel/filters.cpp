@@ -48,11 +48,11 @@ Result<void> Filters::recognise_shield(ReadProgram& read) {
   if (!depth || read.program.uid != 0) {
     return {};
   }
-  read.owner = kShieldOwner;
   const Result<ShieldMapPtr> map = bpf_.open_shield_map(read.program);
   if (!map) {
     return {};
   }
+  read.owner = kShieldOwner;
   if (!shield_tags_.contains(*depth)) {
     const Result<Program> own = bpf_.load_shield(**map, *depth);
     if (!own) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/file.h"
+
 namespace hf::kernel {
 namespace {
 
@@ -98,6 +100,32 @@ Result<void> Shield::attach(const Cgroup& parent) {
   return {};
 }
 
+Result<void> Shield::check_above(const Cgroup& parent) {
+  std::optional<Cgroup> above;
+  for (const Cgroup* level = &parent;; level = &*above) {
+    const AttachedPrograms attached = TRY(filters_->bpf().query(*level, Reach::own));
+    if (!attached.ids.empty() && attached.attachment != container::Attachment::several) {
+      take_off(parent);
+      attached_.erase(parent.id);
+      return fail(std::errc::operation_not_permitted,
+                  level->where + " has a program that was attached so that no other may stand beside or below it");
+    }
+    if (level->path.is_root()) {
+      return {};
+    }
+    above = TRY(open_parent(*level));
+  }
+}
+
+bool Shield::take_off(const Cgroup& parent) {
+  const Result<std::vector<ReadProgramPtr>> shields = shields_on(*filters_, parent);
+  bool done = shields.has_value();
+  for (const ReadProgramPtr& shield : shields ? *shields : std::vector<ReadProgramPtr>()) {
+    done = filters_->bpf().detach(parent, shield->program, 0) && done;
+  }
+  return done;
+}
+
 Result<void> Shield::set(CgroupId cgroup, const Cgroup& parent, const std::vector<ShieldEntry>& wanted) {
   return table_->set(cgroup, depth_of(parent.path), wanted);
 }
@@ -116,14 +144,8 @@ void Shield::keep_only(const std::set<CgroupId>& parents, const std::set<CgroupI
   }
   std::erase_if(attached_, [&](const auto& entry) {
     const auto& [id, parent] = entry;
-    if (parents.contains(id)) {
-      return false;
-    }
-    const Result<std::vector<ReadProgramPtr>> shields = shields_on(*filters_, parent);
-    for (const ReadProgramPtr& shield : shields ? *shields : std::vector<ReadProgramPtr>()) {
-      (void)filters_->bpf().detach(parent, shield->program, 0);
-    }
-    return true;
+    const bool is_gone = !exists(parent.directory.get(), "cgroup.procs");
+    return !parents.contains(id) && (take_off(parent) || is_gone);  // what fails is tried again
   });
 }
 

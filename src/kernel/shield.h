@@ -25,6 +25,9 @@ class Shield {
 
   // Makes sure that the program stands on this cgroup; a shield of another version is replaced without a gap.
   Result<void> attach(const Cgroup& parent);
+  // Kernel: below a program that was attached without ALLOW_MULTI, any program switches that one off for all cgroups
+  // that have none of their own. There must be no shield then; one that is there is taken off.
+  Result<void> check_above(const Cgroup& parent);
   // What is kept open for one cgroup from now on; what is not wanted is gone when this returns.
   Result<void> set(container::CgroupId cgroup, const Cgroup& parent, const std::vector<container::ShieldEntry>& wanted);
   Result<void> clear(container::CgroupId cgroup);
@@ -37,6 +40,7 @@ class Shield {
   Shield(Filters& filters, ShieldTablePtr table) : filters_(&filters), table_(std::move(table)) {}
 
   Result<ProgramPtr> program_for(unsigned depth);
+  bool take_off(const Cgroup& parent);
 
   Filters* filters_;
   ShieldTablePtr table_;

@@ -251,6 +251,8 @@ void Watch::describe_writer(Event& event) const {
 // A container that is not known yet, or another file: it may be asked for soon, and its writer will be gone by then.
 void Watch::remember(const V1Write& write) {
   constexpr std::size_t kMost = 64;
+  constexpr std::uint64_t kOldest = 5'000'000'000;  // 5 s: a number may be another process's by then
+  std::erase_if(unknown_writes_, [&write](const UnknownWrite& known) { return known.write.at + kOldest < write.at; });
   const auto same = std::ranges::find_if(unknown_writes_, [&write](const UnknownWrite& known) {
     return known.write.file == write.file && known.write.pid == write.pid;
   });

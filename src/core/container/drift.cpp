@@ -57,7 +57,7 @@ Drift compare(const Entitlement& owed, const Observed& observed) {
       continue;  // its driver is not there: nothing to allow
     }
     const device::Request request = request_for(node);
-    const Refusal refusal = refusal_of(observed, request);
+    const Refusal refusal = refusal_of(rules, request);
     if (refusal.own == nullptr && refusal.above == nullptr) {
       if (refusal.is_unclear) {
         drift.unclear.push_back(node.path);

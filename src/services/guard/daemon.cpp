@@ -236,7 +236,7 @@ class Loop {
 
   // A container that has just started: from another thread.
   void welcome(const WardPtr& ward) {
-    mailbox_.post([this, ward] { guard_.add(ward); });
+    mailbox_.post([this, ward] { guard_.welcome(ward); });
     scout_.ask(Care::changes);
   }
 

@@ -111,6 +111,7 @@ void Guard::add_place(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
   place.cgroups = cgroups;
   if (!is_new) {
     if (is_changed) {
+      place.shield = {};  // told again, for the new picture of it
       look_at(place, first_event(*cgroups, std::nullopt));
     }
     return;
@@ -133,6 +134,15 @@ void Guard::add_place(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
 void Guard::add(const WardPtr& ward) {
   for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
     add_place(ward, cgroups);
+  }
+}
+
+void Guard::welcome(const WardPtr& ward) {
+  const bool is_known = std::ranges::any_of(ward->cgroups(), [this](const kernel::CgroupsPtr& cgroups) {
+    return places_.contains(kernel::key_of(*cgroups));
+  });
+  if (!is_known) {
+    add(ward);
   }
 }
 
@@ -208,8 +218,8 @@ void Guard::handle(const Event& event) {
 bool Guard::knows(container::Hierarchy hierarchy, container::CgroupId cgroup) const {
   const auto keys = by_cgroup_.find(cgroup.value);
   return keys != by_cgroup_.end() && std::ranges::any_of(keys->second, [&](const kernel::CgroupsKey& key) {
-    return (hierarchy == container::Hierarchy::v1 ? key.first : key.second) == cgroup.value;
-  });
+           return (hierarchy == container::Hierarchy::v1 ? key.first : key.second) == cgroup.value;
+         });
 }
 
 void Guard::visit_all(const Event& because) {
@@ -252,25 +262,41 @@ bool Guard::is_being_created(Place& place, const Event& event, std::uint64_t now
   if (place.creation &&
       (is_by_another || now >= place.creation->until || !kernel::is_running(place.creation->process))) {
     place.creation.reset();
+    if (is_by_another) {  // then it is this event that counts, not one of the runtime's
+      place.waits_for.reset();
+      place.looks_again_at = 0;
+    }
   }
   return place.creation.has_value();
+}
+
+std::optional<Visit> Guard::settle(Place& place) {
+  const Site site{*place.ward, *place.cgroups, place.parent ? &*place.parent : nullptr};
+  Result<Visit> made = visit(filters_, &shielding_, site, Hands::look_only, outlets_.clock);
+  if (!made) {
+    return std::nullopt;
+  }
+  report_shield(place, made->shield);
+  return *std::move(made);
 }
 
 void Guard::look_at(Place& place, const Event& event) {
   const std::uint64_t started = outlets_.clock();
   if (place.waits_for && started < place.limiter.ready_at()) {
+    settle(place);
     return;  // visit_waiting comes back to it
   }
-  const Site site{*place.ward, *place.cgroups, place.parent ? &*place.parent : nullptr};
   if (is_being_created(place, event, started)) {
-    if (const Result<Visit> made = visit(filters_, &shielding_, site, Hands::look_only, outlets_.clock)) {
-      report_shield(place, made->shield);
+    const std::optional<Visit> made = settle(place);
+    if (made && made->left.is_none()) {
+      place.rules = shared(made->after);  // it has what it is owed: what is missing later was lost
     }
     place.waits_for = place.waits_for ? std::move(place.waits_for) : std::make_unique<Event>(event);
     place.looks_again_at = started + kCreationPause;
     return;
   }
   if (is_finishing(place, event, started)) {
+    settle(place);
     if (!place.waits_for) {
       place.waits_for = std::make_unique<Event>(event);
     }
@@ -282,9 +308,11 @@ void Guard::look_at(Place& place, const Event& event) {
     look_at(place, *finished);  // whatever the event is now, the change was made by the one that has finished
     return;
   }
+  const Site site{*place.ward, *place.cgroups, place.parent ? &*place.parent : nullptr};
   Result<Visit> made = visit(filters_, &shielding_, site, Hands::may_heal, outlets_.clock);
   if (!made) {
     if (!is_gone(made.error())) {
+      settle(place);
       report_failure(place, event, made.error());
     }
     return;
@@ -355,7 +383,6 @@ Action Guard::action_of(const Place& place, const Visit& made, bool is_first) co
 }
 
 void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {
-  const std::uint64_t held_before = place.shield.count;
   report_shield(place, made.shield);
   const bool is_healed = made.healed_at != 0;
   const bool is_lost = made.left.is_loss();
@@ -377,7 +404,9 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
   happening.refused = std::move(made.refused);
   happening.steps = std::move(made.steps);
   happening.is_shielded = !made.drift.is_none() && !made.drift.is_loss();
-  happening.held_opens = made.shield.count > held_before ? made.shield.count - held_before : 0;
+  // An entry that is made again counts from 0.
+  happening.held_opens = made.shield.count - (made.shield.count < place.held_told ? 0 : place.held_told);
+  place.held_told = made.shield.count;
   happening.drift = std::move(made.drift);
   const bool was_lost = place.is_lost && place.lost_since != 0;
   const bool is_since_known = event.kind != EventKind::found_changed && event.kind != EventKind::lost;

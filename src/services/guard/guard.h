@@ -69,8 +69,9 @@ class Guard {
 
   // Takes over what a survey found: new containers are visited at once, those that are gone are forgotten.
   void adopt(const Survey& survey);
-  // One container that has just started, before any survey knows it.
   void add(const WardPtr& ward);
+  // One container that has just started, before any survey knows it. What a survey has found is never replaced.
+  void welcome(const WardPtr& ward);
   // Shields and entries of containers that are gone are taken off: after a survey that has seen everything.
   void release_unused();
 
@@ -98,6 +99,7 @@ class Guard {
     std::optional<kernel::Cgroup> parent;               // of the container's outermost v2 cgroup
     std::optional<Shared<container::Effective>> rules;  // at the last visit
     ShieldState shield;
+    std::uint64_t held_told = 0;  // of the shield's count, what records have
     bool is_lost = false;
     std::uint64_t lost_since = 0;
     HealRateLimiter limiter;
@@ -112,6 +114,8 @@ class Guard {
   static bool is_finishing(Place& place, const container::Event& event, std::uint64_t now);
   static bool is_being_created(Place& place, const container::Event& event, std::uint64_t now);
   void look_at(Place& place, const container::Event& event);
+  // Where a repair has to wait: the shield's entries never do, for they may have to go.
+  std::optional<Visit> settle(Place& place);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
   void report_failure(const Place& place, const container::Event& event, const Error& error);
   void report_shield(Place& place, const ShieldState& now);

@@ -307,6 +307,73 @@ TEST_F(GuardTest, SlowsDownInAFightAndNamesIt) {
   EXPECT_EQ(told_.size(), 5U);
 }
 
+TEST_F(GuardTest, AnEntryGoesWithTheRightAlsoWhileRepairsWait) {
+  container::Limits limits;
+  limits.burst = 1;
+  limits.per_second = 1;
+  guard_->set_limits(limits);
+  attach(own_, {"c 195:0 rw"});
+  guard_->add(gpu());
+  for (int i = 0; i < 3; ++i) {
+    attach(own_, {});
+    tell(own_);
+  }
+  ASSERT_TRUE(guard_->visit_waiting(now_)) << "it waits";
+  ASSERT_TRUE(can_open("c:195:0:rw"));
+  guard_->add(ward({owed_node("/dev/nvidia1", {device::Kind::character, 195, 1})}));
+  attach(own_, {});
+  EXPECT_FALSE(can_open("c:195:0:rw"));
+}
+
+// Any program on the parent would switch off the one above for siblings that have none of their own.
+TEST_F(GuardTest, NoShieldStandsBelowAProgramThatGivesWay) {
+  const kernel::Cgroup root = *kernel::open_root(host_, container::Hierarchy::v2);
+  const kernel::Program gives_way = *bpf_.load(code_for({"c 195:0 rw", "c 1:3 rw"}));
+  ASSERT_TRUE(bpf_.attach(root, gives_way, kernel::Alone{container::Attachment::overridable, 0}));
+  attach(own_, {"c 195:0 rw"});
+  guard_->add(gpu());
+  EXPECT_FALSE(shield_.is_on);
+  EXPECT_FALSE(shield_.why.empty());
+  EXPECT_TRUE(bpf_.query(*pod_.v2, kernel::Reach::own)->ids.empty());
+}
+
+TEST_F(GuardTest, AShieldIsTakenOffWhenAProgramThatGivesWayComes) {
+  attach(own_, {"c 195:0 rw"});
+  guard_->add(gpu());
+  ASSERT_TRUE(shield_.is_on);
+  const kernel::Cgroup root = *kernel::open_root(host_, container::Hierarchy::v2);
+  const kernel::Program gives_way = *bpf_.load(code_for({"c 195:0 rw", "c 1:3 rw"}));
+  ASSERT_TRUE(bpf_.attach(root, gives_way, kernel::Alone{container::Attachment::overridable, 0}));
+  tell(own_);
+  EXPECT_FALSE(shield_.is_on);
+  EXPECT_TRUE(bpf_.query(*pod_.v2, kernel::Reach::own)->ids.empty());
+}
+
+TEST_F(GuardTest, ANewcomerNeverReplacesWhatASurveyFound) {
+  attach(own_, {"c 195:0 rw"});
+  guard_->add(gpu());
+  guard_->welcome(ward({owed_node("/dev/nvidia1", {device::Kind::character, 195, 1})}));
+  attach(own_, {});
+  EXPECT_TRUE(can_open("c:195:0:rw"));
+  EXPECT_FALSE(can_open("c:195:1:rw"));
+}
+
+TEST_F(GuardTest, WhatAnotherWriterTakesDuringTheCreationIsALossOfThatWriter) {
+  bpf_.has_shields = false;
+  open_guard();
+  guard_->set_started(1);
+  const auto being_created = std::make_shared<Ward>(*gpu());
+  being_created->creator = {::getpid()};
+  attach(own_, {"c 195:0 rw"});
+  guard_->add(being_created);
+  attach(own_, {});
+  tell(own_);
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told_[0].action, Action::healed);
+  EXPECT_EQ(told_[0].event.writer.name, "runc");
+  EXPECT_EQ(told_[0].loss_ns, kMillisecond);
+}
+
 TEST_F(GuardTest, AContainerBelowTheRootIsHealedUnlessTheConfigSaysSo) {
   guard_->add(ward({owed_node("/dev/nvidia1", {device::Kind::character, 195, 1})}, 101, "/alone"));
   EXPECT_FALSE(shield_.is_on);

@@ -11,6 +11,7 @@
 #include "kernel/cgroup.h"
 #include "kernel/clock.h"
 #include "kernel/file.h"
+#include "kernel/process.h"
 #include "node/census.h"
 
 namespace hf::guard {
@@ -20,6 +21,7 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kFirstPause = kMillisecond;
 constexpr std::uint64_t kLongestPause = 64 * kMillisecond;  // beyond, the next survey finds it
 constexpr std::size_t kMostWaiting = 256;
+constexpr std::size_t kMostLetters = 1024;
 constexpr std::size_t kMostMet = 4096;
 
 }  // namespace
@@ -43,12 +45,20 @@ bool Newcomers::ends_within(std::chrono::milliseconds limit) {
 
 // Most cgroups are of services: their paths tell.
 void Newcomers::meet(const container::Event& event) {
-  if (event.text.empty() || !container::read_cgroup_words(event.text)) {
+  const std::optional<container::CgroupWords> words =
+      event.text.empty() ? std::nullopt : container::read_cgroup_words(event.text);
+  if (!words || letters_ >= kMostLetters) {
     return;
   }
-  Waiting waiting{event.hierarchy, event.text, event.member, event.writer.pid, 0, kFirstPause};
+  ++letters_;
+  Waiting waiting{event.hierarchy, event.text, words->cgroup, event.member, event.writer.pid, 0, kFirstPause};
   mailbox_.post([this, waiting = std::move(waiting)] {
-    if (waiting_.size() < kMostWaiting && !known_.contains(waiting.path) && !met_.contains(waiting.path)) {
+    --letters_;
+    const bool is_waiting = std::ranges::any_of(waiting_, [&waiting](const Waiting& other) {
+      return other.container == waiting.container && other.process == waiting.process;
+    });
+    if (waiting_.size() < kMostWaiting && !is_waiting && !known_.contains(waiting.container) &&
+        !met_.contains(waiting.container)) {
       waiting_.push_back(waiting);
     }
   });
@@ -100,7 +110,7 @@ void Newcomers::meet_due(std::uint64_t now) {
     if (waiting.at > now) {
       continue;
     }
-    const bool is_done = met_.contains(waiting.path) || meet_one(waiting);
+    const bool is_done = met_.contains(waiting.container) || meet_one(waiting);
     waiting.at = now + waiting.pause;
     waiting.pause = is_done ? kLongestPause + 1 : waiting.pause * 2;
   }
@@ -121,20 +131,31 @@ std::optional<container::Pid> Newcomers::find_process(const Waiting& waiting) co
   return first ? std::optional(container::Pid{std::int32_t(*first)}) : std::nullopt;
 }
 
+// systemd moves processes for runtimes that ask it to: then the runtime is the parent of the first process.
+container::Pid Newcomers::creator_of(const Waiting& waiting, container::Pid process) const {
+  if (waiting.creator.value != 1) {
+    return waiting.creator;
+  }
+  const Result<kernel::Process> first = kernel::read_process(host_, process);
+  return first ? first->parent : container::Pid();
+}
+
 bool Newcomers::meet_one(const Waiting& waiting) {
   const std::optional<container::Pid> process = find_process(waiting);
   if (!process || !survey_) {
     return false;
   }
-  const Result<std::optional<node::Resident>> resident = node::find_newcomer(host_, config_, *process, known_);
+  std::set<std::string> containers = known_;
+  containers.insert(met_.begin(), met_.end());
+  const Result<std::optional<node::Resident>> resident = node::find_newcomer(host_, config_, *process, containers);
   if (!resident) {
     return false;
   }
-  if (!*resident || met_.contains((*resident)->container.cgroup)) {
+  if (!*resident || containers.contains((*resident)->container.cgroup)) {
     return true;
   }
   // Without its bundle nobody knows what it is owed: the runtime may still be writing it.
-  const container::Pid creator = waiting.creator == *process ? container::Pid() : waiting.creator;
+  const container::Pid creator = waiting.creator == *process ? container::Pid() : creator_of(waiting, *process);
   const Result<WardPtr> ward = examine_newcomer({host_, **resident, creator}, config_, survey_->inventory);
   const bool is_told = ward && *ward;
   if (is_told) {
@@ -144,7 +165,7 @@ bool Newcomers::meet_one(const Waiting& waiting) {
     if (met_.size() >= kMostMet) {
       met_.clear();
     }
-    met_.insert(waiting.path);
+    met_.insert(waiting.container);
     met_.insert((*resident)->container.cgroup);
     return true;
   }

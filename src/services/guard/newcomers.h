@@ -40,6 +40,7 @@ class Newcomers {
   struct Waiting {
     container::Hierarchy hierarchy = container::Hierarchy::v2;
     std::string path;
+    std::string container;   // the container's own cgroup, as its path tells
     container::Pid process;  // 0: not known, look for one in the cgroup
     container::Pid creator;  // the process that made the cgroup, or moved the first process into it
     std::uint64_t at = 0;    // nanoseconds of CLOCK_MONOTONIC
@@ -51,6 +52,7 @@ class Newcomers {
   void meet_due(std::uint64_t now);
   // False: try again.
   bool meet_one(const Waiting& waiting);
+  [[nodiscard]] container::Pid creator_of(const Waiting& waiting, container::Pid process) const;
   [[nodiscard]] std::optional<container::Pid> find_process(const Waiting& waiting) const;
 
   const kernel::Host& host_;
@@ -61,6 +63,7 @@ class Newcomers {
   std::set<std::string> known_;  // cgroups of containers, as the last survey has them
   std::set<std::string> met_;    // cgroups that were met since
   std::vector<Waiting> waiting_;
+  std::atomic<std::size_t> letters_ = 0;  // that were not read yet: users make cgroups as fast as they like
   bool stops_ = false;
   std::atomic<bool> has_ended_ = false;
   std::thread thread_;

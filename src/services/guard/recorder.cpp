@@ -179,6 +179,10 @@ void Recorder::record(const Happening& happening) {
 
 void Recorder::record(const ShieldReport& report) {
   Score& score = scores_[report.ward->container.id.value];
+  if (score.has_shield_state && score.is_shielded == report.state.is_on && score.why_not_shielded == report.state.why) {
+    return;
+  }
+  score.has_shield_state = true;
   score.is_shielded = report.state.is_on;
   score.why_not_shielded = report.state.why;
   outlets_.log((report.state.is_on ? "shielded container=" : "not-shielded container=") +

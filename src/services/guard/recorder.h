@@ -66,6 +66,7 @@ class Recorder {
     std::int64_t last_loss_at = 0;
     bool is_hardened = false;
     bool is_locked = false;
+    bool has_shield_state = false;
     bool is_shielded = false;
     std::string why_not_shielded;
     std::uint64_t held_opens = 0;

@@ -30,6 +30,10 @@ std::string Shielding::why_not(const Ward& ward, const kernel::CgroupsOfProcess&
 
 Result<ShieldState> Shielding::enter(const Ward& ward, const kernel::CgroupsOfProcess& cgroups,
                                      const kernel::Cgroup& parent, const container::Observed& observed) {
+  if (const Result<void> above = shield_->check_above(parent); !above) {
+    TRY(shield_->clear(cgroups.v2->id));
+    return std::unexpected(above.error());
+  }
   const container::ShieldPlan plan = container::plan_shield(*ward.healed, observed, depth_of(parent.path));
   TRY(shield_->set(cgroups.v2->id, parent, plan.entries));
   if (plan.entries.empty()) {

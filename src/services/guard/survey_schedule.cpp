@@ -46,7 +46,7 @@ std::uint64_t SurveySchedule::not_before() const { return last_ == 0 ? 0 : last_
 
 std::optional<Care> SurveySchedule::due(std::uint64_t now) const {
   const bool is_asked = !asked_.empty() && asked_.front() <= now;
-  const bool is_full_due = last_ == 0 || now > full_survey_at();
+  const bool is_full_due = last_full_ == 0 || now > full_survey_at();
   if ((!is_asked && !is_full_due) || now < not_before()) {
     return std::nullopt;
   }
@@ -65,7 +65,7 @@ void SurveySchedule::has_taken(Care care, std::uint64_t now, std::uint64_t cpu_n
 }
 
 std::uint64_t SurveySchedule::next(std::uint64_t now) const {
-  std::uint64_t at = last_ == 0 ? now : full_survey_at();
+  std::uint64_t at = last_full_ == 0 ? now : full_survey_at();
   if (!asked_.empty()) {
     at = std::min(at, asked_.front());
   }
