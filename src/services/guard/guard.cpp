@@ -270,6 +270,14 @@ bool Guard::is_being_created(Place& place, const Event& event, std::uint64_t now
   return place.creation.has_value();
 }
 
+// What is done to the container's own rules changes nothing about its entries, and a fight is about those.
+bool Guard::is_about_own_rules(const Place& place, const Event& event) {
+  const std::optional<kernel::Cgroup>& own = place.cgroups->v2;
+  const bool is_outermost = own && place.parent && depth_of(own->path) == depth_of(place.parent->path) + 1;
+  return event.kind != EventKind::found_changed &&
+         (event.hierarchy == container::Hierarchy::v1 || (is_outermost && event.cgroup == own->id));
+}
+
 std::optional<Visit> Guard::settle(Place& place) {
   const Site site{*place.ward, *place.cgroups, place.parent ? &*place.parent : nullptr};
   Result<Visit> made = visit(filters_, &shielding_, site, Hands::look_only, outlets_.clock);
@@ -283,7 +291,9 @@ std::optional<Visit> Guard::settle(Place& place) {
 void Guard::look_at(Place& place, const Event& event) {
   const std::uint64_t started = outlets_.clock();
   if (place.waits_for && started < place.limiter.ready_at()) {
-    settle(place);
+    if (!is_about_own_rules(place, event)) {
+      settle(place);
+    }
     return;  // visit_waiting comes back to it
   }
   if (is_being_created(place, event, started)) {

@@ -113,6 +113,7 @@ class Guard {
   void forget(const kernel::CgroupsKey& key);
   static bool is_finishing(Place& place, const container::Event& event, std::uint64_t now);
   static bool is_being_created(Place& place, const container::Event& event, std::uint64_t now);
+  static bool is_about_own_rules(const Place& place, const container::Event& event);
   void look_at(Place& place, const container::Event& event);
   // Where a repair has to wait: the shield's entries never do, for they may have to go.
   std::optional<Visit> settle(Place& place);
