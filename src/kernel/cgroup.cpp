@@ -22,7 +22,7 @@ std::string join(const std::string& point, const CgroupPath& path) {
   return path.is_root() ? point : (point == "/" ? "" : point) + path.text;
 }
 
-Result<Cgroup> hold(Fd directory, Hierarchy hierarchy, CgroupPath path, std::string where) {
+Result<Cgroup> hold(Fd directory, Hierarchy hierarchy, CgroupPath path, const std::string& where) {
   struct stat status{};
   if (::fstat(directory.get(), &status) < 0) {
     return fail_errno(errno, "stat cgroup " + where);

@@ -53,6 +53,7 @@ constexpr unsigned kMoveNumber = BPF_ALU64 | BPF_MOV | BPF_K;
 constexpr unsigned kLoadWord = BPF_LDX | BPF_MEM | BPF_W;
 constexpr unsigned kStoreWord = BPF_STX | BPF_MEM | BPF_W;
 constexpr unsigned kStoreDouble = BPF_STX | BPF_MEM | BPF_DW;
+constexpr unsigned kLoadWide = BPF_LD | BPF_DW;  // of a number: BPF_IMM is 0
 constexpr unsigned kCall = BPF_JMP | BPF_CALL;
 
 // Helpers, by number: Debian 12's headers do not name all of them.
@@ -90,7 +91,7 @@ bpf::Code shield_code(int map, unsigned depth) {
       instruction(kLoadWord, 1, 6, 8, 0),                         //
       instruction(kStoreWord, 10, 1, kKey + 16, 0),               // minor
       instruction(BPF_ST | BPF_MEM | BPF_W, 10, 0, kKey + 20, std::int32_t(depth)),  //
-      instruction(BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map),          // two instructions long
+      instruction(kLoadWide, 1, BPF_PSEUDO_MAP_FD, 0, map),                          // two instructions long
       instruction(0, 0, 0, 0, 0),                                                    //
       instruction(kMoveRegister, 2, 10, 0, 0),                                       //
       instruction(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, kKey),                       //

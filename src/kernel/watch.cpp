@@ -219,7 +219,7 @@ void Watch::take_v1(std::vector<Event>& events) {
   }
 }
 
-Event Watch::event_of(const V1Write& write, const V1File& file) const {
+Event Watch::event_of(const V1Write& write, const V1File& file) {
   Event event = event_now(EventKind::write);
   event.hierarchy = Hierarchy::v1;
   event.cgroup = file.cgroup;

@@ -57,7 +57,7 @@ class Watch {
   void take_v1(std::vector<container::Event>& events);
   void remember(const V1Write& write);
   std::optional<container::Event> remembered_write(const Cgroup& cgroup);
-  container::Event event_of(const V1Write& write, const V1File& file) const;
+  [[nodiscard]] static container::Event event_of(const V1Write& write, const V1File& file);
   void take_drivers(std::vector<container::Event>& events) const;
   void take_folders(std::vector<container::Event>& events) const;
   void take_ended(std::vector<container::Event>& events);

@@ -134,15 +134,13 @@ class Registrar {
 
   // The one above decides about names: who owns it makes and renames what lies in it.
   [[nodiscard]] bool is_in_users_cgroup(const Container& it) const {
-    for (const container::Hierarchy hierarchy : {container::Hierarchy::v1, container::Hierarchy::v2}) {
+    constexpr std::array kHierarchies = {container::Hierarchy::v1, container::Hierarchy::v2};
+    return std::ranges::any_of(kHierarchies, [&](container::Hierarchy hierarchy) {
       const Result<kernel::Cgroup> above =
           host_.mount_of(hierarchy) ? kernel::open_cgroup(host_, hierarchy, container::CgroupPath{it.cgroup}.parent())
                                     : Result<kernel::Cgroup>(fail(std::errc::no_such_device, ""));
-      if (above && kernel::is_users(*above)) {
-        return true;
-      }
-    }
-    return false;
+      return above && kernel::is_users(*above);
+    });
   }
 
   static void name_by_keeper(const Bundle& bundle, Container& it) {

@@ -192,6 +192,8 @@ std::string render_text(const std::vector<Finding>& findings) {
   return text;
 }
 
+namespace {
+
 std::string shield_words(const container::ShieldCover& cover) {
   return cover.is_on ? "on (" + count_of(int(cover.devices), "device") + ")" : "off";
 }
@@ -208,6 +210,8 @@ std::string shields_of(const DoctorReport& report) {
                                 : "shield: " + std::to_string(on) + " of " +
                                       count_of(int(report.shields.size()), "container") + " with devices\n" + off;
 }
+
+}  // namespace
 
 std::string render_text(const ContainerList& list, Width width) {
   if (list.lines.empty()) {

@@ -92,9 +92,9 @@ std::unique_ptr<web::Server> open_web(const config::WebSettings& settings, const
   if (slash != std::string::npos && slash > 0) {
     (void)::mkdir(settings.socket.substr(0, slash).c_str(), 0755);
   }
-  web::Settings wanted{settings.listen, settings.socket,
-                       settings.shows_details ? web::Details::shown : web::Details::hidden,
-                       [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); }};
+  const web::Settings wanted{settings.listen, settings.socket,
+                             settings.shows_details ? web::Details::shown : web::Details::hidden,
+                             [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); }};
   Result<std::unique_ptr<web::Server>> server = web::Server::start(wanted, board);
   if (!server) {
     log.write("not-listening error=" + quote(server.error().message), true);

@@ -347,7 +347,7 @@ const Shared<container::Effective>& Guard::shared(container::Effective rules) {
   return usual_rules_.emplace_back(std::move(rules));
 }
 
-void Guard::report_failure(const Place& place, const Event& event, const Error& error) {
+void Guard::report_failure(const Place& place, const Event& event, const Error& error) const {
   Happening happening;
   happening.ward = place.ward;
   happening.event = event;

@@ -118,7 +118,7 @@ class Guard {
   // Where a repair has to wait: the shield's entries never do, for they may have to go.
   std::optional<Visit> settle(Place& place);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
-  void report_failure(const Place& place, const container::Event& event, const Error& error);
+  void report_failure(const Place& place, const container::Event& event, const Error& error) const;
   void report_shield(Place& place, const ShieldState& now);
   [[nodiscard]] report::Action action_of(const Place& place, const Visit& made, bool is_first) const;
   container::Event first_event(const kernel::CgroupsOfProcess& cgroups, std::optional<container::Event> seen);

@@ -111,7 +111,7 @@ Result<WardPtr> examine_newcomer(const Newcomer& newcomer, const config::Config&
     return nullptr;
   }
   keep_what_is_needed(resident);
-  const std::shared_ptr<Ward> ward = TRY(make_ward(host, config.policy, resident.container, owed, nullptr));
+  std::shared_ptr<Ward> ward = TRY(make_ward(host, config.policy, resident.container, owed, nullptr));
   ward->met_at = kernel::monotonic_now();
   ward->creator = newcomer.creator;
   return ward;
@@ -143,7 +143,7 @@ Result<WardPtr> Surveyor::examine(const node::Resident& resident, const containe
   if (known && care == Care::changes) {
     return known;
   }
-  const std::shared_ptr<Ward> ward = TRY(make_ward(host_, config.policy, resident.container, owed, known));
+  std::shared_ptr<Ward> ward = TRY(make_ward(host_, config.policy, resident.container, owed, known));
   ward->met_at = known ? known->met_at : survey.started_at;
   read_unit(host_, survey.inventory, config.policy, *ward);
   return ward;
