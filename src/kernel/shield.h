@@ -20,7 +20,7 @@ namespace hf::kernel {
 
 class Shield {
  public:
-  // Finds what an earlier daemon has attached, or starts anew. Fails where this kernel has no shields.
+  // Finds what an earlier daemon has attached, or creates a new map. Fails where this kernel has no shields.
   static Result<Shield> open(const Host& host, Filters& filters);
 
   // Makes sure that the program stands on this cgroup; a shield of another version is replaced without a gap.

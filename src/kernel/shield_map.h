@@ -35,7 +35,7 @@ class ShieldMap {
   virtual Result<std::optional<container::ShieldEntry>> read(const ShieldKey& key) = 0;
   virtual Result<std::vector<ShieldKey>> list() = 0;
 };
-// Owned by whoever uses it: the shield of a daemon, and what reads attached programs.
+// Owned by its users: the shield of a daemon, and what reads attached programs.
 using ShieldMapPtr = std::shared_ptr<ShieldMap>;
 
 // The map in the kernel.

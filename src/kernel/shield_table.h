@@ -20,7 +20,7 @@ class ShieldTable {
 
   [[nodiscard]] const ShieldMap& map() const { return *map_; }
 
-  // As the kernel has them now: an entry that somebody else has removed is gone.
+  // As the kernel has them now: an entry that another process has removed is gone.
   Result<std::vector<container::ShieldEntry>> entries_of(container::CgroupId cgroup, unsigned depth);
   // Makes them so: what is not wanted goes first.
   Result<void> set(container::CgroupId cgroup, unsigned depth, const std::vector<container::ShieldEntry>& wanted);
@@ -32,7 +32,7 @@ class ShieldTable {
   ShieldMapPtr map_;
   std::map<container::CgroupId, std::set<ShieldKey>> keys_;
 };
-// Owned by whoever reads or writes entries.
+// Owned by what reads or writes entries.
 using ShieldTablePtr = std::shared_ptr<ShieldTable>;
 
 }  // namespace hf::kernel

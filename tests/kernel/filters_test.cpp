@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <functional>
 
 #include <bpf/bpf.h>
 #include <sys/wait.h>
@@ -269,10 +270,10 @@ TEST_F(FilterTest, LockKeepsEveryOtherWriterOut) {
   EXPECT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::Beside{}));
 }
 
-// A kernel that takes programs off and is gone before it puts one on.
-class Mortal final : public kernel::Bpf {
+// The real kernel, but for attaching.
+class FailingAttach final : public kernel::Bpf {
  public:
-  explicit Mortal(kernel::Bpf& real) : real_(real) {}
+  FailingAttach(kernel::Bpf& real, std::function<Result<void>()> attach) : real_(real), attach_(std::move(attach)) {}
   Result<kernel::AttachedPrograms> query(const kernel::Cgroup& cgroup, kernel::Reach reach) override {
     return real_.query(cgroup, reach);
   }
@@ -280,8 +281,7 @@ class Mortal final : public kernel::Bpf {
   Result<kernel::Program> load(const bpf::Code& code) override { return real_.load(code); }
   Result<void> attach(const kernel::Cgroup& /*cgroup*/, const kernel::Program& /*program*/,
                       const kernel::How& /*how*/) override {
-    ::raise(SIGKILL);
-    return {};
+    return attach_();
   }
   Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override {
     return real_.detach(cgroup, program, revision);
@@ -296,41 +296,14 @@ class Mortal final : public kernel::Bpf {
 
  private:
   kernel::Bpf& real_;
-};
-
-// A kernel that attaches nothing any more.
-class Refusing final : public kernel::Bpf {
- public:
-  explicit Refusing(kernel::Bpf& real) : real_(real) {}
-  Result<kernel::AttachedPrograms> query(const kernel::Cgroup& cgroup, kernel::Reach reach) override {
-    return real_.query(cgroup, reach);
-  }
-  Result<kernel::Program> open(container::ProgramId id) override { return real_.open(id); }
-  Result<kernel::Program> load(const bpf::Code& code) override { return real_.load(code); }
-  Result<void> attach(const kernel::Cgroup& /*cgroup*/, const kernel::Program& /*program*/,
-                      const kernel::How& /*how*/) override {
-    return fail(std::errc::not_enough_memory, "attach");
-  }
-  Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override {
-    return real_.detach(cgroup, program, revision);
-  }
-  Result<kernel::ShieldMapPtr> create_shield_map() override { return real_.create_shield_map(); }
-  Result<kernel::ShieldMapPtr> open_shield_map(const kernel::Program& shield) override {
-    return real_.open_shield_map(shield);
-  }
-  Result<kernel::Program> load_shield(const kernel::ShieldMap& map, unsigned depth) override {
-    return real_.load_shield(map, depth);
-  }
-
- private:
-  kernel::Bpf& real_;
+  std::function<Result<void>()> attach_;
 };
 
 TEST_F(FilterTest, ALockThatFailsHalfWayIsFinishedByTheSameProcess) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::Beside{}));
-  Refusing refusing(*bpf_);
+  FailingAttach refusing(*bpf_, [] { return fail(std::errc::not_enough_memory, "attach"); });
   kernel::Filters filters(*host_, refusing);
   ASSERT_FALSE(kernel::lock_programs(filters, cgroup));
   EXPECT_EQ(std::ifstream(scratch.directory() + "/cgroup.freeze").get(), '1') << "rather than without a filter";
@@ -366,7 +339,10 @@ TEST_F(FilterTest, WhoeverIsKilledWhileHeLocksHasItFinishedByTheNext) {
   ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
   const pid_t child = ::fork();
   if (child == 0) {
-    Mortal mortal(*bpf_);
+    FailingAttach mortal(*bpf_, [] {
+      ::raise(SIGKILL);
+      return Result<void>();
+    });
     kernel::Filters filters(*host_, mortal);
     (void)kernel::lock_programs(filters, cgroup);
     ::_exit(0);

@@ -65,7 +65,7 @@ Drift compare(const Entitlement& owed, const Observed& observed) {
       continue;
     }
     if (judge(rules, request).kind == Answer::Kind::allow) {
-      continue;  // a program of somebody else overrules the one that refuses
+      continue;  // another writer's program overrules the one that refuses
     }
     drift.denied.push_back(node.path);
     if (unshielded && judge(observed, request).kind == Answer::Kind::allow) {
