@@ -17,6 +17,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -80,7 +81,8 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
-void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, Hierarchy hierarchy) {
+void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, Hierarchy hierarchy,
+              bool with_gpu = true) {
   box.hierarchy = hierarchy;
   box.name = "hf-bench-" + std::to_string(::getpid()) + "-" + std::to_string(number);
   box.directory = host.mount_of(hierarchy)->point + "/" + box.name;
@@ -92,10 +94,12 @@ void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, 
     write_file(box.directory + "/devices.deny", "a");
     for (const char* rule :
          {"c *:* m", "b *:* m", "c 1:3 rwm", "c 1:5 rwm", "c 5:2 rwm", "c 136:* rwm", "c 195:0 rw", "c 195:255 rw"}) {
-      write_file(box.directory + "/devices.allow", rule);
+      if (with_gpu || !std::string_view(rule).starts_with("c 195")) {
+        write_file(box.directory + "/devices.allow", rule);
+      }
     }
   } else {
-    const Result<kernel::Program> program = bpf.load(*bpf::generate(usual(true)));
+    const Result<kernel::Program> program = bpf.load(*bpf::generate(usual(with_gpu)));
     if (!program || !bpf.attach(*cgroup, *program, kernel::Beside{})) {
       die("attach a filter to " + box.directory);
     }
@@ -324,7 +328,40 @@ void measure_cron(const kernel::Host& host, kernel::Bpf& bpf, int seconds, int a
   remove_box(box);
 }
 
-void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, const std::string& folder) {
+// From the moment in which the first process of a new container is in its cgroup to the first open that works.
+void measure_newcomers(const kernel::Host& host, kernel::Bpf& bpf, Hierarchy hierarchy, const std::string& node) {
+  if (!host.mount_of(hierarchy)) {
+    return;
+  }
+  Figures figures;
+  for (int i = 0; i < 100; ++i) {
+    std::array<int, 2> ends{};
+    (void)!::pipe(ends.data());
+    Box box;
+    make_box(host, bpf, box, 300'000 + i, hierarchy, false);
+    start_init(box, [&] {
+      const std::uint64_t since = kernel::monotonic_now();
+      while (::open(node.c_str(), O_RDWR | O_CLOEXEC) < 0 && errno == EPERM) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      const std::uint64_t took = kernel::monotonic_now() - since;
+      (void)!::write(ends[1], &took, sizeof(took));
+      ::pause();
+    });
+    std::uint64_t took = 0;
+    if (::read(ends[0], &took, sizeof(took)) == ssize_t(sizeof(took))) {
+      figures.losses.push_back(took);
+    }
+    ::close(ends[0]);
+    ::close(ends[1]);
+    remove_box(box);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  show(hierarchy == Hierarchy::v1 ? "  a new container on v1, µs" : "  a new container on v2, µs", figures);
+}
+
+void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, const std::string& folder,
+                  const std::string& node) {
   std::vector<Box> boxes(static_cast<std::size_t>(containers));
   for (int i = 0; i < containers; ++i) {
     make_box(host, bpf, boxes[std::size_t(i)], i,
@@ -354,6 +391,8 @@ void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, co
   std::printf("idle with %4d containers: %6.3f %% of a core, RSS %5.1f MiB (start-up took %.2f s of CPU)\n", containers,
               (after.cpu - before.cpu) * 100 / kSeconds, after.rss, before.cpu);
   std::fflush(stdout);
+  measure_newcomers(host, bpf, Hierarchy::v2, node);
+  measure_newcomers(host, bpf, Hierarchy::v1, node);
   end_daemon(daemon);
   std::ranges::for_each(boxes, remove_box);
 }
@@ -401,7 +440,7 @@ int run(int count, char** words) {
   }
   for (const int number : {0, containers / 10, containers}) {
     if (idle) {
-      measure_idle(*host, *bpf, number, folder);
+      measure_idle(*host, *bpf, number, folder, node);
     }
   }
   std::filesystem::remove_all(folder);

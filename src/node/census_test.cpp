@@ -1,5 +1,7 @@
 #include "node/census.h"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "node/evidence.h"
@@ -53,6 +55,27 @@ TEST(Census, OwesNothingToACgroupThatOnlyHasAContainersName) {
     const test::FakeHost fake(machine_with(cgroup));
     EXPECT_EQ(cgroups_owed_a_gpu(fake.open()).size(), 1U) << cgroup;
   }
+}
+
+// kubelet moves containers to other CPUs while they run.
+TEST(Census, ReadsTheCpusOfAKnownContainerAgain) {
+  test::Files files = machine_with("/user.slice/user-1000.slice/session-2.scope");
+  files["sys/devices/system/cpu/online"] = "0-7\n";
+  files["proc/50/status"] += "Cpus_allowed_list:\t0-7\n";
+  const test::FakeHost fake(files);
+  const kernel::Host host = fake.open();
+  const config::Config config = *config::parse_config("");
+  const Result<Census> before = take_census(host, config);
+  ASSERT_TRUE(before);
+  ASSERT_EQ(before->residents.size(), 1U);
+  EXPECT_FALSE(before->residents.front().container.has_exclusive_cpus);
+  std::ofstream(fake.root() + "/proc/50/status") << "Name:\tapp\nNSpid:\t50\t1\nCpus_allowed_list:\t2-3\n";
+  RuntimeVersions versions;
+  const Result<Census> after = take_census(host, config, versions, &*before);
+  ASSERT_TRUE(after);
+  ASSERT_EQ(after->residents.size(), 1U);
+  EXPECT_EQ(after->residents.front().container.cpus, "2-3");
+  EXPECT_TRUE(after->residents.front().container.has_exclusive_cpus);
 }
 
 }  // namespace

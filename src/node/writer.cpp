@@ -65,20 +65,26 @@ std::string client_of_shim(const kernel::Host& host, const Ancestor& shim) {
   return keeper->name_space == "moby" ? "dockerd" : keeper->name_space == "k8s.io" ? "kubelet" : "containerd";
 }
 
-std::string service_of(const kernel::Host& host, const Writer& writer) {
+struct Service {
+  std::string name;
+  std::vector<std::string> through;
+};
+
+Service service_of(const kernel::Host& host, const Writer& writer) {
   std::vector<Ancestor> line = {{writer.pid, writer.name}};
   line.insert(line.end(), writer.parents.begin(), writer.parents.end());
   for (const Ancestor& one : line) {
     if (one.name.starts_with("containerd-shim")) {
       const std::string client = client_of_shim(host, one);
-      return client.empty() ? "containerd" : client;
+      return client.empty() || client == "containerd" ? Service{"containerd", {"containerd-shim"}}
+                                                      : Service{client, {"containerd-shim", "containerd"}};
     }
     if (one.name == "conmon") {
-      return "podman";
+      return {"podman", {"conmon"}};
     }
     const bool is_first = one.pid.value == 1;
     if (std::ranges::find(kServices, one.name) != kServices.end() && (!is_first || &one == line.data())) {
-      return one.name;
+      return {one.name, {}};
     }
   }
   return {};
@@ -122,9 +128,12 @@ void identify(const kernel::Host& host, Writer& writer) {
   if (writer.command.empty()) {
     writer.command = join(kernel::read_command_line(host, writer.pid), " ");
   }
-  std::string service = service_of(host, writer);
-  service = service.empty() ? unit_of(paths) : service;
-  writer.service = printable(service.empty() ? writer.service : service);
+  Service service = service_of(host, writer);
+  service.name = service.name.empty() ? unit_of(paths) : service.name;
+  if (!service.name.empty()) {
+    writer.service = printable(service.name);
+    writer.through = std::move(service.through);
+  }
   writer.program = printable(writer.program);
   writer.command = printable(writer.command);
 }

@@ -126,6 +126,8 @@ class Guarded(Case):
             self.assertIn(word, who.get("command", ""), record)
         self.assertIn(writer.get("parent", os.getpid()), [parent["pid"] for parent in who.get("parents", [])], record)
         self.assertEqual(who.get("service", ""), writer.get("service", ""), record)
+        if "through" in writer:
+            self.assertEqual(who.get("through"), writer["through"], record)
 
     def check_attack(self, container, take, writer: dict, times: int = 3, tier: str = "") -> None:
         """The same attack with and without the daemon: what it leaves behind, and what the daemon makes of it."""
@@ -190,7 +192,7 @@ class Runtimes(Guarded):
         container = self.start(engines.docker, "v1", runtime=self.old_runc(), gpu=False)
         self.given(container)
         self.inject(container)
-        writer = {"name": "runc", "command": ["update", container.id], "service": "dockerd", "parent": self.keeper(container)}
+        writer = {"name": "runc", "command": ["update", container.id], "service": "dockerd", "through": ["containerd-shim", "containerd"], "parent": self.keeper(container)}
         self.check_attack(container, container.update_cpus, writer)
 
     def keeper(self, container) -> int:
@@ -218,7 +220,7 @@ class Runtimes(Guarded):
         container = self.start(engines.kubernetes, version, runtime="crun", gpu=False)
         self.given(container)
         self.inject(container)
-        writer = {"name": "crun", "command": ["update", container.id], "service": "kubelet", "parent": self.keeper(container)}
+        writer = {"name": "crun", "command": ["update", container.id], "service": "kubelet", "through": ["containerd-shim", "containerd"], "parent": self.keeper(container)}
         self.check_attack(container, container.update_cpus, writer)
 
     def test_a_pod_of_crun_on_v1(self):

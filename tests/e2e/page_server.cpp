@@ -115,6 +115,7 @@ report::BlameRecord record(std::uint64_t number, const std::string& title) {
   made.engine = "containerd";
   made.writer.pid.value = 812;
   made.writer.name = "runc";
+  made.writer.through = {"containerd-shim", "containerd"};
   made.writer.service = "kubelet";
   made.writer.command = "runc --root /run/containerd/runc/k8s.io update --resources - x";
   made.program = container::ProgramId{61};

@@ -95,7 +95,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.run("document.querySelectorAll('#findings-list > li').length"), 3)
         self.assertIn("holdfast heal trainer-1/worker-13", self.text("#findings-list"))
         self.assertGreaterEqual(self.browser.run("document.querySelectorAll('#timeline-list > li').length"), 12)
-        self.assertIn("runc (pid 812) for kubelet", self.text("#timeline-list"))
+        self.assertIn("runc (pid 812), containerd-shim, containerd, for kubelet", self.text("#timeline-list"))
 
     def test_filters_by_typing_and_by_trouble(self) -> None:
         self.browser.press("/", text="/")

@@ -11,7 +11,13 @@ std::string title_of(const Writer& writer) {
   if (!writer.inside.empty()) {
     return title + " in container " + writer.inside;
   }
-  return writer.service.empty() || writer.service == writer.name ? title : title + " for " + writer.service;
+  for (const std::string& one : writer.through) {
+    title += ", " + one;
+  }
+  if (writer.service.empty() || writer.service == writer.name) {
+    return title;
+  }
+  return title + (writer.through.empty() ? " for " : ", for ") + writer.service;
 }
 
 std::string to_string(EventKind kind) {

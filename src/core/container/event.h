@@ -27,12 +27,13 @@ struct Writer {
   std::vector<Ancestor>
       parents;          // the nearest first, up to the first process; without a name: the rest is not read yet
   std::string service;  // whom people know: "kubelet", "dockerd", "systemd", "containerd.service"
-  std::string inside;   // the container it sits in, "" for a process of the host
+  std::vector<std::string> through;  // what stands between it and the service: "containerd-shim", "containerd"
+  std::string inside;                // the container it sits in, "" for a process of the host
 
   [[nodiscard]] bool is_known() const { return pid.value != 0; }
 };
 
-// "runc (pid 812) for dockerd", "somebody"
+// "systemctl (pid 90) for systemd", "runc (pid 812), containerd-shim, containerd, for kubelet", "somebody"
 std::string title_of(const Writer& writer);
 
 enum class EventKind : std::uint8_t {

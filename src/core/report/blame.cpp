@@ -68,6 +68,7 @@ Json to_json(const Writer& writer) {
   put(json, "name", writer.name);
   put(json, "program", writer.program);
   put(json, "command", writer.command);
+  put(json, "through", writer.through);
   put(json, "service", writer.service);
   put(json, "inside", writer.inside);
   for (const container::Ancestor& parent : writer.parents) {
@@ -202,6 +203,7 @@ Result<Writer> writer_of(const Json& json) {
   reader.read("name", writer.name);
   reader.read("program", writer.program);
   reader.read("command", writer.command);
+  reader.read("through", writer.through);
   reader.read("service", writer.service);
   reader.read("inside", writer.inside);
   if (const Json* const parents = reader.find("parents");

@@ -30,6 +30,7 @@ BlameRecord full() {
                    "runc update --cpus 2 x",
                    {{Pid{700}, "containerd-shim"}, {Pid{1}, "systemd"}},
                    "kubelet",
+                   {"containerd-shim", "containerd"},
                    ""};
   record.program = ProgramId{61};
   record.replaced = ProgramId{57};
@@ -58,6 +59,7 @@ TEST(BlameLine, GoesThereAndBack) {
     EXPECT_EQ(back->kind, record.kind);
     EXPECT_EQ(back->at, record.at);
     EXPECT_EQ(back->writer.parents, record.writer.parents);
+    EXPECT_EQ(back->writer.through, record.writer.through);
     EXPECT_EQ(back->replaced, record.replaced);
     EXPECT_EQ(back->loss_ns, record.loss_ns);
     EXPECT_EQ(back->devices, record.devices);
@@ -83,6 +85,7 @@ TEST(BlameLine, StaysOneLineThatCanBeReadWhateverTheNamesAre) {
     }
     record.lost.assign(2000, hostile);
     record.gained = record.devices = record.steps = record.lost;
+    record.writer.through = record.lost;
     record.writer.parents.assign(2000, {Pid{std::numeric_limits<std::int32_t>::max()}, hostile});
     const std::string line = render_line(record);
     EXPECT_EQ(line.find('\n'), std::string::npos);
@@ -182,7 +185,8 @@ TEST(Duration, IsShort) {
 TEST(BlameText, TellsWhoWhatAndHowLong) {
   const std::string text = render_text(std::vector<BlameRecord>{full()});
   for (const char* words :
-       {"2026-11-15T05:14:08.123Z", "trainer/main", "attach by runc (pid 812) for kubelet (program 61 instead of 57)",
+       {"2026-11-15T05:14:08.123Z", "trainer/main",
+        "attach by runc (pid 812), containerd-shim, containerd, for kubelet (program 61 instead of 57)",
         "c 195:0 rw, c 195:255 rw", "gained c 1:3 rwm", "could not open /dev/nvidia0, /dev/nvidiactl",
         "command: runc update --cpus 2 x", "started by: containerd-shim (700), systemd (1)",
         " after 38 µs, 12 µs of it our work: replaced program 61 with 62", "1 change, 1 loss, the longest 38 µs"}) {

@@ -231,6 +231,9 @@ class Loop {
 
   void set_policy(const container::Policy& policy) {
     guard_.set_limits(policy.limits);
+    if (!shielding_.has_shield()) {  // what was short at the start, memory for example, may be there now
+      shielding_ = open_shielding(host_, filters_);
+    }
     shielding_.set_use(policy.shield);
   }
 

@@ -49,7 +49,7 @@ void Inspector::inspect(SurveyPtr survey, Care care) {
     survey_ = survey;
     is_new_survey_ = true;
     wants_diagnosis_ = true;
-    schedule_.forget_all_but(survey->wards);
+    schedule_.follow(survey->wards);
     if (care == Care::changes) {
       return;
     }
@@ -99,16 +99,9 @@ void Inspector::look_after_units_and_locks() {
   is_acting_ = false;
 }
 
-WardPtr Inspector::find_due(std::uint64_t now) const {
-  const std::vector<WardPtr> none;
-  const std::vector<WardPtr>& wards = survey_ ? survey_->wards : none;
-  const auto due = std::ranges::find_if(wards, [&](const WardPtr& ward) { return schedule_.is_due(*ward, now); });
-  return due == wards.end() ? nullptr : *due;
-}
-
 // One at a time: what comes in between is heard of.
 void Inspector::look_inside_one(std::uint64_t now) {
-  const WardPtr ward = find_due(now);
+  const WardPtr ward = schedule_.find_due(now);
   if (!ward || is_leaving_) {
     return;
   }
@@ -129,7 +122,7 @@ void Inspector::look_inside_one(std::uint64_t now) {
 void Inspector::diagnose_if_due(std::uint64_t now) {
   const bool is_due =
       last_diagnosis_ == 0 || now - last_diagnosis_ > std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_cpu_);
-  if (!wants_diagnosis_ || !is_due || !reports_.diagnose || find_due(now) || is_leaving_) {
+  if (!wants_diagnosis_ || !is_due || !reports_.diagnose || schedule_.next_due() <= now || is_leaving_) {
     return;
   }
   wants_diagnosis_ = false;
@@ -144,13 +137,10 @@ void Inspector::diagnose_if_due(std::uint64_t now) {
 }
 
 int Inspector::milliseconds_to_wait(std::uint64_t now) const {
-  if (is_new_survey_ || find_due(now)) {
+  if (is_new_survey_) {
     return 0;
   }
-  std::uint64_t until = now + kLongestWait;
-  if (const std::uint64_t retry = schedule_.next_retry(); retry != 0) {
-    until = std::min(until, retry);
-  }
+  std::uint64_t until = std::min(now + kLongestWait, schedule_.next_due());
   if (wants_diagnosis_) {
     until = std::min(until, last_diagnosis_ + std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_cpu_));
   }

@@ -48,7 +48,6 @@ class Inspector {
   void look_inside_one(std::uint64_t now);
   void diagnose_if_due(std::uint64_t now);
   void tell(std::vector<Deed> deeds);
-  [[nodiscard]] WardPtr find_due(std::uint64_t now) const;
   [[nodiscard]] int milliseconds_to_wait(std::uint64_t now) const;
 
   const kernel::Host& host_;

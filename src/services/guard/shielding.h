@@ -29,6 +29,7 @@ class Shielding {
       : shield_(std::move(shield)), why_absent_(std::move(why_absent)) {}
 
   void set_use(container::ShieldUse use) { use_ = use; }
+  [[nodiscard]] bool has_shield() const { return shield_.has_value(); }
   [[nodiscard]] const std::string& why_absent() const { return why_absent_; }
 
   // `parent`: above the container's outermost cgroup. `observed`: the gates of `cgroups` as they are now.

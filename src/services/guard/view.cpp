@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ranges>
-#include <set>
 
 #include "kernel/filters.h"
 #include "kernel/observe.h"
@@ -37,46 +36,53 @@ View look_inside(const Eyes& eyes, const WardPtr& ward, const device::Inventory&
   return {ward, std::move(seen.nodes), seen.has_timed_out};
 }
 
+void LookSchedule::follow(const std::vector<WardPtr>& wards) {
+  std::map<std::string, Entry> before = std::exchange(entries_, {});
+  queue_.clear();
+  for (const WardPtr& ward : wards) {
+    std::string key = key_of(*ward);
+    const auto known = before.find(key);
+    Entry& entry = entries_[std::move(key)];
+    entry.ward = ward;
+    entry.pause = known == before.end() ? 0 : known->second.pause;
+    set_due(entry, known == before.end() ? 0 : known->second.due_at);
+  }
+}
+
 void LookSchedule::expect_all() {
-  for (auto& [id, entry] : entries_) {
-    entry.is_done = false;
+  for (Entry& entry : entries_ | std::views::values) {
+    set_due(entry, entry.due_at == kNever ? 0 : entry.due_at);
   }
 }
 
 void LookSchedule::expect(const Ward& ward) {
-  if (const auto entry = entries_.find(key_of(ward)); entry != entries_.end()) {
-    entry->second.is_done = false;
+  if (const auto entry = entries_.find(key_of(ward)); entry != entries_.end() && entry->second.due_at == kNever) {
+    set_due(entry->second, 0);
   }
 }
 
-bool LookSchedule::is_due(const Ward& ward, std::uint64_t now) const {
-  const auto entry = entries_.find(key_of(ward));
-  return entry == entries_.end() || (!entry->second.is_done && entry->second.retry_at <= now);
+WardPtr LookSchedule::find_due(std::uint64_t now) const {
+  return next_due() > now || queue_.empty() ? nullptr : queue_.begin()->second->ward;
 }
 
 void LookSchedule::has_looked(const View& view, std::uint64_t now) {
-  Entry& entry = entries_[key_of(*view.ward)];
-  entry.is_done = !view.has_timed_out;
+  const auto known = entries_.find(key_of(*view.ward));
+  if (known == entries_.end()) {
+    return;
+  }
+  Entry& entry = known->second;
   entry.pause = !view.has_timed_out ? 0 : entry.pause == 0 ? kFirstPause : std::min(kLongestPause, entry.pause * 2);
-  entry.retry_at = entry.pause == 0 ? 0 : now + entry.pause;
+  set_due(entry, entry.pause == 0 ? kNever : now + entry.pause);
 }
 
-void LookSchedule::forget_all_but(const std::vector<WardPtr>& wards) {
-  std::set<std::string> there;
-  for (const WardPtr& ward : wards) {
-    there.insert(key_of(*ward));
-  }
-  std::erase_if(entries_, [&there](const auto& entry) { return !there.contains(entry.first); });
-}
+std::uint64_t LookSchedule::next_due() const { return queue_.empty() ? kNever : queue_.begin()->first; }
 
-std::uint64_t LookSchedule::next_retry() const {
-  std::uint64_t next = 0;
-  for (const Entry& entry : entries_ | std::views::values) {
-    if (!entry.is_done && entry.retry_at != 0) {
-      next = next == 0 ? entry.retry_at : std::min(next, entry.retry_at);
-    }
+void LookSchedule::set_due(Entry& entry, std::uint64_t at) {
+  queue_.erase({entry.due_at, &entry});
+  entry.due_at = at;
+  if (at != kNever) {
+    queue_.emplace(at, &entry);
   }
-  return next;
 }
 
 }  // namespace hf::guard

@@ -3,8 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/container/seat.h"
@@ -36,23 +39,30 @@ View look_inside(const Eyes& eyes, const WardPtr& ward, const device::Inventory&
 // Which containers are due for a look. One that hangs is set aside, each time for longer, and delays only itself.
 class LookSchedule {
  public:
+  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
+  // New ones are due at once, those that ended are forgotten.
+  void follow(const std::vector<WardPtr>& wards);
   // Every container that was looked at is due again.
   void expect_all();
   void expect(const Ward& ward);
 
-  [[nodiscard]] bool is_due(const Ward& ward, std::uint64_t now) const;
+  // The one that waits longest; null where none is due.
+  [[nodiscard]] WardPtr find_due(std::uint64_t now) const;
   void has_looked(const View& view, std::uint64_t now);
-  void forget_all_but(const std::vector<WardPtr>& wards);
-  // When the next container that was set aside is tried again; 0 where there is none.
-  [[nodiscard]] std::uint64_t next_retry() const;
+  // When the next one is due, or kNever.
+  [[nodiscard]] std::uint64_t next_due() const;
 
  private:
   struct Entry {
-    bool is_done = false;
-    std::uint64_t retry_at = 0;
+    WardPtr ward;
+    std::uint64_t due_at = kNever;
     std::uint64_t pause = 0;
   };
-  std::map<std::string, Entry> entries_;  // by key_of
+  void set_due(Entry& entry, std::uint64_t at);
+
+  std::map<std::string, Entry> entries_;                    // by key_of
+  std::set<std::pair<std::uint64_t, const Entry*>> queue_;  // those that are due at some time
 };
 
 }  // namespace hf::guard

@@ -18,51 +18,65 @@ WardPtr ward(const std::string& id, std::int64_t started = 1) {
 TEST(LookSchedule, EveryNewContainerIsDueOnce) {
   LookSchedule schedule;
   const WardPtr web = ward("web");
-  EXPECT_TRUE(schedule.is_due(*web, 0));
+  EXPECT_EQ(schedule.find_due(0), nullptr);
+  schedule.follow({web});
+  EXPECT_EQ(schedule.find_due(0), web);
   schedule.has_looked({web, {}, false}, 0);
-  EXPECT_FALSE(schedule.is_due(*web, 1000 * kSecond));
-  EXPECT_TRUE(schedule.is_due(*ward("web", 2), 0)) << "another process with its name";
+  schedule.follow({ward("web")});
+  EXPECT_EQ(schedule.find_due(1000 * kSecond), nullptr) << "another survey has found the same container";
+  EXPECT_EQ(schedule.next_due(), LookSchedule::kNever);
+  const WardPtr successor = ward("web", 2);
+  schedule.follow({web, successor});
+  EXPECT_EQ(schedule.find_due(0), successor) << "another process with its name";
+  schedule.has_looked({successor, {}, false}, 0);
+  schedule.expect(*web);
+  EXPECT_EQ(schedule.find_due(0), web);
+  schedule.has_looked({web, {}, false}, 0);
   schedule.expect_all();
-  EXPECT_TRUE(schedule.is_due(*web, 0));
+  for (int i = 0; i < 2; ++i) {
+    const WardPtr due = schedule.find_due(0);
+    ASSERT_TRUE(due == web || due == successor);
+    schedule.has_looked({due, {}, false}, 0);
+  }
+  EXPECT_EQ(schedule.find_due(0), nullptr);
 }
 
 TEST(LookSchedule, AContainerThatHangsIsSetAsideForLongerEachTime) {
   LookSchedule schedule;
   const WardPtr stuck = ward("stuck");
+  const WardPtr other = ward("other");
   std::uint64_t now = 0;
   std::uint64_t last = 0;
+  schedule.follow({stuck, other});
+  schedule.has_looked({other, {}, false}, now);
   for (int i = 0; i < 10; ++i) {
     schedule.has_looked({stuck, {}, true}, now);
-    const std::uint64_t pause = schedule.next_retry() - now;
+    const std::uint64_t pause = schedule.next_due() - now;
     EXPECT_GE(pause, last);
     EXPECT_LE(pause, 600 * kSecond);
-    EXPECT_FALSE(schedule.is_due(*stuck, now + pause - 1));
-    EXPECT_TRUE(schedule.is_due(*stuck, now + pause));
-    EXPECT_TRUE(schedule.is_due(*ward("other"), now)) << "the others do not wait for it";
+    schedule.expect_all();
+    EXPECT_EQ(schedule.find_due(now + pause - 1), other) << "the others do not wait for it";
+    schedule.has_looked({other, {}, false}, now);
+    EXPECT_EQ(schedule.find_due(now + pause - 1), nullptr);
+    EXPECT_EQ(schedule.find_due(now + pause), stuck);
     last = pause;
     now += pause;
   }
   EXPECT_EQ(last, 600 * kSecond);
   schedule.has_looked({stuck, {}, false}, now);
-  EXPECT_EQ(schedule.next_retry(), 0U);
+  EXPECT_EQ(schedule.next_due(), LookSchedule::kNever);
   schedule.has_looked({stuck, {}, true}, now);
-  EXPECT_EQ(schedule.next_retry(), now + 10 * kSecond) << "it has recovered in between";
-}
-
-TEST(LookSchedule, TwoContainersMayHaveOneId) {
-  LookSchedule schedule;
-  const WardPtr first = ward("web", 1);
-  const WardPtr second = ward("web", 2);
-  schedule.has_looked({first, {}, false}, 0);
-  schedule.has_looked({second, {}, false}, 0);
-  EXPECT_FALSE(schedule.is_due(*first, 0) || schedule.is_due(*second, 0));
+  EXPECT_EQ(schedule.next_due(), now + 10 * kSecond) << "it has recovered in between";
 }
 
 TEST(LookSchedule, ForgetsWhatHasEnded) {
   LookSchedule schedule;
-  schedule.has_looked({ward("gone"), {}, true}, 0);
-  schedule.forget_all_but({ward("here")});
-  EXPECT_EQ(schedule.next_retry(), 0U);
+  const WardPtr gone = ward("gone");
+  schedule.follow({gone});
+  schedule.follow({});
+  EXPECT_EQ(schedule.find_due(1000 * kSecond), nullptr);
+  schedule.has_looked({gone, {}, true}, 0);
+  EXPECT_EQ(schedule.next_due(), LookSchedule::kNever);
 }
 
 }  // namespace

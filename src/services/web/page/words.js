@@ -68,7 +68,9 @@ export function writerTitle(writer) {
   if (writer.inside) {
     return `${title} in container ${writer.inside}`;
   }
-  return writer.service && writer.service !== writer.name ? `${title} for ${writer.service}` : title;
+  const chain = [title, ...(writer.through || [])].join(", ");
+  if (!writer.service || writer.service === writer.name) return chain;
+  return `${chain}${writer.through ? "," : ""} for ${writer.service}`;
 }
 
 export function shortList(entries, most = 6) {
