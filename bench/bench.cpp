@@ -1,5 +1,5 @@
-// holdfast_bench: what a check costs in the kernel, what reading and writing filters costs us. Ratios count: all
-// figures of a table come from one run on one machine.
+// holdfast_bench: what a device check costs in the kernel, and what reading and writing filters costs us. Compare the
+// ratios: all figures of a table come from one run on one machine.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,9 +19,9 @@
 #include "core/bpf/analyse.h"
 #include "core/bpf/generate.h"
 #include "core/device/shortest.h"
-#include "kernel/bpf_api.h"
-#include "kernel/cgroup.h"
-#include "kernel/host.h"
+#include "kernel/cgroup/bpf_api.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/files/host.h"
 #include "shapes.h"
 
 namespace {
@@ -44,16 +44,16 @@ T need(Result<T> result) {
   return take(std::move(result));
 }
 
-class Folder {
+class Directory {
  public:
-  explicit Folder(std::string path) : path_(std::move(path)) {
+  explicit Directory(std::string path) : path_(std::move(path)) {
     if (::mkdir(path_.c_str(), 0755) < 0) {
       die("mkdir " + path_);
     }
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  ~Directory() {
     for (int tries = 0; tries < 500 && ::rmdir(path_.c_str()) < 0; ++tries) {
       ::usleep(10'000);
     }
@@ -64,7 +64,7 @@ class Folder {
   std::string path_;
 };
 
-// Different devices spread over several majors, as a node with many device classes has them.
+// Different devices spread over several majors, as on a host with many device classes.
 RuleSet rules_of(unsigned count) {
   RuleSet rules;
   for (unsigned i = 0; i < count; ++i) {
@@ -93,7 +93,7 @@ double median_microseconds(int times, const std::function<void()>& body) {
   return all[all.size() / 2];
 }
 
-// A child in the cgroup asks about every rule's device in turn; the kernel's own statistics tell what a run cost.
+// A child in the cgroup accesses the device of every rule in turn; the cost of a run is in the kernel's own statistics.
 double nanoseconds_per_check(kernel::Bpf& bpf, const kernel::Cgroup& cgroup, const Code& code,
                              const std::vector<std::string>& nodes) {
   const kernel::Program program = need(bpf.load(code));
@@ -127,14 +127,14 @@ void bench_checks(const kernel::Host& host, kernel::Bpf& bpf) {
     die("cannot switch program statistics on");
   }
   const std::string name = "hf-bench-" + std::to_string(::getpid());
-  const Folder directory(host.v2->point + "/" + name);
+  const Directory cgroup_directory(host.v2->point + "/" + name);
   const kernel::Cgroup cgroup = need(kernel::open_cgroup(host, container::Hierarchy::v2, {"/" + name}));
-  std::string folder = "/tmp/hf-bench-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) {
+  std::string node_directory = "/tmp/hf-bench-XXXXXX";
+  if (::mkdtemp(node_directory.data()) == nullptr) {
     die("mkdtemp");
   }
-  const double floor = nanoseconds_per_check(bpf, cgroup, need(bpf::generate(Table::everything())), {"/dev/null"});
-  std::printf("one check in the kernel (ns, less the %.0f ns an empty program is measured with)\n", floor);
+  const double baseline = nanoseconds_per_check(bpf, cgroup, need(bpf::generate(Table::everything())), {"/dev/null"});
+  std::printf("one check in the kernel (ns, less the %.0f ns an empty program is measured with)\n", baseline);
   std::printf("%8s %10s %10s %10s %10s   ours/runc ours/crun ours/systemd\n", "rules", "holdfast", "runc", "crun",
               "systemd");
   double runc_with_10 = 0;
@@ -142,15 +142,15 @@ void bench_checks(const kernel::Host& host, kernel::Bpf& bpf) {
     const RuleSet rules = rules_of(count);
     std::vector<std::string> nodes;
     for (const device::Rule& rule : rules) {
-      nodes.push_back(folder + "/" + std::to_string(count) + "-" + std::to_string(nodes.size()));
+      nodes.push_back(node_directory + "/" + std::to_string(count) + "-" + std::to_string(nodes.size()));
       ::mknod(nodes.back().c_str(), S_IFCHR | 0666, makedev(rule.selector.major->first, rule.selector.minor->first));
     }
     const Code codes[] = {need(bpf::generate(Table::of_rules(rules))), bench::like_runc(rules), bench::like_crun(rules),
                           bench::like_systemd(rules)};
     double best[4] = {1e9, 1e9, 1e9, 1e9};
-    for (int round = 0; round < 5; ++round) {  // turn by turn, so that a slow moment hits all
+    for (int round = 0; round < 5; ++round) {  // interleaved, so that a slow moment affects all
       for (int i = 0; i < 4; ++i) {
-        best[i] = std::min(best[i], std::max(0.1, nanoseconds_per_check(bpf, cgroup, codes[i], nodes) - floor));
+        best[i] = std::min(best[i], std::max(0.1, nanoseconds_per_check(bpf, cgroup, codes[i], nodes) - baseline));
       }
     }
     runc_with_10 = count == 10 ? best[1] : runc_with_10;
@@ -163,7 +163,7 @@ void bench_checks(const kernel::Host& host, kernel::Bpf& bpf) {
       ::unlink(node.c_str());
     }
   }
-  ::rmdir(folder.c_str());
+  ::rmdir(node_directory.c_str());
 }
 
 void bench_core() {
@@ -187,13 +187,13 @@ void bench_core() {
   }
 }
 
-void bench_node(const kernel::Host& host, kernel::Bpf& bpf) {
+void bench_host(const kernel::Host& host, kernel::Bpf& bpf) {
   constexpr unsigned kCgroups = 1000;
-  const std::string name = "hf-bench-node-" + std::to_string(::getpid());
-  const Folder parent(host.v2->point + "/" + name);
-  std::vector<std::unique_ptr<Folder>> folders;
+  const std::string name = "hf-bench-host-" + std::to_string(::getpid());
+  const Directory parent(host.v2->point + "/" + name);
+  std::vector<std::unique_ptr<Directory>> directories;
   for (unsigned i = 0; i < kCgroups; ++i) {
-    folders.push_back(std::make_unique<Folder>(parent.path() + "/" + std::to_string(i)));
+    directories.push_back(std::make_unique<Directory>(parent.path() + "/" + std::to_string(i)));
     const kernel::Cgroup cgroup =
         need(kernel::open_cgroup(host, container::Hierarchy::v2, {"/" + name + "/" + std::to_string(i)}));
     RuleSet rules = rules_of(14);
@@ -226,6 +226,6 @@ int main() {
   }
   bench_core();
   bench_checks(host, *bpf);
-  bench_node(host, *bpf);
+  bench_host(host, *bpf);
   return 0;
 }

@@ -1,5 +1,6 @@
 // How long a choice of CPUs takes, and how often it allocates memory: machines of 16 to 1,024 CPUs, all free and
-// fragmented, packed and distributed. Kubelet's own figures stand beside (the same machines' sizes, its own benchmark).
+// fragmented, packed and distributed. Kubelet's figures are printed beside them (its own benchmark, machines of the
+// same sizes).
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -91,7 +92,7 @@ CpuSet fragmented(const Layout& layout) {
   return free;
 }
 
-// As bad as it gets: every NUMA node has another number of free CPUs, so that no two are alike.
+// The worst case: every NUMA node has another number of free CPUs, so that no two are alike.
 CpuSet ragged(const Layout& layout) {
   CpuSet free = layout.cpus;
   std::map<std::uint32_t, std::uint32_t> seen;
@@ -181,7 +182,7 @@ void bench_machine(const Machine& machine) {
   }
   const Policy policy =
       *make_policy(layout, *parse_options({{"full-pcpus-only", "true"}}), *parse_cpu_set("0"), std::nullopt);
-  const PodAsk pod{.uid = "p", .is_guaranteed = true, .containers = {{"c", ContainerRole::app, whole_cpus(4)}}};
+  const PodRequest pod{.uid = "p", .is_guaranteed = true, .containers = {{"c", ContainerRole::app, whole_cpus(4)}}};
   State state;
   if (!start(policy, state)) {
     std::abort();

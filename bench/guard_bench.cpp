@@ -1,5 +1,5 @@
-// What a loss lasts with the guard running: from the return of the attacker's system call to the first open that works,
-// seen by a process of the container itself; and what the guard costs while nothing happens, and while it works.
+// How long a loss lasts with the guard running: from the return of the attacker's system call to the first open that
+// works, measured by a process in the container; and what the guard costs while it is idle and while it heals.
 //
 // usage: holdfast_guard_bench [--containers N] [--attacks N] [--tier TIER] [--poll]   (root; other daemons must not
 // run)
@@ -31,12 +31,12 @@
 
 #include "adapters/ledger/ledger.h"
 #include "core/bpf/generate.h"
-#include "kernel/bpf_api.h"
-#include "kernel/cgroup.h"
-#include "kernel/clock.h"
-#include "kernel/device_v1.h"
-#include "kernel/file.h"
-#include "kernel/host.h"
+#include "kernel/cgroup/bpf_api.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/device_v1.h"
+#include "kernel/files/clock.h"
+#include "kernel/files/file.h"
+#include "kernel/files/host.h"
 
 namespace hf {
 namespace {
@@ -44,14 +44,14 @@ namespace {
 using container::Hierarchy;
 using device::Table;
 
-constexpr int kStandIn = 195;  // its major; no driver is behind it here, so open gives ENXIO where it is allowed
+constexpr int kStandIn = 195;  // major of a device without a driver here, so an allowed open fails with ENXIO
 
 void die(const std::string& why) {
   std::fprintf(stderr, "guard_bench: %s\n", why.c_str());
   std::exit(2);
 }
 
-Table usual(bool with_gpu) {
+Table default_table(bool with_gpu) {
   device::RuleSet rules;
   for (const char* rule : {"c *:* m", "b *:* m", "c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw", "c 1:9 rw", "c 5:0 rw",
                            "c 5:2 rw", "c 136:* rw"}) {
@@ -65,9 +65,10 @@ Table usual(bool with_gpu) {
   return Table::of_rules(rules);
 }
 
-// A cgroup with a process that is the first of a pid namespace, and an entry of the ledger: a container.
+// A container: a cgroup with a process that is the first of a pid namespace, and a ledger entry.
 struct Box {
-  std::string name;
+  std::string id;    // of the container
+  std::string name;  // of its cgroup
   std::string directory;
   Hierarchy hierarchy = Hierarchy::v2;
   pid_t init = -1;
@@ -84,10 +85,12 @@ void write_file(const std::string& path, const std::string& text) {
 void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, Hierarchy hierarchy,
               bool with_gpu = true) {
   box.hierarchy = hierarchy;
-  box.name = "hf-bench-" + std::to_string(::getpid()) + "-" + std::to_string(number);
+  if (box.id.empty()) {
+    box.id = box.name = "hf-bench-" + std::to_string(::getpid()) + "-" + std::to_string(number);
+  }
   box.directory = host.mount_of(hierarchy)->point + "/" + box.name;
   if (::mkdir(box.directory.c_str(), 0755) < 0) {
-    die("make " + box.directory + ": " + std::strerror(errno));
+    die("create " + box.directory + ": " + std::strerror(errno));
   }
   const Result<kernel::Cgroup> cgroup = kernel::open_cgroup(host, hierarchy, container::CgroupPath{"/" + box.name});
   if (hierarchy == Hierarchy::v1) {
@@ -99,20 +102,20 @@ void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, 
       }
     }
   } else {
-    const Result<kernel::Program> program = bpf.load(*bpf::generate(usual(with_gpu)));
+    const Result<kernel::Program> program = bpf.load(*bpf::generate(default_table(with_gpu)));
     if (!program || !bpf.attach(*cgroup, *program, kernel::Beside{})) {
       die("attach a filter to " + box.directory);
     }
   }
   ledger::Entry entry;
-  entry.container = {box.name};
+  entry.container = {box.id};
   entry.cgroup = "/" + box.name;
   entry.nodes.push_back({"/dev/nvidia0", device::Device{device::Kind::character, kStandIn, 0},
                          device::Access::read | device::Access::write});
-  std::filesystem::create_directories(ledger::kFolder);
-  ::chmod(ledger::kFolder, 0700);
-  write_file(std::string(ledger::kFolder) + "/" + box.name + ".json", ledger::write_entry(entry));
-  ::chmod((std::string(ledger::kFolder) + "/" + box.name + ".json").c_str(), 0600);
+  std::filesystem::create_directories(ledger::kDirectory);
+  ::chmod(ledger::kDirectory, 0700);
+  write_file(std::string(ledger::kDirectory) + "/" + box.id + ".json", ledger::write_entry(entry));
+  ::chmod((std::string(ledger::kDirectory) + "/" + box.id + ".json").c_str(), 0600);
 }
 
 template <class Body>
@@ -130,7 +133,7 @@ void remove_box(const Box& box) {
     ::kill(box.init, SIGKILL);
     ::waitpid(box.init, nullptr, 0);
   }
-  std::filesystem::remove(std::string(ledger::kFolder) + "/" + box.name + ".json");
+  std::filesystem::remove(std::string(ledger::kDirectory) + "/" + box.id + ".json");
   for (int tries = 0; tries < 100 && ::rmdir(box.directory.c_str()) < 0 && errno == EBUSY; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -138,14 +141,14 @@ void remove_box(const Box& box) {
 
 enum class Attack { write_deny, load_and_replace, replace_again };
 
-// In the container: takes its own device away as others would, and opens it until it can again.
+// Runs in the container: revokes its own device as another process would, and opens it until that works again.
 class Attacker {
  public:
   Attacker(const kernel::Host& host, const Box& box, std::string node)
       : node_(std::move(node)),
         bpf_(kernel::open_kernel_bpf()),
         cgroup_(*kernel::open_cgroup(host, box.hierarchy, container::CgroupPath{"/" + box.name})),
-        bad_(*bpf::generate(usual(false))) {
+        bad_(*bpf::generate(default_table(false))) {
     deny_ = kernel::Fd(::openat(cgroup_.directory.get(), "devices.deny", O_WRONLY | O_CLOEXEC));
   }
 
@@ -190,11 +193,11 @@ Times times_of(pid_t pid) {
   Times times;
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text((std::istreambuf_iterator<char>(stat)), {});
-  std::istringstream words(text.substr(text.rfind(')') + 2));
-  std::string word;
-  for (int i = 3; words >> word; ++i) {
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; fields >> field; ++i) {
     if (i == 14 || i == 15) {
-      times.cpu += std::stod(word) / double(::sysconf(_SC_CLK_TCK));
+      times.cpu += std::stod(field) / double(::sysconf(_SC_CLK_TCK));
     }
   }
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
@@ -206,23 +209,23 @@ Times times_of(pid_t pid) {
   return times;
 }
 
-pid_t start_daemon(const std::string& tier, const std::string& folder) {
+pid_t start_daemon(const std::string& tier, const std::string& directory) {
   const pid_t pid = ::fork();
   if (pid == 0) {
-    const int log = ::open((folder + "/log").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int log = ::open((directory + "/log").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(log, 2);
-    std::vector<const char*> words = {HOLDFASTD_PROGRAM, "--journal", folder.c_str(), "--listen", "none",
-                                      "--socket",        "none"};
+    std::vector<const char*> arguments = {HOLDFASTD_PROGRAM, "--journal", directory.c_str(), "--listen", "none",
+                                          "--socket",        "none"};
     if (!tier.empty()) {
-      words.push_back("--tier");
-      words.push_back(tier.c_str());
+      arguments.push_back("--tier");
+      arguments.push_back(tier.c_str());
     }
-    words.push_back(nullptr);
-    ::execv(HOLDFASTD_PROGRAM, const_cast<char**>(words.data()));
+    arguments.push_back(nullptr);
+    ::execv(HOLDFASTD_PROGRAM, const_cast<char**>(arguments.data()));
     ::_exit(127);
   }
   for (int i = 0; i < 600; ++i) {
-    std::ifstream log(folder + "/log");
+    std::ifstream log(directory + "/log");
     const std::string text((std::istreambuf_iterator<char>(log)), {});
     if (text.find("ready ") != std::string::npos) {
       return pid;
@@ -266,7 +269,7 @@ Figures measure(const kernel::Host& host, Box& box, Attack attack, int attacks, 
   start_init(box, [&] {
     Attacker attacker(host, box, node);
     std::mt19937 random(1);
-    std::this_thread::sleep_for(std::chrono::seconds(3));  // until the guard knows us
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // until the guard has found the container
     for (int i = 0; i < attacks; ++i) {
       const std::uint64_t loss = attacker.strike(attack);
       (void)!::write(ends[1], &loss, sizeof(loss));
@@ -289,10 +292,10 @@ Figures measure(const kernel::Host& host, Box& box, Attack attack, int attacks, 
 }
 
 void measure_losses(const kernel::Host& host, kernel::Bpf& bpf, const std::string& tier, int attacks,
-                    const std::string& folder, const std::string& node) {
+                    const std::string& directory, const std::string& node) {
   std::printf("loss in µs, tier %-27s %6s %10s %10s %10s %10s  CPU per 1,000\n",
               tier.empty() ? "the best here" : tier.c_str(), "n", "median", "p90", "p99", "max");
-  const pid_t daemon = start_daemon(tier, folder);
+  const pid_t daemon = start_daemon(tier, directory);
   int number = 0;
   const auto one = [&](const char* name, Hierarchy hierarchy, Attack attack) {
     if (!host.mount_of(hierarchy)) {
@@ -310,7 +313,7 @@ void measure_losses(const kernel::Host& host, kernel::Bpf& bpf, const std::strin
   end_daemon(daemon);
 }
 
-// As a cron job would: heals all, waits, heals all.
+// Heals all containers at an interval, as a cron job would.
 void measure_cron(const kernel::Host& host, kernel::Bpf& bpf, int seconds, int attacks, const std::string& node) {
   Box box;
   make_box(host, bpf, box, 200'000 + seconds, host.v2 ? Hierarchy::v2 : Hierarchy::v1);
@@ -324,11 +327,11 @@ void measure_cron(const kernel::Host& host, kernel::Bpf& bpf, int seconds, int a
   Figures figures = measure(host, box, host.v2 ? Attack::load_and_replace : Attack::write_deny, attacks, -1, node);
   stops = true;
   cron.join();
-  show(("looking every " + std::to_string(seconds) + " s instead").c_str(), figures);
+  show(("healing every " + std::to_string(seconds) + " s instead").c_str(), figures);
   remove_box(box);
 }
 
-// From the moment in which the first process of a new container is in its cgroup to the first open that works.
+// From the moment when the first process of a new container is in its cgroup to the first open that works.
 void measure_newcomers(const kernel::Host& host, kernel::Bpf& bpf, Hierarchy hierarchy, const std::string& node) {
   if (!host.mount_of(hierarchy)) {
     return;
@@ -336,31 +339,49 @@ void measure_newcomers(const kernel::Host& host, kernel::Bpf& bpf, Hierarchy hie
   Figures figures;
   for (int i = 0; i < 100; ++i) {
     std::array<int, 2> ends{};
+    std::array<int, 2> pids{};
     (void)!::pipe(ends.data());
-    Box box;
-    make_box(host, bpf, box, 300'000 + i, hierarchy, false);
-    start_init(box, [&] {
-      const std::uint64_t since = kernel::monotonic_now();
-      while (::open(node.c_str(), O_RDWR | O_CLOEXEC) < 0 && errno == EPERM) {
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-      }
-      const std::uint64_t took = kernel::monotonic_now() - since;
-      (void)!::write(ends[1], &took, sizeof(took));
-      ::pause();
-    });
+    (void)!::pipe(pids.data());
+    Box box;  // named as docker names them: only a survey finds a container whose cgroup has an arbitrary name
+    box.id = std::to_string(::getpid()) + std::to_string(i);
+    box.id.insert(0, 64 - box.id.size(), hierarchy == Hierarchy::v1 ? 'a' : 'b');
+    box.name = "docker-" + box.id + ".scope";
+    box.directory = host.mount_of(hierarchy)->point + "/" + box.name;
+    // A process that ends creates it, as a runtime does: while it lives, it may still be working on the container.
+    const pid_t runtime = ::fork();
+    if (runtime == 0) {
+      make_box(host, bpf, box, i, hierarchy, false);
+      start_init(box, [&] {
+        const std::uint64_t since = kernel::monotonic_now();
+        while (::open(node.c_str(), O_RDWR | O_CLOEXEC) < 0 && errno == EPERM) {
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+        const std::uint64_t took = kernel::monotonic_now() - since;
+        (void)!::write(ends[1], &took, sizeof(took));
+        ::pause();
+      });
+      (void)!::write(pids[1], &box.init, sizeof(box.init));
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(runtime, &status, 0);
+    if (status != 0 || ::read(pids[0], &box.init, sizeof(box.init)) != ssize_t(sizeof(box.init))) {
+      die("create " + box.directory);
+    }
     std::uint64_t took = 0;
     if (::read(ends[0], &took, sizeof(took)) == ssize_t(sizeof(took))) {
       figures.losses.push_back(took);
     }
-    ::close(ends[0]);
-    ::close(ends[1]);
+    for (const int end : {ends[0], ends[1], pids[0], pids[1]}) {
+      ::close(end);
+    }
     remove_box(box);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   show(hierarchy == Hierarchy::v1 ? "  a new container on v1, µs" : "  a new container on v2, µs", figures);
 }
 
-void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, const std::string& folder,
+void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, const std::string& directory,
                   const std::string& node) {
   std::vector<Box> boxes(static_cast<std::size_t>(containers));
   for (int i = 0; i < containers; ++i) {
@@ -374,8 +395,8 @@ void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, co
       }
     });
   }
-  const pid_t daemon = start_daemon({}, folder);
-  // The first surveys, and the first look into each container.
+  const pid_t daemon = start_daemon({}, directory);
+  // Waits for the first surveys and the first probe of each container.
   Times before = times_of(daemon);
   for (int tries = 0; tries < 30; ++tries) {
     const Times earlier = before;
@@ -397,27 +418,27 @@ void measure_idle(const kernel::Host& host, kernel::Bpf& bpf, int containers, co
   std::ranges::for_each(boxes, remove_box);
 }
 
-int run(int count, char** words) {
+int run(int count, char** arguments) {
   int containers = 1000;
   int attacks = 1000;
   std::string tier;
   bool cron = false;
   bool idle = true;
   for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
+    const std::string argument = arguments[i];
     const bool has_value = i + 1 < count;
-    if (word == "--containers" && has_value) {
-      containers = std::atoi(words[++i]);
-    } else if (word == "--attacks" && has_value) {
-      attacks = std::atoi(words[++i]);
-    } else if (word == "--tier" && has_value) {
-      tier = words[++i];
-    } else if (word == "--poll") {
+    if (argument == "--containers" && has_value) {
+      containers = std::atoi(arguments[++i]);
+    } else if (argument == "--attacks" && has_value) {
+      attacks = std::atoi(arguments[++i]);
+    } else if (argument == "--tier" && has_value) {
+      tier = arguments[++i];
+    } else if (argument == "--poll") {
       cron = true;
-    } else if (word == "--no-idle") {
+    } else if (argument == "--no-idle") {
       idle = false;
     } else {
-      die("unknown word " + word);
+      die("unknown argument " + argument);
     }
   }
   const Result<kernel::Host> host = kernel::open_host();
@@ -425,29 +446,29 @@ int run(int count, char** words) {
     die("needs root and cgroups");
   }
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
-  std::string folder = "/tmp/hf-bench-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) {
-    die("make a folder");
+  std::string directory = "/tmp/hf-bench-XXXXXX";
+  if (::mkdtemp(directory.data()) == nullptr) {
+    die("create a directory");
   }
-  const std::string node = folder + "/nvidia0";
+  const std::string node = directory + "/nvidia0";
   if (::mknod(node.c_str(), S_IFCHR | 0666, makedev(kStandIn, 0)) < 0) {
-    die("make a node");
+    die("create a device node");
   }
-  measure_losses(*host, *bpf, tier, attacks, folder, node);
+  measure_losses(*host, *bpf, tier, attacks, directory, node);
   if (cron) {
     measure_cron(*host, *bpf, 1, 20, node);
     measure_cron(*host, *bpf, 10, 6, node);
   }
   for (const int number : {0, containers / 10, containers}) {
     if (idle) {
-      measure_idle(*host, *bpf, number, folder, node);
+      measure_idle(*host, *bpf, number, directory, node);
     }
   }
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(directory);
   return 0;
 }
 
 }  // namespace
 }  // namespace hf
 
-int main(int count, char** words) { return hf::run(count, words); }
+int main(int count, char** arguments) { return hf::run(count, arguments); }

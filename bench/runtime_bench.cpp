@@ -1,14 +1,12 @@
-// What holdfast-runtime adds to the runtime it becomes: medians of interleaved calls, as ratios to plain runc.
+// What holdfast-runtime adds to the runtime it executes: medians of interleaved calls, as ratios to plain runc.
 //
-//   passed on       verbs that are none of our business, without a config of holdfast's and with one about the runtime
-//   create          a container without a GPU, and one with two stand-in GPUs (5 nodes, 40 libraries, the hook),
-//   against
-//                   plain runc with the same container without GPUs, and against plain runc with the spec as we leave
-//                   it
+//   passed on       commands that holdfast-runtime only forwards, without a config file and with one about the runtime
+//   create          a container without a GPU, and one with two fake GPUs (5 device nodes, 40 libraries, the hook):
+//                   against plain runc with the same container without GPUs, and with the spec that was edited before
 //   alone           the same with a runtime that does nothing: wall time, memory and page faults are ours
-//   cdi generate    of holdfast, where it knows that command
+//   cdi generate    of holdfast, if it has that command
 //
-// The GPUs, their driver and its config are made up in a mount namespace of our own, which ends with us.
+// The GPUs, their driver and its config are faked in a mount namespace of our own, which ends with this process.
 //
 // usage: holdfast_runtime_bench [--rounds N]   (root)
 #include <algorithm>
@@ -30,19 +28,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/clock.h"
+#include "kernel/files/clock.h"
 
 namespace hf {
 namespace {
 
-using Words = std::vector<std::string>;
+using Command = std::vector<std::string>;
 
-std::string g_folder;  // ours, on the host; a tmpfs lies over it in here
+std::string g_directory;  // temporary; a tmpfs is mounted on it in our mount namespace
 
 void clear() {
-  if (!g_folder.empty()) {
-    (void)::umount2(g_folder.c_str(), MNT_DETACH);
-    (void)::rmdir(g_folder.c_str());
+  if (!g_directory.empty()) {
+    (void)::umount2(g_directory.c_str(), MNT_DETACH);
+    (void)::rmdir(g_directory.c_str());
   }
 }
 
@@ -73,7 +71,7 @@ struct Cost {
   int code = 0;
 };
 
-Cost call(const Words& words) {
+Cost call(const Command& command) {
   const std::uint64_t began = kernel::monotonic_now();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -82,8 +80,8 @@ Cost call(const Words& words) {
       (void)::dup2(nowhere, fd);
     }
     std::vector<char*> arguments;
-    for (const std::string& word : words) {
-      arguments.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& argument : command) {
+      arguments.push_back(const_cast<char*>(argument.c_str()));
     }
     arguments.push_back(nullptr);
     ::execvp(arguments[0], arguments.data());
@@ -92,7 +90,7 @@ Cost call(const Words& words) {
   int status = 0;
   rusage used{};
   if (::wait4(child, &status, 0, &used) < 0) {
-    die("wait for " + words[0]);
+    die("wait for " + command[0]);
   }
   const auto milliseconds = [](const timeval& time) { return double(time.tv_sec) * 1e3 + double(time.tv_usec) / 1e3; };
   return {double(kernel::monotonic_now() - began) / 1e6, milliseconds(used.ru_utime) + milliseconds(used.ru_stime),
@@ -101,16 +99,16 @@ Cost call(const Words& words) {
 
 void shell(const std::string& script) {
   if (call({"sh", "-ec", script}).code != 0) {
-    die("the stage cannot be set: " + script);
+    die("cannot set up the test environment: " + script);
   }
 }
 
 // One line of a table.
 struct Row {
   std::string name;
-  std::size_t base = 0;  // the row that its ratio is to
-  Words words;
-  int code = 0;                    // what it has to end with
+  std::size_t base = 0;  // index of the row that its ratio refers to
+  Command command;
+  int code = 0;                    // the exit status it must have
   std::function<void()> before{};  // not measured
   std::function<void()> after{};   // not measured
   std::vector<Cost> costs{};
@@ -131,7 +129,7 @@ void measure(const char* title, int rounds, std::vector<Row> rows) {
       if (row.before) {
         row.before();
       }
-      const Cost cost = call(row.words);
+      const Cost cost = call(row.command);
       if (cost.code != row.code) {
         die(row.name + " ends with " + std::to_string(cost.code) + ", not " + std::to_string(row.code));
       }
@@ -154,9 +152,9 @@ void measure(const char* title, int rounds, std::vector<Row> rows) {
   std::fflush(stdout);
 }
 
-// ---- The stage -----------------------------------------------------------------------------------------------------
+// ---- The test environment ------------------------------------------------------------------------------------------
 
-constexpr const char* kStage = R"sh(
+constexpr const char* kSetup = R"sh(
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 none $F
 cp -a /etc $F/etc
@@ -191,28 +189,28 @@ for node in "nvidia0 195 0" "nvidia1 195 1" "nvidiactl 195 255" "nvidia-uvm 511 
 done
 mount -t tmpfs -o mode=755 none /run
 mkdir /run/bundle /run/runc-that-does-nothing $F/rootfs
-for folder in bin dev etc proc sys tmp; do mkdir $F/rootfs/$folder; done
+for directory in bin dev etc proc sys tmp; do mkdir $F/rootfs/$directory; done
 cp "$(command -v busybox)" $F/rootfs/bin/
 )sh";
 
-void set_stage() {
-  g_folder = "/tmp/hf-bench-XXXXXX";
-  if (::mkdtemp(g_folder.data()) == nullptr || ::unshare(CLONE_NEWNS) < 0) {
+void set_up_environment() {
+  g_directory = "/tmp/hf-bench-XXXXXX";
+  if (::mkdtemp(g_directory.data()) == nullptr || ::unshare(CLONE_NEWNS) < 0) {
     die(std::string("a mount namespace of our own: ") + std::strerror(errno));
   }
-  shell("F=" + g_folder + kStage);
+  shell("F=" + g_directory + kSetup);
 }
 
 constexpr const char* kConfig = "/etc/holdfast/config.yaml";
 
-void set_config() { write_file(kConfig, "runtime:\n  driver_root: " + g_folder + "/root\n"); }
+void set_config() { write_file(kConfig, "runtime:\n  driver_root: " + g_directory + "/root\n"); }
 
 void remove_config() { (void)::unlink(kConfig); }
 
 std::string spec_of(const std::string& name, const std::string& variable) {
   return R"({"ociVersion":"1.0.2","process":{"cwd":"/","args":["/bin/busybox","sleep","600"],"env":["PATH=/bin")" +
          (variable.empty() ? "" : ",\"" + variable + "\"") + R"(],"user":{"uid":0,"gid":0}},"root":{"path":")" +
-         g_folder + R"(/rootfs"},"mounts":[{"destination":"/proc","type":"proc","source":"proc"},)" +
+         g_directory + R"(/rootfs"},"mounts":[{"destination":"/proc","type":"proc","source":"proc"},)" +
          R"({"destination":"/dev","type":"tmpfs","source":"tmpfs","options":["nosuid","mode=755"]}],)" +
          R"("linux":{"cgroupsPath":"/)" + name + R"(","namespaces":[{"type":"mount"},{"type":"pid"},{"type":"ipc"},)" +
          R"({"type":"uts"}],"resources":{"devices":[{"allow":false,"access":"rwm"}]}}})";
@@ -264,7 +262,7 @@ class Bench {
     if (hooks == std::string::npos) {
       die("the spec has no hook");
     }
-    unhooked.insert(hooks + 2, "not-");  // an unknown key is passed over
+    unhooked.insert(hooks + 2, "not-");  // an unknown key is ignored
     std::vector<Row> rows = {row_of("runc, no GPU", 0, "runc", plain),
                              row_of("holdfast-runtime, no GPU", 0, kShim, plain),
                              row_of("runc, edited before: nodes and mounts", 0, "runc", unhooked),
@@ -307,9 +305,9 @@ class Bench {
   }
 
   void generate() const {
-    const Words words = {HOLDFAST_PROGRAM, "cdi", "generate"};
-    if (call(words).code == 0) {
-      measure("holdfast", rounds_, {{"cdi generate", 0, words}});
+    const Command command = {HOLDFAST_PROGRAM, "cdi", "generate"};
+    if (call(command).code == 0) {
+      measure("holdfast", rounds_, {{"cdi generate", 0, command}});
     }
   }
 
@@ -318,18 +316,18 @@ class Bench {
   std::string name_;
 };
 
-int run(int count, char** words) {
+int run(int count, char** arguments) {
   int rounds = 40;
   for (int i = 1; i < count; ++i) {
-    if (std::string(words[i]) != "--rounds" || i + 1 == count) {
+    if (std::string(arguments[i]) != "--rounds" || i + 1 == count) {
       die("usage: holdfast_runtime_bench [--rounds N]");
     }
-    rounds = std::atoi(words[++i]);
+    rounds = std::atoi(arguments[++i]);
   }
   if (::geteuid() != 0 || rounds < 1) {
     die("needs root, and a round at least");
   }
-  set_stage();
+  set_up_environment();
   Bench(rounds).run();
   clear();
   return 0;
@@ -338,4 +336,4 @@ int run(int count, char** words) {
 }  // namespace
 }  // namespace hf
 
-int main(int count, char** words) { return hf::run(count, words); }
+int main(int count, char** arguments) { return hf::run(count, arguments); }

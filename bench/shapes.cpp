@@ -47,7 +47,7 @@ void add_number_tests(Code& rule, const Rule& from) {
   }
 }
 
-// Jumps whose distance was left open go to the rule's end.
+// Sets the distance of every conditional jump to the end of the rule.
 void close(Code& rule) {
   for (std::size_t i = 0; i < rule.size(); ++i) {
     if (bpf::is_jump_class(rule[i]) && !bpf::is_exit(rule[i]) && !bpf::is_always_jump(rule[i])) {

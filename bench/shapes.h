@@ -1,4 +1,4 @@
-// Shapes: the same rules as other producers write them: one rule after the other.
+// Shapes: the programs that other producers generate from rules: one rule after the other.
 #pragma once
 
 #include "core/bpf/instruction.h"

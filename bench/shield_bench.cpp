@@ -1,5 +1,5 @@
 // What the shield adds to one open(2) of a device: while the rules allow it, and while it stands in for them; with few
-// entries and with many. All in one run, turn by turn, so that the differences can be compared.
+// entries and with many. All measurements are interleaved in one run, so that the differences can be compared.
 //
 // usage: holdfast_shield_bench   (root, cgroup v2, kernel 5.18 or later)
 #include <algorithm>
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "core/bpf/generate.h"
-#include "kernel/cgroup.h"
-#include "kernel/filters.h"
-#include "kernel/host.h"
-#include "kernel/shield.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/filters.h"
+#include "kernel/cgroup/shield.h"
+#include "kernel/files/host.h"
 
 namespace hf {
 namespace {
@@ -50,7 +50,7 @@ void must(const Result<void>& result) {
   }
 }
 
-// A cgroup that goes away.
+// A cgroup that is removed at the end.
 class Scratch {
  public:
   explicit Scratch(std::string path) : path_(std::move(path)) {
@@ -80,7 +80,7 @@ double nanoseconds_per_open() {
   return took.count() / kOpens;
 }
 
-// In a child that has joined the cgroup.
+// Measures in a child that has joined the cgroup.
 double measure_in(const std::string& cgroup) {
   int ends[2];
   if (::pipe(ends) < 0) {
@@ -158,7 +158,7 @@ int run() {
         entries, base_ns, median(at_rest) - base_ns, median(at_rest) / base_ns, median(standing_in) - base_ns,
         median(standing_in) / base_ns);
   }
-  // A daemon may use the same map: only what was entered here goes. The programs go with their cgroups.
+  // A daemon may use the same map: only the entries made here are removed. The programs go with their cgroups.
   for (std::uint64_t i = 0; i < 10'000; ++i) {
     must(shield.clear({std::uint64_t(1) << 40U | i}));
   }

@@ -1,4 +1,4 @@
-# embed_pages: a text file as a constant of a header, in pieces that every compiler takes.
+# embed_pages: a text file as a constant of a header, in pieces that every compiler accepts.
 file(READ ${FROM} text)
 string(LENGTH "${text}" length)
 set(pieces "")
@@ -9,4 +9,4 @@ while(start LESS length)
   math(EXPR start "${start} + 4000")
 endwhile()
 file(WRITE ${TO}
-     "// Made from docs/FINDINGS.md.\n#pragma once\n\n#include <string_view>\n\nnamespace hf::report {\n\ninline constexpr std::string_view kFindingsPages =\n${pieces}    ;\n\n}  // namespace hf::report\n")
+     "// Generated from docs/FINDINGS.md.\n#pragma once\n\n#include <string_view>\n\nnamespace hf::report {\n\ninline constexpr std::string_view kFindingsPages =\n${pieces}    ;\n\n}  // namespace hf::report\n")

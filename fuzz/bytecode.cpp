@@ -1,4 +1,4 @@
-// Bytecode: analyse and interpret never disagree, never crash, never hang; what can be read can be written and patched.
+// Bytecode: analyse and interpret never disagree, never crash, never hang; what can be read can be written.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ using namespace hf;
 using bpf::Code;
 using bpf::Instruction;
 
-// Mostly instructions that exist, so that programs get somewhere.
+// Mostly instructions that exist, so that many programs are valid.
 constexpr std::array<std::uint8_t, 62> kOpcodes = {
     0x61, 0x61, 0x69, 0x71, 0x79, 0x81, 0x89, 0x91, 0x62, 0x63, 0x6b, 0x73, 0x7a, 0x7b, 0x07, 0x0f,
     0x17, 0x1f, 0x27, 0x37, 0x47, 0x4f, 0x57, 0x5f, 0x67, 0x6f, 0x77, 0x7f, 0x87, 0x97, 0xa7, 0xaf,
@@ -45,7 +45,7 @@ Code shaped(const std::uint8_t* data, std::size_t size) {
     }
     code.push_back(made);
   }
-  // Ends with every way out there could be a jump to.
+  // The end has an exit for every target a jump can have.
   Instruction end{};
   end.code = BPF_ALU64 | BPF_AND | BPF_K;
   end.imm = 1;

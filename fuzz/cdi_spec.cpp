@@ -1,4 +1,4 @@
-// CDI specs, YAML and JSON: whatever is read keeps within the kernel's numbers, and is read again as it was written.
+// CDI specs, YAML and JSON: device numbers stay within the kernel's limits, and a written spec is parsed unchanged.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -30,7 +30,8 @@ void check_writing(const cdi::Spec& spec) {
   for (const std::string& text : {render_yaml(written), render_json(written)}) {
     const Result<cdi::Spec> read = cdi::parse_spec(text, "f");
     check(read.has_value(), "what we write can be read");
-    check(read->kind == spec.kind && read->all == spec.all && read->devices == spec.devices, "there and back");
+    check(read->kind == spec.kind && read->all == spec.all && read->devices == spec.devices,
+          "a round trip changes nothing");
   }
 }
 
@@ -40,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Result<cdi::Spec> spec = cdi::parse_spec(text, "f");
   if (!spec) {
-    check(!spec.error().message.empty(), "an error has words");
+    check(!spec.error().message.empty(), "an error has a message");
     return 0;
   }
   check_edits(spec->all);

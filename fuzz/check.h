@@ -1,4 +1,4 @@
-// check: what must hold for every input; a breach ends the run with the input kept.
+// check: what must hold for every input; a violation aborts the run, and the fuzzer keeps the input.
 #pragma once
 
 #include <cstdio>

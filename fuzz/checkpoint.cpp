@@ -1,4 +1,4 @@
-// Kubelet's files: whatever they hold, they are read or refused with words.
+// Kubelet's files: any content is parsed, or refused with a message.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -10,11 +10,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace hf;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Result<kube::Checkpoint> checkpoint = kube::parse_checkpoint(text);
-  check(checkpoint || !checkpoint.error().message.empty(), "an error has words");
+  check(checkpoint || !checkpoint.error().message.empty(), "an error has a message");
   const Result<std::vector<kube::PreparedClaim>> claims = kube::parse_prepared_claims(text);
-  check(claims || !claims.error().message.empty(), "an error has words");
+  check(claims || !claims.error().message.empty(), "an error has a message");
   const Result<kube::CpuState> state = kube::parse_cpu_state(text);
-  check(state || !state.error().message.empty(), "an error has words");
+  check(state || !state.error().message.empty(), "an error has a message");
   if (state) {
     for (const auto& [name, cpus] : state->exclusive) {
       check(name.find('/') != std::string::npos, "a container has a pod");

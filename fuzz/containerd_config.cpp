@@ -1,5 +1,5 @@
-// Containerd's config file, and those of CRI-O and podman: what is put in can be found and taken out again, twice is
-// once, and nothing else changes.
+// Containerd's config file, and those of CRI-O and podman: a registration that was added can be found and removed
+// again, adding it twice is the same as once, and nothing else changes.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -27,16 +27,16 @@ void check_with(const Editor& editor, std::string_view text, engine::Standing st
   const engine::Registration registration{"/usr/bin/holdfast-runtime", standing};
   const Result<engine::Edited> edited = editor.add(text, registration);
   if (!edited) {
-    check(!edited.error().message.empty(), "an error has words");
+    check(!edited.error().message.empty(), "an error has a message");
     return;
   }
   const Result<engine::Edited> again = editor.add(edited->text, registration);
-  check(again && again->text == edited->text, "twice is once");
+  check(again && again->text == edited->text, "adding twice is the same as once");
   const auto found = editor.find(edited->text);
-  check(found && *found && (*found)->program == registration.program, "what was put in is found");
+  check(found && *found && (*found)->program == registration.program, "a registration is found");
   const Result<std::string> removed = editor.remove(edited->text, text);
-  check(removed || !removed.error().message.empty(), "an error has words");
-  check(!removed || !*editor.find(*removed), "what was taken out is gone");
+  check(removed || !removed.error().message.empty(), "an error has a message");
+  check(!removed || !*editor.find(*removed), "a removed registration is gone");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// devices.list: whatever is read is written and read again the same, and its shortest rules mean it.
+// devices.list: a list that is parsed is written and parsed again unchanged, and its shortest rules mean the same.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,10 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const hf::Result<V1List> list = parse_v1_list(text);
   if (!list) {
-    check(!list.error().message.empty(), "an error has words");
+    check(!list.error().message.empty(), "an error has a message");
     return 0;
   }
-  check(*parse_v1_list(to_string(*list)) == *list, "there and back");
+  check(*parse_v1_list(to_string(*list)) == *list, "a round trip changes nothing");
   if (list->exceptions.size() > 64) {
     return 0;
   }

@@ -1,4 +1,4 @@
-// The loader's cache: whatever is read lies inside the file, and a path is one.
+// The loader's cache: every name and path lies inside the file, and paths are absolute.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -8,11 +8,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto lies_inside = [bytes](std::string_view word) {
-    return word.data() >= bytes.data() && word.data() + word.size() < bytes.data() + bytes.size();
+  const auto lies_inside = [bytes](std::string_view text) {
+    return text.data() >= bytes.data() && text.data() + text.size() < bytes.data() + bytes.size();
   };
   for (const hf::nvidia::CachedLibrary& library : hf::nvidia::parse_loader_cache(bytes)) {
-    check(lies_inside(library.name) && lies_inside(library.path), "words lie inside, and end there");
+    check(lies_inside(library.name) && lies_inside(library.path), "names and paths lie inside the file and end there");
     check(!library.name.empty() && library.path.starts_with('/'), "a library has a name and a path");
   }
   return 0;

@@ -6,8 +6,8 @@
 
 #include "check.h"
 #include "core/base/text.h"
-#include "core/container/cgroup_path.h"
-#include "core/container/mount.h"
+#include "core/container/cgroup/cgroup_path.h"
+#include "core/container/cgroup/mount.h"
 
 namespace {
 

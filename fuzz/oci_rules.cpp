@@ -1,4 +1,4 @@
-// OCI rules: whatever is read is written and read again the same, and every reading of it is a table.
+// OCI rules: a list that is parsed is written and parsed again unchanged, and every interpretation of it is a table.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,10 +11,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const hf::Result<OciRules> rules = hf::oci::parse_device_rules(text);
   if (!rules) {
-    check(!rules.error().message.empty(), "an error has words");
+    check(!rules.error().message.empty(), "an error has a message");
     return 0;
   }
-  check(*hf::oci::parse_device_rules(hf::oci::write_device_rules(*rules)) == *rules, "there and back");
+  check(*hf::oci::parse_device_rules(hf::oci::write_device_rules(*rules)) == *rules, "a round trip changes nothing");
   if (rules->size() > 64) {
     return 0;
   }

@@ -1,4 +1,4 @@
-// OCI specs and states: whatever is read keeps within the kernel's numbers, and rules are those the list alone gives.
+// OCI specs and states: device numbers stay within the kernel's limits, and the rules are those of the list alone.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,7 @@ using namespace hf;
 void check_spec(std::string_view text) {
   const Result<oci::Spec> spec = oci::parse_spec(text);
   if (!spec) {
-    check(!spec.error().message.empty(), "an error has words");
+    check(!spec.error().message.empty(), "an error has a message");
     return;
   }
   for (const oci::SpecNode& node : spec->nodes) {
@@ -29,15 +29,15 @@ void check_spec(std::string_view text) {
   if (const Result<device::OciRules> rules = oci::parse_device_rules(text); rules && !text.empty()) {
     check(spec->rules == *rules, "the rules are those of the list by itself");
   }
-  check(*oci::parse_device_rules(oci::write_device_rules(spec->rules)) == spec->rules, "there and back");
+  check(*oci::parse_device_rules(oci::write_device_rules(spec->rules)) == spec->rules, "a round trip changes nothing");
 }
 
 void check_state(const Result<oci::RuntimeState>& state) {
   if (!state) {
-    check(!state.error().message.empty(), "an error has words");
+    check(!state.error().message.empty(), "an error has a message");
     return;
   }
-  check(state->pid >= 0, "a pid is no group");
+  check(state->pid >= 0, "a pid is not negative");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Edits of a config.json: the spec and the edits, and nothing else; done twice is done once.
+// Edits of a config.json: nothing but the edits changes, and applying them twice is the same as once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@ bool is_ours(const Json& value) {
          value.value("destination", Json()) == "/hf-fuzz";
 }
 
-// Without what is ours, and without the folders that were made for it.
+// Removes our edits from a list.
 void strip(Json& list) {
   if (list.is_array()) {
     list.erase(std::remove_if(list.begin(), list.end(), is_ours), list.end());
@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Json after = Json::parse(once->text, nullptr, false);
   check(!after.is_discarded(), "the edited text is JSON");
   const Result<oci::EditedSpec> twice = oci::edit_spec(once->text, change());
-  check(twice && twice->text == once->text, "done twice is done once");
+  check(twice && twice->text == once->text, "applying the edits twice is the same as once");
   const bool is_plain = text.find("4000") == std::string_view::npos && text.find("hf-fuzz") == std::string_view::npos &&
                         text.find("4242") == std::string_view::npos && text.find("HF_FUZZ") == std::string_view::npos &&
                         text.find('\\') == std::string_view::npos && before.is_object();

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Reads the #include lines of src/ and holds them against the table of docs/ARCHITECTURE.md, section 2.
+"""Checks the #include lines of src/ against the table of docs/ARCHITECTURE.md, section 2.
 
-Which room may include which of ours, and which third-party headers. Prints one line per breach; exit 1 if there is one.
+It says which layers a layer may include, and which third-party headers. Prints one line per violation; exit 1 if there
+is one.
 """
 
 import pathlib
 import re
 import sys
 
-# room -> the rooms of ours it may include (itself always)
+# layer -> the layers it may include (itself always)
 CORE = ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/report"]
 MAY_INCLUDE = {
     "core/base": [],
@@ -17,25 +18,32 @@ MAY_INCLUDE = {
     "core/bpf": ["core/base", "core/device"],
     "core/container": ["core/base", "core/device", "core/bpf", "core/cpu"],
     "core/report": CORE,
-    "kernel": CORE,
-    "adapters": CORE + ["kernel"],
-    "node": CORE + ["kernel", "adapters"],
-    "services": CORE + ["kernel", "adapters", "node"],
-    "programs": CORE + ["kernel", "adapters", "node", "services"],
+    "render": CORE,
+    "kernel/files": CORE,
+    "kernel/net": CORE + ["kernel/files"],
+    "kernel/process": CORE + ["kernel/files"],
+    "kernel/cpu": CORE + ["kernel/files", "kernel/process"],
+    "kernel/cgroup": CORE + ["kernel/files", "kernel/process"],
+    "kernel/container": CORE + ["kernel/files", "kernel/process", "kernel/cgroup"],
+    "kernel/watch": CORE + ["kernel/files", "kernel/process", "kernel/cgroup"],
+    "adapters": CORE + ["kernel", "render"],
+    "host": CORE + ["kernel", "adapters", "render"],
+    "services": CORE + ["kernel", "adapters", "host", "render"],
+    "programs": CORE + ["kernel", "adapters", "host", "render", "services"],
 }
 
-# third-party header prefix -> (rooms that may use it, only in .cpp files?)
+# third-party header prefix -> (layers that may use it, only in .cpp files?)
 THIRD_PARTY = {
     "linux/bpf.h": (["core/bpf", "kernel"], False),
     "bpf/": (["kernel"], False),
     "hwloc": (["kernel"], False),
-    "nlohmann/": (["adapters", "core/report"], True),
+    "nlohmann/": (["adapters", "render"], True),
     "yaml-cpp/": (["adapters"], True),
     "dbus/": (["adapters/systemd"], True),
     "grpcpp/": (["adapters/kube"], True),
     "google/protobuf": (["adapters/kube"], True),
     "toml++/": (["adapters"], True),
-    "fmt/": (["core/report"], False),
+    "fmt/": (["render"], False),
     "spdlog/": (["services", "programs"], True),
     "CLI/": (["programs"], True),
     "gtest/": ([], True),
@@ -46,26 +54,26 @@ FORBIDDEN_IN_CORE = re.compile(r"^(sys/|unistd\.h|fcntl\.h|poll\.h|signal\.h|dir
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
-def room_of(path: str) -> str:
-    """core/device/table.h -> core/device; services/rules/x.h -> services/rules; kernel/fd.h -> kernel"""
+def layer_of(path: str) -> str:
+    """core/device/table.h -> core/device; services/rules/x.h -> services/rules; kernel/files/fd.h -> kernel/files"""
     parts = path.split("/")
-    return parts[0] if parts[0] in ("kernel", "node") else "/".join(parts[:2])
+    return parts[0] if parts[0] in ("host", "render") else "/".join(parts[:2])
 
 
-def rule_of(room: str) -> str:
-    return room if room in MAY_INCLUDE else room.split("/")[0]
+def rule_of(layer: str) -> str:
+    return layer if layer in MAY_INCLUDE else layer.split("/")[0]
 
 
-def within(room: str, allowed: list[str]) -> bool:
-    return any(room == entry or room.startswith(entry + "/") for entry in allowed)
+def within(layer: str, allowed: list[str]) -> bool:
+    return any(layer == entry or layer.startswith(entry + "/") for entry in allowed)
 
 
-def breaches(source: pathlib.Path, root: pathlib.Path) -> list[str]:
+def violations(source: pathlib.Path, root: pathlib.Path) -> list[str]:
     name = source.relative_to(root).as_posix()
-    room = room_of(name)
+    layer = layer_of(name)
     found = []
-    if rule_of(room) not in MAY_INCLUDE:
-        return [f"{name}: {room} is no room of the house"]
+    if rule_of(layer) not in MAY_INCLUDE:
+        return [f"{name}: {layer} is not a known layer"]
     for number, line in enumerate(source.read_text().splitlines(), 1):
         match = INCLUDE.match(line)
         if not match:
@@ -73,18 +81,18 @@ def breaches(source: pathlib.Path, root: pathlib.Path) -> list[str]:
         style, header = match.groups()
         where = f"{name}:{number}: includes {header}"
         if style == '"':
-            target = room_of(header) if "/" in header else room
-            sibling = target != room and rule_of(target) == rule_of(room) and rule_of(room) in ("adapters", "services", "programs")
-            if sibling or (target != room and not within(target, MAY_INCLUDE[rule_of(room)])):
-                found.append(f"{where}: {room} may not use {target}")
+            target = layer_of(header) if "/" in header else layer
+            sibling = target != layer and rule_of(target) == rule_of(layer) and rule_of(layer) in ("adapters", "services", "programs")
+            if sibling or (target != layer and not within(target, MAY_INCLUDE[rule_of(layer)])):
+                found.append(f"{where}: {layer} may not use {target}")
             continue
-        if room.startswith("core/") and FORBIDDEN_IN_CORE.match(header):
-            found.append(f"{where}: core knows no system")
-        for prefix, (rooms, only_cpp) in THIRD_PARTY.items():
+        if layer.startswith("core/") and FORBIDDEN_IN_CORE.match(header):
+            found.append(f"{where}: core must not use the system")
+        for prefix, (layers, only_cpp) in THIRD_PARTY.items():
             if not header.startswith(prefix):
                 continue
-            if not within(room, rooms):
-                found.append(f"{where}: not for {room}")
+            if not within(layer, layers):
+                found.append(f"{where}: not for {layer}")
             elif only_cpp and source.suffix == ".h":
                 found.append(f"{where}: only in a .cpp file")
     return found
@@ -93,8 +101,8 @@ def breaches(source: pathlib.Path, root: pathlib.Path) -> list[str]:
 def main() -> int:
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent) / "src"
     sources = [path for path in sorted(root.rglob("*")) if path.suffix in (".h", ".cpp") and not path.stem.endswith("_test")]
-    found = [line for source in sources for line in breaches(source, root)]
-    print("\n".join(found) if found else f"{len(sources)} files keep to their rooms")
+    found = [line for source in sources for line in violations(source, root)]
+    print("\n".join(found) if found else f"{len(sources)} files keep to their layers")
     return 1 if found or not sources else 0
 
 

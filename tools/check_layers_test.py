@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layer check finds breaches: a made-up tree with one of each kind."""
+"""The layer check finds violations: a generated tree with one of each kind."""
 
 import pathlib
 import subprocess
@@ -19,23 +19,23 @@ CASES = [
     ("adapters/oci/a.cpp", "#include <nlohmann/json.hpp>", False),
     ("services/guard/a.cpp", '#include "services/doctor/b.h"', True),
     ("services/guard/a.cpp", '#include "kernel/fd.h"', False),
-    ("services/guard/a.cpp", '#include "node/census.h"', False),
-    ("node/a.cpp", '#include "adapters/oci/spec.h"', False),
-    ("node/a.cpp", '#include "services/doctor/b.h"', True),
-    ("adapters/oci/a.cpp", '#include "node/census.h"', True),
+    ("services/guard/a.cpp", '#include "host/census.h"', False),
+    ("host/a.cpp", '#include "adapters/oci/spec.h"', False),
+    ("host/a.cpp", '#include "services/doctor/b.h"', True),
+    ("adapters/oci/a.cpp", '#include "host/census.h"', True),
     ("programs/holdfast/a.h", "#include <CLI/CLI.hpp>", True),
     ("attic/a.h", "#include <vector>", True),
 ]
 
 failed = 0
-for path, line, is_breach in CASES:
+for path, line, is_violation in CASES:
     with tempfile.TemporaryDirectory() as root:
         file = pathlib.Path(root) / "src" / path
         file.parent.mkdir(parents=True)
         file.write_text(line + "\n")
         status = subprocess.run([sys.executable, CHECK, root], capture_output=True, check=False).returncode
-        if (status == 1) != is_breach:
-            print(f"{path} with {line}: expected {'a breach' if is_breach else 'none'}, exit {status}")
+        if (status == 1) != is_violation:
+            print(f"{path} with {line}: expected {'a violation' if is_violation else 'none'}, exit {status}")
             failed += 1
 print(f"{len(CASES) - failed} passed, {failed} failed")
 sys.exit(1 if failed else 0)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""An image brings annotations along that ask for CDI devices of the host.
+"""An image has annotations that ask for CDI devices of the host.
 
 The attacker is the author of an image for podman, which copies an image's annotations into the container's spec: one
 names a CDI device, another (io.container.manager) says that podman had nothing to do with it. Outside pods,
-annotations count only below containerd's shim, known by the program of the runtime's parent process, never by what is
-in the spec. Below podman's conmon and below unknown parents neither mounts nor hooks nor device nodes may come of
-them.
+annotations count only below containerd's shim, recognized by the program of the runtime's parent process, never by the
+spec. Below podman's conmon and below unknown parents they must add neither mounts nor hooks nor device nodes.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ from attack_support import SITE_DEVICE, Box, RuntimeCase, compile_c, engines, ma
 from gpu_stage import RUNTIME, Stage, stage
 from runtime_test import PROGRAMS
 
-# Starts the runtime as a child of its own.
+# Starts the runtime as its child.
 PARENT = r"""
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,11 +41,11 @@ class Annotations(RuntimeCase):
     def arrange(self, parent: str, manager: str | None) -> Box:
         """A container whose spec has the annotations, and whose runtime has a parent process of that name."""
         box = self.box()
-        self.mark = make_site_device(box.stage, box.folder, "/dev/nvidia1")
+        self.mark = make_site_device(box.stage, box.directory, "/dev/nvidia1")
         box.spec["annotations"] = {"cdi.k8s.io/attack": SITE_DEVICE}
         if manager is not None:
             box.spec["annotations"]["io.container.manager"] = manager
-        program = box.folder / parent
+        program = box.directory / parent
         compile_c(PARENT, program)
         box.runtime, box.root = str(program), [RUNTIME]
         return box.write()
@@ -79,10 +78,10 @@ class Annotations(RuntimeCase):
 
     @contextlib.contextmanager
     def place(self, version: str) -> Iterator[Stage]:
-        """Where an engine is to run."""
-        with stage(version, PROGRAMS) as made, engines.scratch_folder() as directory:
-            self.mark = make_site_device(made, directory, "/dev/nvidia1")
-            yield made
+        """The host that the engine runs on."""
+        with stage(version, PROGRAMS) as host, engines.scratch_directory() as directory:
+            self.mark = make_site_device(host, directory, "/dev/nvidia1")
+            yield host
 
     def test_an_image_for_podman(self):
         """The real podman, with an image whose manifest has the annotations."""

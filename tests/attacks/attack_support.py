@@ -1,4 +1,4 @@
-"""What three or more attack scripts share and the end-to-end tests do not have."""
+"""Helpers that three or more attack scripts share and the end-to-end tests do not have."""
 
 import base64
 import contextlib
@@ -24,7 +24,7 @@ SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/"
 NOBODY = 65534  # the uid and gid of attackers without any privilege
 
 
-# Modules first: the interpreter's own directory may be root's alone.
+# Modules are imported first: only root may be able to read the interpreter's directory.
 DROP = (
     "import ctypes, encodings.idna, encodings.latin_1, errno, json, mmap, os, select, signal, socket, stat, struct\n"
     "import sys, threading, time\n"
@@ -39,7 +39,7 @@ def start_as_nobody(script: str, *arguments: str, **options) -> subprocess.Popen
 
 
 def run_as_nobody(script: str, *arguments: str) -> str:
-    """What it prints; the script must end by itself."""
+    """The output of the script, which must end by itself."""
     process = start_as_nobody(script, *arguments, stderr=subprocess.STDOUT)
     try:
         return process.communicate(timeout=60)[0]
@@ -52,7 +52,7 @@ def run_as_nobody(script: str, *arguments: str) -> str:
 
 
 def free_port() -> int:
-    """On loopback, outside the range from which the kernel takes ports by itself."""
+    """On loopback, outside the range from which the kernel picks ports by itself."""
     while True:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", random.randrange(20000, 32000)))
@@ -60,17 +60,18 @@ def free_port() -> int:
 
 
 class Served(Daemon):
-    """A holdfastd that serves HTTP on a free port and on a unix socket, in a directory that everybody may enter."""
+    """A holdfastd that serves HTTP on a free port and on a unix socket, in a directory that every user may enter."""
 
     def __init__(self, directory: pathlib.Path, *options: str, before: tuple[str, ...] = (), port: int = 0):
         self.port, self.socket = port or free_port(), directory / "holdfastd.sock"
-        super().__init__(HOLDFASTD, directory, *options, prefix=lambda *command: [*before, *self.with_places(command)])
-        self.is_direct = True  # What stands before it does not fork.
+        prefix = lambda *command: [*before, *self.with_addresses(command)]
+        super().__init__(HOLDFASTD, directory, *options, prefix=prefix)
+        self.is_direct = True  # The programs of `before` do not fork.
         directory.chmod(0o755)
 
-    def with_places(self, command: tuple[str, ...]) -> list[str]:
-        places = {"--listen": f"127.0.0.1:{self.port}", "--socket": str(self.socket)}
-        return [places.get(option, argument) for option, argument in zip(("", *command), command)]
+    def with_addresses(self, command: tuple[str, ...]) -> list[str]:
+        addresses = {"--listen": f"127.0.0.1:{self.port}", "--socket": str(self.socket)}
+        return [addresses.get(option, argument) for option, argument in zip(("", *command), command)]
 
 
 @dataclasses.dataclass
@@ -88,21 +89,21 @@ def connect(place: int | pathlib.Path, seconds: float = 30) -> socket.socket:
     """To a port on loopback or to a unix socket."""
     if isinstance(place, int):
         return socket.create_connection(("127.0.0.1", place), timeout=seconds)
-    made = socket.socket(socket.AF_UNIX)
-    made.settimeout(seconds)
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(seconds)
     try:
-        made.connect(str(place))
+        client.connect(str(place))
     except OSError:
-        made.close()
+        client.close()
         raise
-    return made
+    return client
 
 
 def ask(
     place: int | pathlib.Path, path: str, headers: dict[str, str] | None = None, method: str = "GET",
     seconds: float = 30,
 ) -> Answer:  # fmt: skip
-    """One request; the Host header is the usual one where `headers` has none."""
+    """One request; the Host header is the default one if `headers` has none."""
     headers = headers or {}
     client = http.client.HTTPConnection("127.0.0.1", place if isinstance(place, int) else 80, timeout=seconds)
     client.sock = connect(place, seconds)
@@ -157,12 +158,12 @@ from boxes import Box
 from support import V1, V2, Case, which
 
 runtime_test.PROGRAMS["holdfast-runtime"] = SHIM
-CRUN_STARTS: set[str] = set()  # the cgroup versions where it was seen to start
+CRUN_STARTS: set[str] = set()  # the cgroup versions on which crun has started
 SITE_DEVICE = "site.test/data=secrets"  # a CDI device without device nodes
 
 
 class RuntimeCase(runtime_test.Staged):
-    """A hostile image or bundle, and holdfast-runtime with runc or crun. No guard is involved, none is waited for."""
+    """A hostile image or bundle, and holdfast-runtime with runc or crun. No guard is involved or waited for."""
 
     check_files = runtime_test.Delivered.check_files
 
@@ -179,7 +180,7 @@ class RuntimeCase(runtime_test.Staged):
             CRUN_STARTS.add(version)
 
     def image(self, version: str = "v1", runtime: str = "runc") -> Box:
-        """A container that asks for a GPU; its root file system is the attacker's to fill."""
+        """A container that asks for a GPU; the attacker fills its root file system."""
         if runtime == "crun":
             self.need_crun(version)
         box = self.gpu(version)
@@ -223,8 +224,8 @@ def listing(directory: pathlib.Path) -> dict[str, tuple]:
 
 
 def make_victim(box: Box) -> pathlib.Path:
-    """A directory of the host, outside the image, with a file and a symlink of root's in it."""
-    victim = box.folder / "victim"
+    """A directory of the host, outside the image, with a file and a symlink that belong to root."""
+    victim = box.directory / "victim"
     (victim / "directory").mkdir(parents=True)
     (victim / "file").write_text("of the host")
     (victim / "sh").symlink_to("file")
@@ -233,16 +234,16 @@ def make_victim(box: Box) -> pathlib.Path:
 
 def add_volume(box: Box) -> pathlib.Path:
     """A directory of the host that the container has as /volume."""
-    volume = box.folder / "volume"
+    volume = box.directory / "volume"
     volume.mkdir()
-    (box.folder / "rootfs/volume").mkdir()
+    (box.directory / "rootfs/volume").mkdir()
     box.spec["mounts"].append({"destination": "/volume", "type": "bind", "source": str(volume), "options": ["rbind"]})
     box.write()
     return volume
 
 
 def add_proc_of_host(box: Box) -> str:
-    """The host's /proc as a volume; the path by which the host's root is reached through it is returned."""
+    """Adds the host's /proc as a volume, and returns the path of the host's root through it."""
     box.spec["mounts"].append({"destination": "/host/proc", "type": "bind", "source": "/proc", "options": ["rbind"]})
     box.write()
     return f"/host/proc/{box.stage.holder.pid}/root"
@@ -255,7 +256,7 @@ def compile_c(code: str, file: pathlib.Path, *options: str) -> None:
 
 
 def make_library(file: pathlib.Path, soname: str) -> None:
-    """A shared library that says of itself that it is called `soname`, whatever characters that has."""
+    """A shared library with this SONAME, which may have any characters."""
     compile_c("", file, "-shared", "-nostdlib", "-Wl,-soname", "-Xlinker", soname)
 
 
@@ -277,14 +278,14 @@ def make_site_device(stage: gpu_stage.Stage, place: pathlib.Path, *nodes: str) -
 
 
 def allocation(uid: str, container: str, ids: list[str], cdi: tuple[str, ...] = ()) -> dict:
-    """An entry of kubelet's checkpoint; a device plugin may answer with names of CDI devices."""
-    answer = base64.b64encode(engines.message({5: [{1: name} for name in cdi]})).decode()
-    who = {"PodUID": uid, "ContainerName": container}
-    return who | {"ResourceName": "nvidia.com/gpu", "DeviceIDs": {"-1": ids}, "AllocResp": answer}
+    """An entry of kubelet's checkpoint; the response of a device plugin may name CDI devices."""
+    response = base64.b64encode(engines.message({5: [{1: name} for name in cdi]})).decode()
+    container_key = {"PodUID": uid, "ContainerName": container}
+    return container_key | {"ResourceName": "nvidia.com/gpu", "DeviceIDs": {"-1": ids}, "AllocResp": response}
 
 
 def write_checkpoint(stage: gpu_stage.Stage, *entries: dict) -> pathlib.Path:
-    """As kubelet keeps it."""
+    """In the format of kubelet."""
     file = stage.path("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint")
     file.parent.mkdir(parents=True, exist_ok=True)
     registered = {"nvidia.com/gpu": [gpu_stage.UUID, gpu_stage.SECOND_UUID]}
@@ -301,11 +302,11 @@ import time
 
 from guarded import eventually, guarding
 
-SECONDS_TO_GUARD = 10  # for a container that is new, on a busy machine; the attacks made it 38 seconds and more
+SECONDS_TO_GUARD = 10  # for a new container on a busy host; under the attacks it had been 38 seconds and more
 
 
 def container_id() -> str:
-    """64 digits, as docker, containerd and podman have them."""
+    """64 digits, as docker, containerd and podman use them."""
     return secrets.token_hex(32)
 
 
@@ -324,7 +325,7 @@ class GuardCase(ServedCase):
         return path
 
     def delegated(self, path: pathlib.Path) -> pathlib.Path:
-        """A cgroup that a user without privileges may divide and populate, as systemd hands them out."""
+        """A cgroup that a user without privileges may divide and populate, as systemd delegates them."""
         self.cgroup(path)
         for name in ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks"):
             if (path / name).exists():
@@ -346,16 +347,16 @@ class GuardCase(ServedCase):
         return self.enterContext(guarding(HOLDFASTD, *options, config=config, containers=containers))
 
     def seconds_until_guarded(self, container: Plain, limit: float = 3 * SECONDS_TO_GUARD) -> float:
-        """Its devices are taken until they come back; as much as the limit where they do not."""
+        """Removes its devices until the guard restores them; the limit if it does not."""
         began = time.monotonic()
         opener = self.open_all(container)
 
-        def is_back() -> bool:
+        def is_restored() -> bool:
             self.take(container)
             time.sleep(0.1)
             return opener.look()["last"] == guard_test.FINE
 
-        eventually(is_back, limit)
+        eventually(is_restored, limit)
         return time.monotonic() - began
 
     def check_guarded(self, container: Plain, why: str = "") -> None:
@@ -363,22 +364,22 @@ class GuardCase(ServedCase):
 
 
 def close_cgroup(cgroup: pathlib.Path) -> pathlib.Path:
-    """From here on it lets nothing through but what has major 1."""
-    container = Plain.__new__(Plain)  # Its cgroup alone.
+    """Makes the cgroup deny all devices but those with major 1."""
+    container = Plain.__new__(Plain)  # Only its cgroup is used.
     container.cgroup, container.is_v1 = cgroup, cgroup.is_relative_to(V1)
     container.deny_all()
     return cgroup
 
 
-# Calls itself conmon; the options that follow are for its readers only. In its own cgroup, argv[1], it starts a process
-# that is the first of a pid namespace, in the cgroup argv[2]; as the user argv[3].
+# A process named conmon; holdfast parses the options after argv[3]. In its own cgroup, argv[1], it starts the first
+# process of a pid namespace, in the cgroup argv[2], as the user argv[3].
 CONMON = r"""
 import ctypes, os, sys, time
 own, inner, uid = sys.argv[1], sys.argv[2], int(sys.argv[3])
 libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(1, 9)
 if own: open(own + "/cgroup.procs", "w").write("0")
-door = os.open(inner + "/cgroup.procs", os.O_WRONLY)
+procs = os.open(inner + "/cgroup.procs", os.O_WRONLY)
 if uid:
     os.setgroups([]); os.setgid(uid); os.setuid(uid)
     libc.prctl(1, 9)
@@ -386,7 +387,7 @@ if uid:
 if libc.unshare(0x00020000 | 0x20000000) != 0: sys.exit("unshare")  # of mounts, and a pid namespace for children
 if os.fork() == 0:
     libc.prctl(1, 9)
-    os.write(door, b"0")
+    os.write(procs, b"0")
     print("ready", flush=True)
 while True: time.sleep(60)
 """
@@ -398,9 +399,10 @@ def conmon(own: pathlib.Path | str, inner: pathlib.Path, *options: str, uid: int
     with tempfile.TemporaryDirectory(prefix="hf-attack-") as directory:
         script = pathlib.Path(directory, "script")
         script.write_text(CONMON)
-        words = ["conmon", str(script), str(own), str(inner), str(uid), *options]
+        command = ["conmon", str(script), str(own), str(inner), str(uid), *options]
         environment = os.environ | {"PYTHONHOME": sys.base_prefix}
-        process = subprocess.Popen(words, executable=sys.executable, stdout=subprocess.PIPE, text=True, env=environment)
+        settings = {"stdout": subprocess.PIPE, "text": True, "env": environment}
+        process = subprocess.Popen(command, executable=sys.executable, **settings)
         try:
             if (said := process.stdout.readline()) != "ready\n":
                 raise engines.Unavailable(f"no monitor process: {said}")
@@ -412,23 +414,23 @@ def conmon(own: pathlib.Path | str, inner: pathlib.Path, *options: str, uid: int
 
 
 class Scripted(Plain):
-    """The first process of a pid namespace, alone in a cgroup, that runs lines of shell; one says ready."""
+    """The first process of a pid namespace, alone in a cgroup, that runs lines of shell; one of them prints "ready"."""
 
     def __init__(self, parent: pathlib.Path, name: str, lines: list[str], nodes=None, spaces=("--mount",)):
         self.id, self.cgroup, self.nodes = name, parent / name, nodes or {}
         self.is_v1, self.left = self.cgroup.is_relative_to(V1), []
         self.cgroup.mkdir()
-        words = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *spaces, "sh", "-ec"]
+        command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *spaces, "sh", "-ec"]
         script = "\n".join([f'echo 0 >"{self.cgroup}/cgroup.procs"', *lines])
-        self.holder = subprocess.Popen([*words, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.holder = subprocess.Popen([*command, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         if self.holder.stdout.readline() != b"ready\n":
             self.close()
             remove_cgroup(self.cgroup)
-            raise RuntimeError("no such container can be had here")
+            raise RuntimeError("such a container cannot be started here")
         self.pid = int(pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children").read_text().split()[0])
 
 
-def restless(parent: pathlib.Path, name: str) -> Scripted:
+def start_exec_loop(parent: pathlib.Path, name: str) -> Scripted:
     """A container whose first process executes itself again all the time."""
     nodes = [f"mknod -m 666 {path} c {major} {minor}" for path, (major, minor) in engines.GPU_NODES.items()]
     lines = ["mount -t tmpfs -o mode=755 none /dev", "mknod -m 666 /dev/null c 1 3", *nodes, "echo ready"]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The reader of holdfastd's log stops: a log collector hangs, its disk is full, or a user floods it; the pipe fills up.
 
-The log may lose lines then. The guard must go on healing, also when it is told to read its config again, keep its
-journal and its picture of the node, and end when it is told to.
+The log may lose lines then. The guard must go on healing, also after SIGHUP, keep its journal and its snapshot up to
+date, and end at SIGTERM.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from support import V2
 LOSSES = 60  # each is a line of the log
 PIPE = 4096  # bytes: fewer than the lines
 
-# Each child is another writer, hence a line of its own.
+# Each child is another writer, hence a separate line.
 WRITERS = r"""
 import os, sys, time
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
@@ -43,7 +43,7 @@ def setUpModule():
 
 class BlockedLog(ServedCase):
     def launch_into_pipe(self, daemon: Served) -> None:
-        """Nobody reads the other end."""
+        """No process reads the other end."""
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE)
@@ -67,17 +67,17 @@ class BlockedLog(ServedCase):
         command = [sys.executable, "-c", WRITERS, ATTACK, str(container.cgroup), str(LOSSES)]
         subprocess.run(command, check=True, timeout=60)
         self.check_fine(opener, "it heals")
-        with self.subTest("the journal and the picture go on"):
+        with self.subTest("the journal and the snapshot go on"):
             eventually(lambda: len(daemon.records(container.id)) >= LOSSES // 2, 10, 0.1)
             self.assertGreaterEqual(len(daemon.records(container.id)), LOSSES // 2)
             eventually(lambda: len(self.shown(daemon)) >= LOSSES // 2, 10, 0.1)
             self.assertGreaterEqual(len(self.shown(daemon)), LOSSES // 2)
-        with self.subTest("it heals after it was told to read its config again"):
+        with self.subTest("it heals after it has read its config again"):
             daemon.tell(signal.SIGHUP)
             time.sleep(0.5)
             self.take(container, LOSSES + 1)
             self.check_fine(opener)
-        with self.subTest("it ends when it is told to"):
+        with self.subTest("it ends at SIGTERM"):
             daemon.tell(signal.SIGTERM)
             eventually(lambda: daemon.process.poll() is not None, 10)
             self.assertEqual(daemon.process.poll(), 0, "its exit code, and None as long as it runs")

@@ -3,9 +3,9 @@
 
 The attacker is a user with a FUSE file system (or root in a container with one): one thread reads, through
 /proc/self/mem, a mapped page that the file system never delivers, which holds the lock of the process's memory, and
-another one wants to map something. From then on /proc/PID/cmdline gives no answer. As the parent of a container's
-first process, and as a writer of a v1 device list, such a process must delay nobody else: new containers are guarded,
-losses of others are healed, and `holdfast ps` ends.
+another one wants to map something. From then on reads of /proc/PID/cmdline block. As the parent of a container's
+first process, and as a writer of a v1 device list, such a process must not delay other containers: new ones are
+guarded, losses of others are healed, and `holdfast ps` ends.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ from engines import unique_name
 from guarded import eventually, wait_for_our_turn
 from support import HOLDFAST, V1, V2
 
-SECONDS = 15  # for `holdfast ps` on a busy machine
+SECONDS = 15  # for `holdfast ps` on a busy host
 
 # argv: an empty directory, a uid, a cgroup for the first process of a pid namespace ("": none), a file and its text.
 ATTACKER = r"""
@@ -26,11 +26,11 @@ import ctypes, mmap, os, struct, sys, threading, time
 directory, uid, inner, file, text = sys.argv[1], int(sys.argv[2]), *sys.argv[3:6]
 libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(1, 9)
-door = os.open(inner + "/cgroup.procs", os.O_WRONLY) if inner else -1
+procs = os.open(inner + "/cgroup.procs", os.O_WRONLY) if inner else -1
 
 def become_user():
     os.setgroups([]); os.setgid(uid); os.setuid(uid)
-    libc.prctl(4, 1)  # Its own memory is its own.
+    libc.prctl(4, 1)  # PR_SET_DUMPABLE: it may open its own /proc/self/mem.
     libc.prctl(1, 9)
 
 def attributes(node, mode, size):
@@ -66,7 +66,7 @@ if inner:  # clone(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)
     if child < 0: sys.exit("clone: " + os.strerror(ctypes.get_errno()))
     if child == 0:
         libc.prctl(1, 9)
-        os.write(door, b"0")
+        os.write(procs, b"0")
         while True: time.sleep(60)
 target = os.open(file, os.O_WRONLY) if file else -1
 libc.mmap.restype = ctypes.c_void_p
@@ -90,9 +90,9 @@ class BlockingCommandLine(GuardCase):
         directory = self.directory()
         directory.chmod(0o755)
         enter = lambda: (cgroup / "cgroup.procs").write_text("0")
-        words = [sys.executable, "-c", ATTACKER, str(directory), str(uid), str(inner), *(write or ("", ""))]
-        said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        attacker = subprocess.Popen(words, preexec_fn=enter, **said)
+        command = [sys.executable, "-c", ATTACKER, str(directory), str(uid), str(inner), *(write or ("", ""))]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        attacker = subprocess.Popen(command, preexec_fn=enter, **options)
         self.addCleanup(attacker.stdout.close)
         self.addCleanup(attacker.wait)
         self.addCleanup(attacker.kill)
@@ -125,7 +125,7 @@ class BlockingCommandLine(GuardCase):
 
 
 def is_readable(pid: int) -> bool:
-    """Whether the command line can be had within a second; asked by a process that can be ended."""
+    """Whether the command line can be read within a second, by a process that can be killed."""
     try:
         subprocess.run(["cat", f"/proc/{pid}/cmdline"], stdout=subprocess.DEVNULL, timeout=1, check=False)
     except subprocess.TimeoutExpired:

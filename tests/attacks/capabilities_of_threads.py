@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Suspicion: a flaw in the HTTP server, which any local user can talk to, yields the capabilities of its thread.
 
-Capabilities are kept by thread: one that started before the daemon gave up its own keeps all of root's. No thread may
+Capabilities belong to threads: one that started before the daemon dropped its own keeps all of root's. No thread may
 have more than the unit lists, none may gain privileges by exec, and the thread that serves HTTP has none at all.
 """
 
@@ -20,7 +20,7 @@ NUMBERS = {
     "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23, "CAP_SYS_RESOURCE": 24, "CAP_MKNOD": 27, "CAP_SYSLOG": 34,
     "CAP_PERFMON": 38, "CAP_BPF": 39,
 }  # fmt: skip
-USEFUL = ("CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYSLOG")  # what systemd does for it under the unit
+USEFUL = ("CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYSLOG")  # for what systemd does under the unit
 
 
 def setUpModule():

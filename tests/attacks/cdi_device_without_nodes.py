@@ -3,8 +3,8 @@
 
 The attacker may start pods, or wrote an image that one runs: an environment variable, an annotation or a mount names
 the CDI device. kubelet allocated nothing, or something else, or allocated it to another container. Neither the mount
-nor the hook, which is a program that runs as root of the host, may come with it. Where kubelet's checkpoint names
-that very device for the container, it is delivered.
+nor the hook, which is a program that runs as root of the host, may be applied. If kubelet's checkpoint names
+exactly that device for the container, it is delivered.
 """
 
 import json
@@ -27,15 +27,15 @@ def ask_by_annotation(box: Box) -> None:
 
 
 def ask_by_mount(box: Box) -> None:
-    place = f"/var/run/nvidia-container-devices/cdi/{SITE_DEVICE.replace('=', '/')}"
-    box.spec["mounts"].append({"destination": place, "type": "bind", "source": "/dev/null", "options": ["bind"]})
+    path = f"/var/run/nvidia-container-devices/cdi/{SITE_DEVICE.replace('=', '/')}"
+    box.spec["mounts"].append({"destination": path, "type": "bind", "source": "/dev/null", "options": ["bind"]})
 
 
 WAYS = {"environment": ask_by_environment, "annotation": ask_by_annotation, "mount": ask_by_mount}
 
 
 def claim(uid: str, device: str) -> dict:
-    """A prepared resource claim as kubelet writes it down."""
+    """A prepared resource claim in the format of kubelet."""
     prepared = {"PoolName": "pool", "DeviceName": "device", "CDIDeviceIDs": [device]}
     drivers = {"driver.site.test": {"Devices": [prepared]}}
     return {"Namespace": "default", "ClaimName": f"claim-{uid[-2:]}", "PodUIDs": {uid: {}}, "DriverState": drivers}
@@ -44,7 +44,7 @@ def claim(uid: str, device: str) -> dict:
 class WithoutNodes(RuntimeCase):
     def arrange(self, way: str, *nodes: str) -> Box:
         box = self.pod(UID)
-        self.mark = make_site_device(box.stage, box.folder, *nodes)
+        self.mark = make_site_device(box.stage, box.directory, *nodes)
         WAYS[way](box)
         return box.write()
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Attack 10: a cgroup is named `x (deleted)`, as the kernel shows cgroups that are gone.
+"""Attack 10: a cgroup is named `x (deleted)`, as the kernel shows removed cgroups.
 
 The attacker may name cgroups: its own container disappears from every list, and a process in there that calls itself
-conmon counts as one of the host's. The container must be seen and guarded, and the bundle that the false conmon names
-must not be believed, although the bundle is root's: it entitles to a GPU.
+conmon counts as a monitor process of the host. The container must be seen and guarded, and the bundle that the false
+conmon names must not be trusted, although it belongs to root: it entitles to a GPU.
 """
 
 import os
@@ -43,8 +43,8 @@ class CgroupNamedDeleted(GuardCase):
     def test_a_container_in_it_is_seen_and_guarded_v2(self):
         self.check_seen(V2)
 
-    def test_a_false_monitor_in_it_is_not_believed(self):
-        victim = self.start(engines.oci, "v2", "runc")  # Its bundle is root's, and names three devices.
+    def test_a_false_monitor_in_it_is_not_trusted(self):
+        victim = self.start(engines.oci, "v2", "runc")  # Its bundle belongs to root, and names three devices.
         inner = close_cgroup(self.cgroup(V2 / unique_name("inner")))
         own = self.cgroup(self.cgroup(self.cgroup(V2 / unique_name("parent")) / container_id()) / "x (deleted)")
         self.start(conmon, own, inner, "-c", inner.name, "-b", str(victim.bundle))
@@ -52,11 +52,11 @@ class CgroupNamedDeleted(GuardCase):
 
         owed = {one["cgroup"]: one["owed"] for one in self.containers() if one["cgroup"].startswith("/hf-e2e-")}
         self.assertTrue(owed[f"/{victim.name}"], "the victim itself is owed what its bundle says")
-        self.assertEqual(owed.get(f"/{inner.name}", []), [], "the bundle of the victim was believed")
+        self.assertEqual(owed.get(f"/{inner.name}", []), [], "the bundle of the victim was trusted")
         other = self.owed(V2)
         self.guard(config=heal_only(f"hf-e2e-*-{os.getpid()}-*"), containers=2)
         self.check_guarded(other)
-        self.assertEqual(difference(rules_of(f"cgroup:{inner}"), before), [], "devices of the victim were given")
+        self.assertEqual(difference(rules_of(f"cgroup:{inner}"), before), [], "devices of the victim were granted")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attack 11: a user's cgroup, and one within another container, are named like the 64-digit id of a victim's container.
 
-The attacker may divide a cgroup, as every user of systemd may, or is root in a container. The id, and the beginning
+The attacker may divide a cgroup, as every user of systemd may, or is root in a container. The id, and a prefix
 of it, must still mean the victim: `heal`, `explain`, `rules`, `grant` and `revoke` work on it and on nothing else.
 """
 
@@ -15,7 +15,7 @@ from engines import unique_name
 from guarded import Plain, difference, owed_rules, rules_of, wait_for_our_turn
 from support import V1, V2, holdfast, remove_cgroup
 
-# In a cgroup of the user's: one below it of the given name, and in that the first process of a pid namespace.
+# In a cgroup of the user: creates a cgroup with the given name, and in that the first process of a pid namespace.
 USER = r"""
 libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(1, 9)
@@ -46,30 +46,30 @@ class CgroupNamedLikeAnotherId(GuardCase):
             self.skipTest(f"a user without privileges cannot have such a process here: {said}")
 
     def attack_as_container(self, hierarchy: pathlib.Path, name: str) -> None:
-        """Root in a container that has a cgroup of its own to divide."""
+        """Root in a container that may divide its own cgroup."""
         outer = Plain(hierarchy, container_id(), {})
         self.addCleanup(remove_cgroup, outer.cgroup)
         self.addCleanup(outer.close)
         nested = Plain(outer.cgroup, name, {})
         self.addCleanup(nested.close)
 
-    def run_json(self, *words: str) -> dict:
-        done = holdfast(*words, "-o", "json")
-        self.assertIn(done.returncode, (0, 1), f"holdfast {' '.join(words)}: {done.stderr}")
+    def run_json(self, *arguments: str) -> dict:
+        done = holdfast(*arguments, "-o", "json")
+        self.assertIn(done.returncode, (0, 1), f"holdfast {' '.join(arguments)}: {done.stderr}")
         return json.loads(done.stdout)
 
-    def check_named(self, victim: Plain, word: str) -> None:
-        """By its id or the beginning of it."""
+    def check_named(self, victim: Plain, name: str) -> None:
+        """By its id or a prefix of it."""
         self.take(victim)
-        self.assertEqual(self.run_json("explain", word)["container"]["pid"], victim.pid)
-        gates = [gate["cgroup"] for gate in self.run_json("rules", word)["gates"] if gate["own"]]
+        self.assertEqual(self.run_json("explain", name)["container"]["pid"], victim.pid)
+        gates = [gate["cgroup"] for gate in self.run_json("rules", name)["gates"] if gate["own"]]
         self.assertIn(str(victim.cgroup), gates)
         for verb, access in (("grant", "c 195:7 rw"), ("revoke", "c 1:* rwm")):
-            steps = self.run_json(verb, "--dry-run", word, access)["steps"]
+            steps = self.run_json(verb, "--dry-run", name, access)["steps"]
             self.assertIn(str(victim.cgroup), str(steps))
-        dry = self.run_json("heal", "--dry-run", word)["containers"]
+        dry = self.run_json("heal", "--dry-run", name)["containers"]
         self.assertEqual([len(dry), bool(dry[0]["steps"])], [1, True], dry)
-        self.assertEqual(holdfast("heal", word).returncode, 0)
+        self.assertEqual(holdfast("heal", name).returncode, 0)
         self.assertEqual(difference(rules_of(f"cgroup:{victim.cgroup}"), victim.left + owed_rules(victim.nodes)), [])
 
     def check(self, hierarchy: pathlib.Path, attack) -> None:
@@ -94,12 +94,12 @@ class CgroupNamedLikeAnotherId(GuardCase):
         for hierarchy in (V1, V2):
             self.check(hierarchy, lambda *_: None)
 
-    def test_two_containers_of_root_are_still_told_apart_by_asking(self):
-        """A beginning that two of them share is nobody's name."""
-        parent, start = self.cgroup(V2 / unique_name("engine")), container_id()[:20]
+    def test_an_ambiguous_prefix_is_refused(self):
+        """Two containers of root share it."""
+        parent, prefix = self.cgroup(V2 / unique_name("engine")), container_id()[:20]
         for _ in range(2):
-            self.owed(parent, (start + container_id())[:64])
-        self.assertEqual(holdfast("explain", start).returncode, 2)
+            self.owed(parent, (prefix + container_id())[:64])
+        self.assertEqual(holdfast("explain", prefix).returncode, 2)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """Held: root in a container creates and removes cgroups below its own, with processes in them, without end.
 
 Each of them may be a new container to the daemon. Losses of others must be healed in time meanwhile, a new container
-must be found, the storm must be granted nothing, and it must cost the daemon neither a core nor memory.
+must be found, the attacker must be granted nothing, and the daemon must use neither a whole core nor much memory.
 """
 
 import time
@@ -13,17 +13,17 @@ from guarded import difference, is_sanitized, rules_of, run_inside, wait_for_our
 from support import V2
 
 SECONDS = 6
-MOST_SECONDS = 3  # of an outage of the victim's
+MOST_SECONDS = 3  # of an outage of the victim
 MOST_MEGABYTES = 60
 MOST_OF_A_CORE = 0.9 if is_sanitized() else 0.5
 
-# As a process of the container: cgroups of containers, by their names, each with the first process of a pid namespace.
+# In the container: creates cgroups with names of containers, each with the first process of a pid namespace.
 STORM = r"""
 import signal
-own, end, made = sys.argv[2], time.monotonic() + float(sys.argv[3]), 0
+own, end, count = sys.argv[2], time.monotonic() + float(sys.argv[3]), 0
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 while time.monotonic() < end:
-    name = f"{own}/{made:064x}"
+    name = f"{own}/{count:064x}"
     os.mkdir(name)
     child = libc.syscall(56 if os.uname().machine == "x86_64" else 220, 0x20020000 | 17, 0, 0, 0, 0)
     if child == 0:
@@ -31,12 +31,12 @@ while time.monotonic() < end:
         except OSError: pass
         time.sleep(0.02)
         os._exit(0)
-    made += 1
+    count += 1
     time.sleep(0.001)
-    for old in range(max(0, made - 60), made - 30):
+    for old in range(max(0, count - 60), count - 30):
         try: os.rmdir(f"{own}/{old:064x}")
         except OSError: pass
-print(made, flush=True)
+print(count, flush=True)
 os._exit(0)
 """
 

@@ -12,20 +12,20 @@ from attack_support import Served, ServedCase, ask, start_as_nobody
 from guarded import eventually, wait_for_our_turn
 from support import V2
 
-# Keeps `count` connections of one kind open, for ever: those that the daemon closes are made again.
+# Keeps `count` connections of one kind open, for ever: those that the daemon closes are opened again.
 SLOW = r"""
 port, kind, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 request = b"GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 whole = b"GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n"
-def made():
+def connected():
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
     client.settimeout(5)
     client.connect(("127.0.0.1", port))
     client.setblocking(False)
     return client
-def went(client, turn):
-    "False where the daemon has closed it."
+def is_open(client, turn):
+    "Sends or reads as its kind does; False if the daemon has closed it."
     try:
         if kind == "slow": client.send(request[turn:turn + 1] or b"x")
         elif kind == "deaf": client.send(whole)
@@ -35,11 +35,11 @@ def went(client, turn):
 clients, turn = [], 0
 while True:
     while len(clients) < count:
-        try: clients.append(made())
+        try: clients.append(connected())
         except OSError: break
     left = []
     for client in clients:
-        try: alive = went(client, turn)
+        try: alive = is_open(client, turn)
         except OSError: alive = False
         if alive: left.append(client)
         else: client.close()
@@ -78,7 +78,7 @@ class SlowClients(ServedCase):
             self.check_fine(opener)
         self.assertLess(worst, 20, "others wait for slow clients")
 
-    def test_slow_clients_harm_nobody_else(self):
+    def test_slow_clients_do_not_harm_others(self):
         container = self.container(V2)
         opener = self.open_all(container)
         daemon = self.served().start(containers=1)

@@ -2,7 +2,7 @@
 """Attack 19: a local user asks holdfastd over TCP for the command lines of processes that changed device rules.
 
 Command lines hold passwords. Over TCP a record names the writer's program and none of its arguments, in the snapshot as
-in the stream of events; the whole command line is only for those who may open the unix socket, or for everybody where
+in the stream of events; the whole command line is only for users that may open the unix socket, or for all users if
 the config says `web: {details: true}`.
 """
 
@@ -20,7 +20,7 @@ from attack_support import NOBODY, Served, ServedCase, ask, connect, run_as_nobo
 from guarded import ATTACK, eventually, policy, wait_for_our_turn
 from support import V1, V2
 
-# Takes devices away from the cgroup, and stays for a moment, as a runtime does.
+# Removes devices from the cgroup, and runs for a moment longer, as a runtime does.
 SCRIPT = "writer-of-rules"
 WRITER = r"""
 import os, pathlib, sys, time
@@ -54,7 +54,7 @@ def setUpModule():
 
 
 def stream_of(place: int | pathlib.Path, container: str) -> str:
-    """All events that the stream has from its beginning up to one of the container's."""
+    """All events of the stream from its beginning up to one of the container."""
     text = b""
     with connect(place) as client:
         client.sendall(b"GET /api/v1/events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -91,7 +91,7 @@ class CommandLines(ServedCase):
         self.assertIn(secret, stream_of(place, container.id))
 
     def check_hides(self, daemon: Served, container, secret: str) -> None:
-        """As a user without privilege, whatever is asked for, and in whatever order."""
+        """As a user without privilege, for every path."""
         program = pathlib.Path(sys.executable).name[:15]
         records = eventually(lambda: self.shown(daemon.port, container), 20, 0.1)
         self.assertTrue(records, "records themselves are shown")
@@ -116,8 +116,8 @@ class CommandLines(ServedCase):
                 self.check_hides(daemon, container, secret)
                 tag = ask(daemon.socket, "/api/v1/snapshot").headers["etag"]
                 self.assertNotIn(secret, ask(daemon.port, "/api/v1/snapshot", {"If-None-Match": tag}).text)
-                self.check_shows(daemon, container, secret, daemon.socket)  # what TCP was told did not replace it
-        with self.subTest("who may open the socket"):
+                self.check_shows(daemon, container, secret, daemon.socket)  # the reply over TCP did not replace it
+        with self.subTest("which users may open the socket"):
             mode = daemon.socket.stat()
             self.assertEqual(mode.st_mode & 0o777, 0o660)
             self.assertEqual(mode.st_uid, 0)
@@ -127,7 +127,7 @@ class CommandLines(ServedCase):
             self.assertEqual(run_as_nobody(CONNECT, str(daemon.socket)), "EACCES\n")
         daemon.stop()
 
-    def test_details_over_tcp_where_the_config_says_so(self):
+    def test_details_over_tcp_if_the_config_says_so(self):
         container = self.container(V2)
         daemon = self.served(config=policy() + "web: {details: true}\n").start(containers=1)
         secret = self.attack(container)

@@ -3,7 +3,7 @@
 
 The attacker is the author of an image: escape sequences, newlines, C1 bytes and characters that turn the direction of
 text around are in the variables that holdfast-runtime quotes when it refuses a container. They could change what an
-administrator sees, run commands in some terminals, or forge lines of a log. None may come out; the log stays valid
+administrator sees, run commands in some terminals, or forge lines of a log. None may be printed; the log stays valid
 JSON in valid UTF-8.
 """
 
@@ -28,22 +28,22 @@ RAW = b"\x9b2J\xc2\x9b\xff\xfe\xe2\x80\xed\xa0\x80"  # as bytes in the spec, whe
 BIDI = {*"\u061c\u200e\u200f", *map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 
 
-def is_dangerous(letter: str) -> bool:
-    return letter < " " or "\x7f" <= letter <= "\x9f" or letter in BIDI
+def is_dangerous(character: str) -> bool:
+    return character < " " or "\x7f" <= character <= "\x9f" or character in BIDI
 
 
 class ControlCharacters(RuntimeCase):
     def check_text(self, written: bytes) -> list[str]:
         """Its lines: valid UTF-8 that ends with a newline and has no other control character."""
-        text = written.decode()  # raises where it is not UTF-8
+        text = written.decode()  # raises if it is not UTF-8
         lines = text.split("\n")
         self.assertEqual(lines.pop(), "", "the last line has no end")
-        self.assertEqual([letter for line in lines for letter in line if is_dangerous(letter)], [], repr(text))
+        self.assertEqual([character for line in lines for character in line if is_dangerous(character)], [], repr(text))
         return lines
 
     def refuse(self, box: Box, *options: str) -> bytes:
-        """What it writes to standard error while it refuses the container."""
-        command = box.stage.inside([box.runtime, *options, "create", "--bundle", str(box.folder), box.name])
+        """Its standard error while it refuses the container."""
+        command = box.stage.inside([box.runtime, *options, "create", "--bundle", str(box.directory), box.name])
         with tempfile.TemporaryFile() as out:
             options = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": out, "timeout": engines.PATIENCE}
             done = subprocess.run(command, check=False, **options)
@@ -55,7 +55,7 @@ class ControlCharacters(RuntimeCase):
     def check(self, box: Box) -> str:
         """Standard error and both formats of the log have one line each; the one of standard error is returned."""
         for form in ("json", "text"):
-            log = pathlib.Path(f"{box.folder}/log.{form}")
+            log = pathlib.Path(f"{box.directory}/log.{form}")
             [line] = self.check_text(self.refuse(box, "--log", str(log), f"--log-format={form}"))
             [logged] = self.check_text(log.read_bytes())
             log.unlink()

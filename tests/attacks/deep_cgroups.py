@@ -2,7 +2,7 @@
 """Held: a container nests 200 cgroups below its own, with a process in the deepest, and one beside it nests 300.
 
 The attacker is root in a container, with a cgroup to divide. The container's own cgroup is the one that is guarded:
-its loss, and that of another container, must be healed in time, and nothing is granted to what lies below.
+its loss, and that of another container, must be healed in time, and nothing is granted to the cgroups below.
 """
 
 import os
@@ -22,13 +22,13 @@ def setUpModule():
 
 
 class DeepCgroups(GuardCase):
-    def nest(self, container: Plain, is_inhabited: bool) -> None:
-        name = "/i" if is_inhabited else "/n"
-        paths = [f"{container.cgroup}{name * depth}" for depth in range(1, DEPTH[is_inhabited] + 1)]
+    def nest(self, container: Plain, is_populated: bool) -> None:
+        name = "/i" if is_populated else "/n"
+        paths = [f"{container.cgroup}{name * depth}" for depth in range(1, DEPTH[is_populated] + 1)]
         for path in paths:
             os.mkdir(path)
         self.addCleanup(remove_all, paths)
-        if is_inhabited:
+        if is_populated:
             enter = lambda: pathlib.Path(paths[-1], "cgroup.procs").write_text("0")
             process = subprocess.Popen(["unshare", "-m", "sleep", "infinity"], preexec_fn=enter)
             self.addCleanup(process.wait)
@@ -36,8 +36,8 @@ class DeepCgroups(GuardCase):
 
     def check(self, hierarchy: pathlib.Path) -> None:
         deep, other = self.owed(hierarchy), self.owed(hierarchy)
-        for is_inhabited in (True, False):
-            self.nest(deep, is_inhabited)
+        for is_populated in (True, False):
+            self.nest(deep, is_populated)
         self.guard(containers=2)
         self.check_guarded(deep)
         self.check_guarded(other)

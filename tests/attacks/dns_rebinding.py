@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Held: a hostile web page, open in a browser on this machine, reads holdfastd over TCP.
+"""Held: a hostile web page, open in a browser on this host, reads holdfastd over TCP.
 
 It points a name of its own at 127.0.0.1 (DNS rebinding), or sends requests across sites. Every request whose Host is
-not an address, localhost or this machine's name, or whose Origin is another host, gets 403 and nothing of the node; no
-reply lets other origins read it or frame it, and no method but GET and HEAD is served.
+not an address, localhost or the name of this host, or whose Origin is another host, gets 403 and no data of the host;
+no reply lets other origins read it or frame it, and no method but GET and HEAD is served.
 """
 
 import os
@@ -42,13 +42,13 @@ class DnsRebinding(ServedCase):
         self.guarded = self.container(V2)
         self.daemon = self.served().start(containers=1)
         shown = eventually(lambda: self.guarded.id in ask(self.daemon.socket, "/api/v1/snapshot").text)
-        self.assertTrue(shown, "there is something to be kept from others")
+        self.assertTrue(shown, "there is data to protect")
 
     def text_of(self, pattern: str) -> str:
         return pattern.format(port=self.daemon.port, name=os.uname().nodename)
 
     def raw(self, request: str) -> str:
-        """All that comes for it until the daemon closes, or has nothing more to say."""
+        """All that the daemon sends until it closes the connection, or for two seconds."""
         with connect(self.daemon.port, 2) as client:
             client.sendall(request.encode())
             text = b""
@@ -61,8 +61,8 @@ class DnsRebinding(ServedCase):
 
     def check_refused(self, answer: Answer, why: str) -> None:
         self.assertEqual(answer.status, 403, why)
-        for told in (self.guarded.id, "holdfast_", "<html"):
-            self.assertNotIn(told, answer.text, why)
+        for leaked in (self.guarded.id, "holdfast_", "<html"):
+            self.assertNotIn(leaked, answer.text, why)
         self.check_closed_to_others(answer, why)
 
     def check_closed_to_others(self, answer: Answer, why: str) -> None:
@@ -92,7 +92,7 @@ class DnsRebinding(ServedCase):
             self.check_refused(ask(self.daemon.port, path, preflight, "OPTIONS"), path)
             self.check_refused(ask(self.daemon.port, path, {"Host": host, "Origin": "http://attacker.example"}), path)
 
-    def test_requests_that_are_read_in_two_ways_are_refused(self):
+    def test_ambiguous_requests_are_refused(self):
         good, bad = self.text_of("Host: 127.0.0.1:{port}\r\n"), "Host: attacker.example\r\n"
         get = "GET /api/v1/snapshot HTTP/1.1\r\n"
         for head in (
@@ -125,7 +125,7 @@ class DnsRebinding(ServedCase):
         ):
             self.assertNotIn(self.guarded.id, self.raw(head + inner), head)
 
-    def test_nothing_but_questions_is_served(self):
+    def test_no_method_but_get_and_head_is_served(self):
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get"):
             answer = ask(self.daemon.port, "/api/v1/snapshot", method=method)
             self.assertEqual(answer.status, 405, method)

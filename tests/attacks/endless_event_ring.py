@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Suspicion: events come so fast that the daemon, which takes them until none is left, does nothing else any more.
+"""Suspicion: events come so fast that the daemon, which reads them until none is left, does nothing else any more.
 
 Several processes of a user create and remove cgroups, and move themselves between them, as fast as they can, on both
-hierarchies; another process of root's writes to a v1 device list and attaches programs elsewhere without end. A
+hierarchies; another process of root writes to a v1 device list and attaches programs elsewhere without end. A
 victim that loses its devices must be healed within a bounded time all the same, and the daemon's memory must not grow
 with the events.
 """
@@ -18,23 +18,23 @@ from engines import unique_name
 from guarded import ATTACK, wait_for_our_turn
 from support import V1, V2
 
-SECONDS, PROCESSES = 5, 3  # of storm; on each hierarchy
-MOST_SECONDS = 3  # of an outage of the victim's; without end it would be all of the storm
+SECONDS, PROCESSES = 5, 3  # of the storm; on each hierarchy
+MOST_SECONDS = 3  # of an outage of the victim; if the daemon were blocked, it would last as long as the storm
 MOST_MEGABYTES = 60
 
 USER = r"""
 top, count = sys.argv[1], 0
 os.mkdir(top + "/home")
 end = time.monotonic() + float(sys.argv[2])
-doors = []
+files = []
 for name in ("home", "other"):
     os.makedirs(f"{top}/{name}", exist_ok=True)
-    doors.append(os.open(f"{top}/{name}/cgroup.procs", os.O_WRONLY))
+    files.append(os.open(f"{top}/{name}/cgroup.procs", os.O_WRONLY))
 while time.monotonic() < end:
     for name in range(20):
         os.mkdir(f"{top}/{name}")
-    for door in doors * 5:
-        os.write(door, b"0")
+    for file in files * 5:
+        os.write(file, b"0")
     for name in range(20):
         os.rmdir(f"{top}/{name}")
     count += 50
@@ -78,8 +78,8 @@ class EndlessEventRing(GuardCase):
     def root_storm(self) -> subprocess.Popen:
         lists, group = self.cgroup(V1 / unique_name("noise")), self.cgroup(V2 / unique_name("noise"))
         arguments = [pathlib.Path(ATTACK).parent, lists / "devices.allow", group, SECONDS]
-        words = [sys.executable, "-c", ROOT, *map(str, arguments)]
-        return self.started(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        command = [sys.executable, "-c", ROOT, *map(str, arguments)]
+        return self.started(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
 
     def test_a_loss_is_healed_meanwhile(self):
         victims = [self.owed(V1), self.owed(V2)]

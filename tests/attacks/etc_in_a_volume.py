@@ -23,7 +23,7 @@ class EtcInVolume(RuntimeCase):
         box.delete()
 
     def link(self, box: Box, target: str) -> None:
-        etc = box.folder / "rootfs/etc"
+        etc = box.directory / "rootfs/etc"
         etc.rmdir()
         etc.symlink_to(target)
 
@@ -36,13 +36,13 @@ class EtcInVolume(RuntimeCase):
         self.check("crun", "/volume")
 
     def test_a_cache_in_the_volume(self):
-        """A symlink at the cache's own place, and at those of the files beside it."""
+        """The cache itself and the files beside it are symlinks."""
         box = self.image()
         volume = add_volume(box)
         (volume / "cache").write_text("of the user")
         before = listing(volume)
         for name in ("ld.so.cache", "ld.so.cache~", "ld.so.conf"):
-            (box.folder / "rootfs/etc" / name).symlink_to("/volume/cache")
+            (box.directory / "rootfs/etc" / name).symlink_to("/volume/cache")
         done = self.attempt(box)
         self.check_untouched(volume, before, done.stderr)
 
@@ -51,12 +51,12 @@ class EtcInVolume(RuntimeCase):
         volume = add_volume(box)
         before = listing(volume)
         self.check_gpu(box.start())
-        self.check_untouched(volume, before, "the volume is the user's")
+        self.check_untouched(volume, before, "the volume belongs to the user")
 
     def test_an_etc_elsewhere_in_the_image_is_no_attack(self):
         """Some images keep it below /usr."""
         box = self.image()
-        (box.folder / "rootfs/usr/etc").mkdir(parents=True)
+        (box.directory / "rootfs/usr/etc").mkdir(parents=True)
         self.link(box, "usr/etc")
         self.check_opens(box.start())
 

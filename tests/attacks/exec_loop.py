@@ -10,7 +10,7 @@ import pathlib
 import time
 import unittest
 
-from attack_support import GuardCase, restless
+from attack_support import GuardCase, start_exec_loop
 from engines import GPU_NODES, unique_name
 from guarded import Plain, ledger_entry, wait_for_our_turn
 from support import V1, V2, holdfast_json, remove_cgroup
@@ -24,8 +24,8 @@ def setUpModule():
 
 
 class ExecLoop(GuardCase):
-    def restless(self, hierarchy: pathlib.Path) -> Plain:
-        container = restless(hierarchy, unique_name("restless"))
+    def looping(self, hierarchy: pathlib.Path) -> Plain:
+        container = start_exec_loop(hierarchy, unique_name("exec-loop"))
         self.addCleanup(remove_cgroup, container.cgroup)
         self.addCleanup(container.close)
         self.enterContext(ledger_entry(container.id, GPU_NODES, cgroup=f"/{container.id}"))
@@ -33,7 +33,7 @@ class ExecLoop(GuardCase):
         return container
 
     def test_all_are_guarded(self):
-        containers = [self.restless(V1), self.restless(V2), self.owed(V2)]
+        containers = [self.looping(V1), self.looping(V2), self.owed(V2)]
         daemon = self.guard(containers=3)
         memory, end, rounds = daemon.resident_kilobytes(), time.monotonic() + SECONDS, 0
         openers = [self.open_all(container) for container in containers]

@@ -2,8 +2,8 @@
 """Held: a process without privileges calls itself conmon and names the bundle of another container.
 
 The attacker is a user whose process is the parent of the first process of a pid namespace; `-b` on its command line
-leads to a bundle of root's that entitles to a GPU. Also one that is root, but sits in a container. Neither container
-may be owed or given anything; that of a monitor process of root's on the host, with the same options, is.
+names a bundle of root that entitles to a GPU. Another attacker is root, but in a container. Neither container may be
+owed or given anything; the container of a monitor process of root on the host, with the same options, is.
 """
 
 import os
@@ -24,12 +24,12 @@ class ForgedConmon(GuardCase):
     def setUp(self):
         super().setUp()
         need("busybox")
-        self.bundle = self.directory()  # root's alone
+        self.bundle = self.directory()  # only root may write to it
         self.bundle.chmod(0o755)
         write_bundle(self.bundle, "", gpu=True)
 
     def monitored(self, own: pathlib.Path | str = "", uid: int = 0) -> pathlib.Path:
-        """The cgroup of a container whose monitor says it is of that bundle."""
+        """The cgroup of a container whose monitor process names that bundle."""
         inner = close_cgroup(self.cgroup(V2 / unique_name("inner")))
         os.chown(inner / "cgroup.procs", uid, uid)
         self.start(conmon, own, inner, "-c", inner.name, "-n", "name", "-b", str(self.bundle), uid=uid)
@@ -42,12 +42,12 @@ class ForgedConmon(GuardCase):
 
     def check_refused(self, cgroup: pathlib.Path) -> None:
         self.assertEqual(self.owed_to(cgroup), [])
-        true, other = self.monitored(), self.owed(V2)
-        self.assertIn("/dev/nvidia0", self.owed_to(true), "a true monitor is believed")
+        genuine, other = self.monitored(), self.owed(V2)
+        self.assertIn("/dev/nvidia0", self.owed_to(genuine), "a real monitor process is trusted")
         before = rules_of(f"cgroup:{cgroup}")
         self.guard(config=heal_only(f"hf-e2e-*-{os.getpid()}-*"), containers=2)
         self.check_guarded(other)
-        healed = lambda: not difference(rules_of(f"cgroup:{true}"), closed_but_for_gpus())
+        healed = lambda: not difference(rules_of(f"cgroup:{genuine}"), closed_but_for_gpus())
         self.assertTrue(eventually(healed, 10, 0.2), "and its container is given what it is owed")
         self.assertEqual(difference(rules_of(f"cgroup:{cgroup}"), before), [])
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Attack 9: six containers that are owed a device are frozen, so that a look from inside of them never ends.
+"""Attack 9: six containers that are owed a device are frozen, so that a probe from inside of them never ends.
 
-The attacker is a user who may freeze containers (docker pause, a cgroup of one's own). A survey waits for each of
-them, and what it has waited counted as its cost. A new container that loses its GPU must be guarded within seconds
+The attacker is a user who may freeze containers (docker pause, or a delegated cgroup). A survey waits for each of
+them, and the time it waited counted as its cost. A new container that loses its GPU must be guarded within seconds
 all the same, and so must those that are there.
 """
 
@@ -44,10 +44,10 @@ class FrozenContainers(GuardCase):
             self.assertLess(seconds, SECONDS_TO_GUARD, f"on {hierarchy.name}")
         self.check_guarded(old)
         self.take(frozen[0], 1)
-        self.assertTrue(eventually(lambda: rules_are_back(frozen[0])), "a frozen container is healed as well")
+        self.assertTrue(eventually(lambda: rules_are_restored(frozen[0])), "a frozen container is healed as well")
 
 
-def rules_are_back(container: Plain) -> bool:
+def rules_are_restored(container: Plain) -> bool:
     return not difference(rules_of(f"cgroup:{container.cgroup}"), container.left + owed_rules(container.nodes))
 
 

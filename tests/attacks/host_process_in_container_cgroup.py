@@ -2,7 +2,7 @@
 """Attack 12: a process of the host, older than the container, is moved into the container's cgroup.
 
 A tool or a user with rights on the cgroup does it; the process has the host's mount namespace and root. The container
-must stay listed, owed and guarded, whether its cgroup is named by an id or only a state file of runc knows it, and no
+must stay listed, owed and guarded, whether its cgroup is named by an id or only a state file of runc names it, and no
 device node may be created in the host's /dev because of it.
 """
 
@@ -19,7 +19,7 @@ from guarded import Plain, ledger_entry, wait_for_our_turn
 from guard_test import attacks
 from support import V1, V2, holdfast_json, remove_cgroup
 
-NODE = f"/dev/hf-attack-{os.getpid()}"  # On the host there is none of that name.
+NODE = f"/dev/hf-attack-{os.getpid()}"  # The host has no such node.
 
 
 def setUpModule():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A bundle's config.json is made to crash holdfast-runtime, to make it hang, or to mean another thing to the runtime.
+"""A bundle's config.json is made to crash holdfast-runtime, to make it hang, or to mean something else to the runtime.
 
-The attacker has a hand in how bundles are made: the file has keys twice, is deeply nested, has values of other types,
-is a FIFO or a symlink, or its root leads elsewhere. holdfast-runtime must neither crash nor hang where the runtime
+The attacker has influence on how bundles are written: the file has keys twice, is deeply nested, has values of other
+types, is a FIFO or a symlink, or its root is elsewhere. holdfast-runtime must neither crash nor hang if the runtime
 does not, must not give a GPU that the container as the runtime sees it is not owed, and must not write outside the
 bundle.
 """
@@ -21,7 +21,7 @@ UID = "11111111-aaaa-bbbb-cccc-000000000151"
 
 
 def twice(text: str, key: str, first: object, second: object) -> str:
-    """A key of the innermost kind that occurs in the text once, twice: a reader takes the first or the last."""
+    """Writes a key that occurs once in the text a second time: a reader uses the first or the last."""
     marker = f'"{key}": '
     begin = text.index(marker)
     end = begin + len(marker) + len(json.dumps(json.JSONDecoder().raw_decode(text[begin + len(marker) :])[0]))
@@ -49,7 +49,7 @@ class Bundles(RuntimeCase):
     # Keys twice
 
     def test_two_environments(self):
-        """The runtime takes the last: there, nothing is asked for."""
+        """The runtime uses the last, which asks for nothing."""
         for last in ("NVIDIA_VISIBLE_DEVICES=void", "A=1"):
             with self.subTest(last):
                 box = self.box().write()
@@ -59,7 +59,7 @@ class Bundles(RuntimeCase):
                 box.delete()
 
     def check_cgroups(self, rewrite) -> None:
-        """A container that runs in a pod, and is owed nothing there, says in another place that it is in none."""
+        """A container that runs in a pod, and is owed nothing there, says by a second key that it is in none."""
         box = self.pod(UID, "all")
         outside = f"/{box.name}"
         box.stage.cgroups.add(outside)
@@ -72,8 +72,8 @@ class Bundles(RuntimeCase):
         self.check_cgroups(lambda text, inside, outside: twice(text, "cgroupsPath", inside, outside))
         self.check_cgroups(lambda text, inside, outside: twice(text, "cgroupsPath", outside, inside))
 
-    def test_a_second_cgroup_in_capital_letters(self):
-        """runc, like every reader in Go, takes it for the same key."""
+    def test_a_second_cgroup_in_upper_case(self):
+        """runc, like every Go program, treats it as the same key."""
         key = '"cgroupsPath": '
         self.check_cgroups(
             lambda text, inside, outside: text.replace(
@@ -114,27 +114,27 @@ class Bundles(RuntimeCase):
                 box.spec["x"] = "NVIDIA_VISIBLE_DEVICES"
                 self.check_no_gpu(box, self.attempt_file(box.write()))
 
-    # What is no regular file
+    # Files that are not regular
 
     def test_a_fifo(self):
-        """A writer gives it part of a spec and leaves. runc, which reads it again, waits for good; we must not."""
+        """A writer writes part of a spec and closes it. runc reads it again and blocks; holdfast-runtime must not."""
         box = self.gpu()
         text = box.file.read_bytes()
         box.file.unlink()
         os.mkfifo(box.file)
-        command = box.stage.inside([box.runtime, "create", "--bundle", str(box.folder), box.name])
+        command = box.stage.inside([box.runtime, "create", "--bundle", str(box.directory), box.name])
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         waiting = subprocess.Popen(command, **quiet)
         self.addCleanup(waiting.wait)
         self.addCleanup(waiting.kill)
-        pipe = os.open(box.file, os.O_WRONLY)  # waits for its reader
+        pipe = os.open(box.file, os.O_WRONLY)  # blocks until it is read
         os.write(pipe, text[: len(text) // 2])
         os.close(pipe)
         self.assertTrue(eventually(lambda: waiting.poll() is not None or is_runc(waiting.pid), LONGEST))
         self.assertFalse(box.entry().exists(), "an entry in the ledger")
 
     def test_a_symlink(self):
-        """It is replaced or refused; what it leads to is not written to."""
+        """It is replaced or refused; its target is not written to."""
         box = self.gpu()
         victim = make_victim(box)
         box.file.rename(victim / "config.json")
@@ -151,7 +151,7 @@ class Bundles(RuntimeCase):
                 box = self.gpu()
                 victim = make_victim(box)
                 before = listing(victim)
-                (box.folder / "link").symlink_to(target)
+                (box.directory / "link").symlink_to(target)
                 box.spec["root"]["path"] = "link"
                 done = self.attempt_file(box.write())
                 self.assertEqual(done.returncode, 1, "runc refuses such a root")
@@ -165,10 +165,10 @@ class Bundles(RuntimeCase):
                 self.check_no_gpu(box, self.attempt_file(box.write()))
 
     def test_a_large_and_odd_bundle_that_is_fine(self):
-        """A root outside the bundle, fields that nobody knows, a hundred kilobytes of labels."""
+        """A root outside the bundle, unknown fields, a hundred kilobytes of labels."""
         box = self.gpu()
-        (box.folder / "rootfs").rename(box.folder / "elsewhere")
-        box.spec["root"]["path"] = str(box.folder / "elsewhere")
+        (box.directory / "rootfs").rename(box.directory / "elsewhere")
+        box.spec["root"]["path"] = str(box.directory / "elsewhere")
         box.spec["frob"] = {"deep": [1, {"x": None}]}
         box.spec["annotations"] = {f"label-{number}": "ü" * 50 for number in range(1000)}
         self.check_gpu(box.write().start())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Held, and more: names with quotes, HTML, line breaks, escape sequences and broken UTF-8 reach people and programs.
+"""Held, and more: names with quotes, HTML, line breaks, escape sequences and broken UTF-8 reach users and programs.
 
 The attacker names containers, cgroups, images and processes. The snapshot must stay JSON, the metrics must parse line
 by line, an event must stay one event and a log line one line, and no control character reaches a terminal or the log.
@@ -22,7 +22,7 @@ from engines import Unavailable
 from guarded import ATTACK, Plain, eventually, ledger_entry, wait_for_our_turn
 from support import HOLDFAST, V1, V2, remove_cgroup
 
-BOLD = "\x04SHOUT"  # holdfast's own mark for bold text
+BOLD = "\x04SHOUT"  # holdfast's internal marker for bold text
 WICKED = (
     "\"}'\\<script>alert(1)<b> {x=\"1\"} 1 %s $(id) `id`"
     "\x1b[31m\x1b]0;title\x07\r\t\x08\x7f\x01\x02\x03\x05" + BOLD + "\x9b31m\x85\x90q"
@@ -33,7 +33,7 @@ FORGED = re.compile(r"^(forged|data: forged|id: 9$|2026-01-01T00:00:00.000)", re
 SAMPLE = re.compile(r'^[a-z_]+(\{([a-z_]+="(?:[^"\\\n]|\\["\\n])*"(,(?!\})|(?=\})))+\})? (\+Inf|[-+.e0-9]+)$')
 LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} (info|warning|error) [a-z-]+")
 
-# A process with a hostile name takes devices away.
+# A process with a hostile name removes devices.
 WRITER = r"""
 import os, pathlib, sys, time
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
@@ -54,14 +54,14 @@ def setUpModule():
 
 
 def controls_in(said: bytes) -> str:
-    """Control characters but the line break, of both ranges, and bytes that are no UTF-8; "" where there is none."""
+    """Control characters of both ranges except the line break, and bytes that are not UTF-8; "" if there are none."""
     text = said.decode(errors="surrogateescape")
     found = {one for one in text if one != "\n" and unicodedata.category(one) in ("Cc", "Cs")}
     return ascii("".join(sorted(found))).strip("'")
 
 
 def on_terminal(*command: str) -> bytes:
-    """What a program writes where its standard output is a terminal."""
+    """The output of a program whose standard output is a terminal."""
     master, slave = pty.openpty()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.DEVNULL)
     os.close(slave)
@@ -76,11 +76,11 @@ def on_terminal(*command: str) -> bytes:
 
 class HostileNames(ServedCase):
     def named(self, hierarchy: pathlib.Path, name: bytes) -> Plain:
-        """A container whose cgroup has this name; it is moved there, as a shell could not spell it."""
+        """A container whose cgroup has this name; it is moved there, because a shell cannot write the name."""
         container = Plain(hierarchy, engines.unique_name("plain"), engines.GPU_NODES)
         cgroup = hierarchy / os.fsdecode(name)
-        for made in (container.cgroup, cgroup):
-            self.addCleanup(remove_cgroup, made)
+        for path in (container.cgroup, cgroup):
+            self.addCleanup(remove_cgroup, path)
         self.addCleanup(container.close)
         cgroup.mkdir()
         (cgroup / "cgroup.procs").write_text(str(container.pid))
@@ -99,7 +99,7 @@ class HostileNames(ServedCase):
         """A container of runc whose image, pod and container have hostile names: its id."""
         try:
             runc, name = engines.program("runc"), engines.unique_name("runc")
-            directory, view = self.enterContext(engines.scratch_folder()), self.enterContext(engines.view("v1"))
+            directory, view = self.enterContext(engines.scratch_directory()), self.enterContext(engines.view("v1"))
         except Unavailable as error:
             self.skipTest(str(error))
         engines.write_bundle(directory, f"/{name}", True)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Attack 7: a user's process with a command line of 4 GiB starts a process in a pid namespace of its own.
 
-The attacker has no privilege: prctl(PR_SET_MM_MAP) lets every process say where its arguments lie, and memory that
-was never touched costs nothing. The parent of a container's first process is read by the daemon and by `holdfast ps`.
+The attacker has no privilege: prctl(PR_SET_MM_MAP) lets every process set the address of its arguments, and memory that
+was never touched costs nothing. The daemon and `holdfast ps` read the parent of a container's first process.
 Both must go on with little memory, and containers of others must be seen and guarded.
 """
 
@@ -19,10 +19,10 @@ from guarded import eventually, wait_for_our_turn
 from support import HOLDFAST, V2
 
 MEMORY = CGROUPS / "memory"
-LIMIT = 1 << 30  # for the programs under attack, so that this machine is in no danger
+LIMIT = 1 << 30  # for the programs under attack, so that the host is in no danger
 MOST_MEGABYTES = 300  # that the attack may cost the daemon; it cost 50 times the command line
 
-# In a cgroup of the user's. Says "ready" when its child is the first of a pid namespace, in a cgroup below.
+# In a cgroup of the user. Prints "ready" when its child is the first of a pid namespace, in a cgroup below.
 ATTACKER = r"""
 size, cgroup = int(sys.argv[1]), sys.argv[2]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -32,7 +32,7 @@ start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 fields = ["", "", ""] + open("/proc/self/stat").read().rpartition(")")[2].split()  # as proc(5) numbers them
 libc.sbrk.restype = ctypes.c_void_p
 code, data, stack, environment = fields[26:28], fields[45:47], fields[28], fields[50:52]
-places = [*code, *data, fields[47], libc.sbrk(0), stack, start, start + size, *environment]
+addresses = [*code, *data, fields[47], libc.sbrk(0), stack, start, start + size, *environment]
 os.makedirs(cgroup + "/inner", exist_ok=True)
 if libc.unshare(0x10000000 | 0x20000000 | 0x00020000) != 0: sys.exit("unshare")
 child = os.fork()
@@ -41,8 +41,8 @@ if child == 0:
     open(cgroup + "/inner/cgroup.procs", "w").write("0")
     print("ready", flush=True)
     while True: time.sleep(60)
-words = struct.pack("=11QQIi", *map(int, places), 0, 0, -1)
-if libc.prctl(35, 14, words, len(words), 0) != 0: sys.exit("prctl: " + os.strerror(ctypes.get_errno()))
+memory_map = struct.pack("=11QQIi", *map(int, addresses), 0, 0, -1)
+if libc.prctl(35, 14, memory_map, len(memory_map), 0) != 0: sys.exit("prctl: " + os.strerror(ctypes.get_errno()))
 print("huge", flush=True)
 while True: time.sleep(60)
 """
@@ -70,12 +70,12 @@ class HugeCommandLine(GuardCase):
         self.addCleanup(attacker.kill)
         said = sorted(attacker.stdout.readline() for _ in range(2))
         if said != ["huge\n", "ready\n"]:
-            self.skipTest(f"such a process cannot be had here: {said}")
+            self.skipTest(f"such a process cannot be started here: {said}")
 
     def ps(self) -> subprocess.CompletedProcess:
         enter = lambda: (self.limited / "cgroup.procs").write_text("0")
-        words = [HOLDFAST, "ps", "-o", "json"]
-        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, preexec_fn=enter)
+        command = [HOLDFAST, "ps", "-o", "json"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, preexec_fn=enter)
 
     def peak_megabytes(self, pid: int) -> int:
         with contextlib.suppress(OSError):
@@ -92,7 +92,7 @@ class HugeCommandLine(GuardCase):
         for size in (64 << 20, 4 << 30):
             self.attack(size)
 
-        eventually(lambda: daemon.process.poll() is not None, 3)  # while surveys come because of the new cgroups
+        eventually(lambda: daemon.process.poll() is not None, 3)  # while the new cgroups cause surveys
         self.assertIsNone(daemon.process.poll(), f"the daemon died: {daemon.said()[-500:]}")
         self.assertLess(self.peak_megabytes(daemon.pid()) - before, MOST_MEGABYTES)
         done = self.ps()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The host's ldconfig is dynamically linked, and the image brings the interpreter that the kernel loads for it.
+"""The host's ldconfig is dynamically linked, and the image has the interpreter that the kernel loads for it.
 
 The attacker is the author of an image whose /lib64/ld-linux… is a program of its own. A hook that runs the host's
 ldconfig in the image's root directory would execute it as root, before the container has any restriction. No code of
@@ -16,7 +16,7 @@ import unittest
 from attack_support import Box, RuntimeCase, compile_c, which
 from gpu_stage import Branch
 
-# Needs no C library: the kernel starts it in the place of the loader.
+# Needs no C library: the kernel starts it instead of the loader.
 INTERPRETER = r"""
 static long call(long number, const void* a, long b, long c) {
   long result;
@@ -57,51 +57,51 @@ class Interpreter(RuntimeCase):
 
     def hostile_image(self) -> Box:
         box = self.image()
-        loader = box.folder / "rootfs/lib64/ld-linux-x86-64.so.2"
+        loader = box.directory / "rootfs/lib64/ld-linux-x86-64.so.2"
         compile_c(INTERPRETER, loader, "-static", "-nostdlib", "-ffreestanding", "-O1")
         self.watch = ExecWatch(loader)
         self.addCleanup(os.close, self.watch.queue)
         return box
 
     def with_ldconfig(self, box: Box, program: os.PathLike) -> Branch:
-        """The same host, but for its ldconfig."""
-        there = [place for place in PLACES if os.path.exists(place)]
-        return self.enterContext(box.stage.changed(*(f"mount --bind {program} {place}" for place in there)))
+        """The same host with another ldconfig."""
+        existing = [place for place in PLACES if os.path.exists(place)]
+        return self.enterContext(box.stage.changed(*(f"mount --bind {program} {place}" for place in existing)))
 
     def check_not_run(self, box: Box, why: str) -> None:
-        self.assertFalse((box.folder / "rootfs/ran").exists(), why)
+        self.assertFalse((box.directory / "rootfs/ran").exists(), why)
         self.assertFalse(self.watch.is_executed(), why)
 
     def test_a_dynamically_linked_ldconfig(self):
         box = self.hostile_image()
-        program = box.folder / "ldconfig"
+        program = box.directory / "ldconfig"
         compile_c("int main(void) { return 0; }", program)
-        box.seat = self.with_ldconfig(box, program)
+        box.place = self.with_ldconfig(box, program)
         done = self.attempt(box)
         self.check_not_run(box, done.stderr)
 
     def test_the_attack_works_in_a_plain_chroot(self):
-        """Shows that the image's interpreter is one."""
+        """Proves that the image's interpreter would run."""
         box = self.hostile_image()
-        program = box.folder / "rootfs/dynamic"
+        program = box.directory / "rootfs/dynamic"
         compile_c("int main(void) { return 0; }", program)
-        subprocess.run(["chroot", box.folder / "rootfs", "/dynamic"], check=False, timeout=60)
-        self.assertTrue((box.folder / "rootfs/ran").exists())
+        subprocess.run(["chroot", box.directory / "rootfs", "/dynamic"], check=False, timeout=60)
+        self.assertTrue((box.directory / "rootfs/ran").exists())
         self.assertTrue(self.watch.is_executed())
 
     def test_an_ldconfig_that_is_a_script(self):
         box = self.hostile_image()
-        program = box.folder / "ldconfig"
+        program = box.directory / "ldconfig"
         program.write_text(SCRIPT)
         program.chmod(0o755)
-        box.seat = self.with_ldconfig(box, program)
+        box.place = self.with_ldconfig(box, program)
         done = self.attempt(box)
         self.check_not_run(box, done.stderr)
 
     def test_an_ldconfig_of_the_image(self):
         box = self.hostile_image()
         for place in PLACES:
-            file = box.folder / "rootfs" / place.lstrip("/")
+            file = box.directory / "rootfs" / place.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(SCRIPT)
             file.chmod(0o755)
@@ -111,7 +111,7 @@ class Interpreter(RuntimeCase):
 
     def test_a_static_ldconfig_writes_the_cache(self):
         if b"ld-linux" in subprocess.run(["readelf", "-l", which("ldconfig")], capture_output=True, check=False).stdout:
-            self.skipTest("the ldconfig of this machine is dynamically linked")
+            self.skipTest("the ldconfig of this host is dynamically linked")
         box = self.hostile_image().start()
         self.check_not_run(box, "the image's interpreter ran")
         self.check_gpu(box)

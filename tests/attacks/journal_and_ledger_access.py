@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A local user reads the journal of holdfastd, which holds command lines, or puts an entry into the ledger.
+"""A local user reads the journal of holdfastd, which holds command lines, or adds an entry to the ledger.
 
-The ledger says which devices a container is owed. All files and directories that the daemon makes must be closed to
-other users, whatever umask it was started with; an entry that a user brought into the ledger is not believed.
+The ledger says which devices a container is owed. All files and directories that the daemon creates must be closed to
+other users, whatever umask it was started with; an entry of a user in the ledger is not trusted.
 """
 
 import os
@@ -13,7 +13,7 @@ import engines
 from guarded import LEDGER, Plain, eventually, ledger_entry, wait_for_our_turn
 from support import V2, remove_cgroup
 
-# What an unprivileged process gets: one line for each attempt.
+# Runs as an unprivileged process, and prints the result of each attempt on a line.
 ATTEMPTS = r"""
 def attempt(what, *arguments):
     try: what(*arguments); print("done:", what.__name__, *arguments)
@@ -41,7 +41,7 @@ def setUpModule():
 class JournalAndLedger(ServedCase):
     def test_other_users_reach_neither(self):
         daemon = self.served(before=("sh", "-c", 'umask 0; exec "$@"', "sh"))
-        daemon.journal.rmdir()  # so that the daemon makes it itself, as it makes the ledger's directory
+        daemon.journal.rmdir()  # so that the daemon creates it, like the directory of the ledger
         daemon.start()
         container = self.container(V2)
         opener = self.open_all(container)
@@ -61,8 +61,8 @@ class JournalAndLedger(ServedCase):
             self.assertEqual(path.stat().st_mode & 0o077, 0, f"{path} has mode {path.stat().st_mode:o}")
         daemon.stop()
 
-    def test_an_entry_that_is_not_roots_gives_nothing(self):
-        """Also one behind a link, or that others may write."""
+    def test_an_entry_that_others_could_write_gives_nothing(self):
+        """Also one that is a symlink, or that others may write."""
         containers = {}
         for kind in ("owner", "group", "others", "link"):
             name = engines.unique_name(kind)
@@ -85,7 +85,7 @@ class JournalAndLedger(ServedCase):
         self.take(honest)
         opener = self.open_all(honest)
         daemon = self.served().start()
-        self.check_fine(opener, "an entry of root's is believed")
+        self.check_fine(opener, "an entry of root is trusted")
         for kind, container in containers.items():
             with self.subTest(kind):
                 opened = self.open_all(container).look()["last"]

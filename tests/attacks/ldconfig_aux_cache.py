@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An image leaves its root through /proc/1/root while the hook runs ldconfig, and plants a file of root's on the host.
+"""An image leaves its root through /proc/1/root while the hook runs ldconfig, and creates a file of root on the host.
 
 The attacker is the author of an image: /var/cache/ldconfig (or a directory above it) is a symlink to
 /proc/1/root/DIR, where pid 1 still has the host's root, and a library's SONAME is a text with newlines that ldconfig
-writes into its auxiliary cache. Nothing may appear in DIR, be it by that link, through the host's /proc as a volume,
-or through a volume itself.
+writes into its auxiliary cache. Nothing may appear in DIR, neither by that symlink nor through the host's /proc as a
+volume nor through a volume itself.
 """
 
 import unittest
@@ -17,7 +17,7 @@ SUDOERS = "\nnobody ALL=(ALL) NOPASSWD: ALL\n"
 
 class AuxCache(RuntimeCase):
     def plant(self, box: Box, link: str, target: str) -> None:
-        rootfs = box.folder / "rootfs"
+        rootfs = box.directory / "rootfs"
         make_library(rootfs / LIBRARIES.lstrip("/") / "libplanted.so", SUDOERS)
         place = rootfs / link
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -66,8 +66,8 @@ class AuxCache(RuntimeCase):
 
     def test_an_image_without_such_a_link_has_its_gpu(self):
         box = self.image()
-        (box.folder / "rootfs/var/cache/ldconfig").mkdir(parents=True)
-        make_library(box.folder / "rootfs/opt/libhonest.so.1", "libhonest.so.1")
+        (box.directory / "rootfs/var/cache/ldconfig").mkdir(parents=True)
+        make_library(box.directory / "rootfs/opt/libhonest.so.1", "libhonest.so.1")
         self.check_gpu(box.start())
 
 

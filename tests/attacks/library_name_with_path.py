@@ -2,8 +2,8 @@
 """An image makes the hook's ldconfig create or replace symlinks on the host.
 
 The attacker is the author of an image. A library's SONAME is a path through /proc/1/root to a file of the host, or
-the loader's configuration or a library directory of the image leads to a host directory that way; where the host's
-/proc is a volume of the container, the paths go through there. No symlink of the host may be made or changed.
+the loader's configuration or a library directory of the image points to a host directory that way; where the host's
+/proc is a volume of the container, the paths go through there. No symlink of the host may be created or changed.
 """
 
 import pathlib
@@ -31,7 +31,7 @@ class LibraryName(RuntimeCase):
             with self.subTest(runtime, through=through):
                 box, root, victim = self.arrange(runtime, through)
                 before = listing(victim)
-                fill(box.folder / "rootfs", f"{root}{victim}")
+                fill(box.directory / "rootfs", f"{root}{victim}")
                 done = self.attempt(box)
                 self.check_untouched(victim, before, done.stderr)
                 box.delete()
@@ -67,15 +67,15 @@ class LibraryName(RuntimeCase):
         box, root, victim = self.arrange("runc", "pid 1")
         (victim / "list.conf").write_text(f"{root}{victim}\n")
         before = listing(victim)
-        (box.folder / "rootfs/etc/ld.so.conf").write_text(f"include {root}{victim}/*.conf\n")
+        (box.directory / "rootfs/etc/ld.so.conf").write_text(f"include {root}{victim}/*.conf\n")
         done = self.attempt(box)
         self.check_untouched(victim, before, done.stderr)
-        cache = box.folder / "rootfs/etc/ld.so.cache"
+        cache = box.directory / "rootfs/etc/ld.so.cache"
         self.assertNotIn(b"libhost", cache.read_bytes() if cache.exists() else b"")
 
     def test_an_image_with_libraries_of_its_own_has_its_gpu(self):
         box = self.image()
-        rootfs = box.folder / "rootfs"
+        rootfs = box.directory / "rootfs"
         make_library(rootfs / "opt/lib/libown.so.1.2", "libown.so.1")
         (rootfs / "opt/lib/libown.so.1").symlink_to("libown.so.1.2")
         (rootfs / "etc/ld.so.conf").write_text("/opt/lib\n")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""An image's environment tells the dynamic loader to run the image's code in the hook, as root of the host.
+"""An image's environment makes the dynamic loader run the image's code in the hook, as root of the host.
 
-The attacker is the author of an image: LD_PRELOAD, LD_AUDIT or LD_LIBRARY_PATH lead to libraries in it,
-GLIBC_TUNABLES make every program fail. runc hands a container's environment to hooks that have none of their own, and
+The attacker is the author of an image: LD_PRELOAD, LD_AUDIT or LD_LIBRARY_PATH name libraries in it,
+GLIBC_TUNABLES make every program fail. runc passes a container's environment to hooks that have none of their own, and
 starts them in the container's root directory while the host's files are still there. No code of the image may run in
 the hook or in the programs that it starts, and the container starts as it would without these variables.
 """
@@ -28,29 +28,29 @@ __attribute__((constructor)) static void leave_mark(int count, char** arguments)
 unsigned la_version(unsigned version) { return version; }
 """
 NO_MEMORY = "glibc.malloc.top_pad=70368744177664"  # malloc asks the kernel for so much that it gets nothing
-USUAL_LIBRARIES = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6")
+COMMON_LIBRARIES = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6")
 
 
 class LoaderVariables(RuntimeCase):
     def hostile_image(self, runtime: str) -> Box:
         box = self.image(runtime=runtime)
-        evil = box.folder / "rootfs/evil"
-        marks = box.folder / "marks"
+        evil = box.directory / "rootfs/evil"
+        marks = box.directory / "marks"
         marks.mkdir()
         compile_c(CODE.replace("MARKS", str(marks)), evil / "evil.so", "-shared", "-fPIC")
-        for name in USUAL_LIBRARIES:
+        for name in COMMON_LIBRARIES:
             os.link(evil / "evil.so", evil / name)
         return box
 
     def marks(self, box: Box) -> set[str]:
-        return set(os.listdir(box.folder / "marks"))
+        return set(os.listdir(box.directory / "marks"))
 
     def check_of_image(self, variable: str, value: str, *more: str) -> None:
-        """`value` names the image's directory by {evil}: there are several ways to while the hook runs."""
+        """`value` names the image's directory by {evil}: several paths lead there while the hook runs."""
         for runtime in ("runc", *more):
             with self.subTest(runtime):
                 box = self.hostile_image(runtime)
-                ways = ["./evil", "/proc/self/cwd/evil", f"{box.folder}/rootfs/evil"]
+                ways = ["./evil", "/proc/self/cwd/evil", f"{box.directory}/rootfs/evil"]
                 text = ":".join(value.format(evil=way) for way in (ways if "{" in value else ways[:1]))
                 box.spec["process"]["env"].append(f"{variable}={text}")
                 done = box.write().create()
@@ -72,11 +72,11 @@ class LoaderVariables(RuntimeCase):
         self.check_of_image("GLIBC_TUNABLES", NO_MEMORY)
 
     def test_ld_audit_of_the_runtime(self):
-        """The engine's environment reaches the runtime, and goes no further."""
+        """The engine's environment reaches the runtime, but not its children."""
         for runtime in ("runc", "crun"):
             with self.subTest(runtime):
                 box = self.hostile_image(runtime)
-                done = box.create(env=os.environ | {"LD_AUDIT": f"{box.folder}/rootfs/evil/evil.so"})
+                done = box.create(env=os.environ | {"LD_AUDIT": f"{box.directory}/rootfs/evil/evil.so"})
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.marks(box) & {"hook", "ldconfig"}, set())
                 self.check_gpu(box)

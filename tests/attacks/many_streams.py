@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Held: a local user opens more streams of events than there are places, and does not read them.
+"""Held: a local user opens more streams of events than are allowed, and does not read them.
 
-Sixteen are served, the others get 503 at once. Losses are healed and told to clients that read, the daemon does not
-wait for those that do not, and a place that is left is free again.
+Sixteen are served, the others get 503 at once. Losses are healed and reported to clients that read, the daemon does not
+wait for those that do not, and closed streams can be opened again.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from attack_support import Served, ServedCase, ask, connect, start_as_nobody
 from guarded import eventually, wait_for_our_turn
 from support import V2
 
-PLACES = 16
+STREAM_LIMIT = 16
 
 # Opens streams, prints their statuses, and never reads more; ends with its standard input.
 STREAMS = r"""
@@ -67,12 +67,12 @@ class ManyStreams(ServedCase):
         self.assertIn(" 200 ", read_until(reader, "retry:"))
         memory = daemon.resident_kilobytes()
         clients, statuses = self.open_streams(daemon, 20)
-        self.assertEqual(statuses, [200] * (PLACES - 1) + [503] * (20 - PLACES + 1))
+        self.assertEqual(statuses, [200] * (STREAM_LIMIT - 1) + [503] * (20 - STREAM_LIMIT + 1))
 
         for mark in range(1, 11):
             self.take(container, mark)
             self.check_fine(opener, "it heals")
-            self.assertIn(container.id, read_until(reader, container.id), "a client that reads is told")
+            self.assertIn(container.id, read_until(reader, container.id), "a client that reads gets the event")
             self.assertEqual(ask(daemon.port, "/api/v1/events").status, 503)
             for place in (daemon.port, daemon.socket):
                 self.assertEqual(ask(place, "/metrics").status, 200)
@@ -81,8 +81,8 @@ class ManyStreams(ServedCase):
         clients.stdin.close()
         clients.wait()
         free = eventually(lambda: " 200 " in read_until(self.stream(daemon.port), "\r\n"), 20, 0.2)
-        self.assertTrue(free, "a place that was left can be had")
-        self.assertLess(daemon.stop(), 5, "open streams do not keep it")
+        self.assertTrue(free, "a stream can be opened again")
+        self.assertLess(daemon.stop(), 5, "open streams do not delay its end")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Attack 18: holdfastd is started as root without the capabilities it works with, as a wrong unit or pod spec does.
+"""Attack 18: holdfastd is started as root without the capabilities it needs, as by a wrong unit or pod spec.
 
-It cannot give anything back then, so nobody may rely on it: /readyz must answer 503 and name what is missing, as long
+It cannot restore anything then, so it must not seem ready: /readyz must answer 503 and name what is missing, as long
 as it is missing, while /healthz says that the process lives. With its capabilities it is ready.
 """
 
@@ -36,7 +36,7 @@ class MissingCapabilities(ServedCase):
         return daemon
 
     def check_not_ready(self, daemon: Served, *names: str) -> None:
-        """Also when it has had time to look at everything."""
+        """Also when it has had time for its first survey."""
         eventually(lambda: daemon.ready() is not None, 5, 0.1)
         eventually(lambda: all(name in self.readiness(daemon)[1] for name in names), 5, 0.1)
         status, text = self.readiness(daemon)
@@ -60,7 +60,7 @@ class MissingCapabilities(ServedCase):
                 daemon.kill()
 
     def test_with_its_capabilities_it_is_ready_and_heals(self):
-        """Those of root on this machine, and no more than the ones it lists."""
+        """Those of root on this host, and no more than the ones it lists."""
         container = self.container(V2)
         opener = self.open_all(container)
         daemon = self.served().start(containers=1)

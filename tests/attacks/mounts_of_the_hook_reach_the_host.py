@@ -21,7 +21,7 @@ RUNTIMES = ("/runc", "/crun")  # They bind their own program for a moment.
 
 
 class MountWatch:
-    """Every mount that appears in the mount namespace of a process: poll(2) tells of each change of its mountinfo."""
+    """Every mount that appears in the mount namespace of a process: poll(2) reports each change of its mountinfo."""
 
     def __init__(self, pid: int):
         self.file = os.open(f"/proc/{pid}/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
@@ -64,7 +64,7 @@ def watching(pid: int) -> Iterator[MountWatch]:
 
 class Propagation(RuntimeCase):
     def container(self, runtime: str, propagation: str) -> Box:
-        """It sees the host's /proc. The bundle lies on a mount of its own, as runc makes the one below it private."""
+        """It sees the host's /proc. The bundle is on a separate mount, because runc makes the parent mount private."""
         if runtime == "crun":
             self.need_crun("v1")
         box = self.box()
@@ -72,13 +72,13 @@ class Propagation(RuntimeCase):
         box.spec["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
         box.spec["linux"]["namespaces"] = [{"type": "mount"}]
         box.spec["linux"]["rootfsPropagation"] = propagation
-        steps = (f"mount --bind {box.folder} {box.folder}", "mount --make-rshared /")
-        box.seat = self.enterContext(box.stage.changed(*steps))
+        steps = (f"mount --bind {box.directory} {box.directory}", "mount --make-rshared /")
+        box.place = self.enterContext(box.stage.changed(*steps))
         return box
 
     def check(self, runtime: str, propagation: str) -> None:
         box = self.container(runtime, propagation).ask("0")
-        host = box.seat.holder.pid
+        host = box.place.holder.pid
         with watching(host) as watch:
             done = self.attempt(box)
             self.assertEqual(watch.found(), [], done.stderr)
@@ -97,22 +97,22 @@ class Propagation(RuntimeCase):
                 self.check("crun", propagation)
 
     def test_without_a_gpu_nothing_appears_either(self):
-        """Shows that what is found above would be the hook's."""
+        """Shows that mounts found by the other tests would be those of the hook."""
         box = self.container("runc", "rshared").write()
-        with watching(box.seat.holder.pid) as watch:
+        with watching(box.place.holder.pid) as watch:
             box.start()
             self.assertEqual(watch.found(), [])
 
-    def test_the_watch_sees_a_mount_that_is_gone_at_once(self):
+    def test_the_watch_sees_a_mount_that_is_removed_at_once(self):
         box = self.container("runc", "rshared").write()
-        with watching(box.seat.holder.pid) as watch:
+        with watching(box.place.holder.pid) as watch:
             for _ in range(10):
-                box.seat.run("sh", "-c", "mount -t tmpfs none /mnt && umount /mnt")
+                box.place.run("sh", "-c", "mount -t tmpfs none /mnt && umount /mnt")
             self.assertEqual(watch.found(), ["/mnt"])
 
-    def test_a_container_with_the_usual_propagation_has_its_gpu(self):
+    def test_a_container_with_default_propagation_has_its_gpu(self):
         box = self.container("runc", "rslave").ask("0")
-        with watching(box.seat.holder.pid) as watch:
+        with watching(box.place.holder.pid) as watch:
             box.start()
             self.assertEqual(watch.found(), [])
         self.check_opens(box)

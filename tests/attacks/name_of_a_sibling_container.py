@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A pod's annotation calls a container by the name of its sibling, which has a GPU.
+"""A pod's annotation gives a container the name of its sibling, which has a GPU.
 
 The attacker may set annotations of a pod, which engines pass on to the specs of its containers. Engines write the
-container's name into an annotation of their own (containerd's io.kubernetes.cri.container-name, CRI-O's
+container's name into an annotation (containerd's io.kubernetes.cri.container-name, CRI-O's
 io.kubernetes.container.name); the attacker adds the other one with the sibling's name. The container must not get
 what kubelet allocated to its sibling, neither at its start nor later by the guard, which gives what "holdfast ps"
 says is owed.
@@ -16,7 +16,7 @@ from gpu_stage import BIN, UUID
 
 UID = "11111111-aaaa-bbbb-cccc-000000000171"
 CONTAINERD, CRIO = "io.kubernetes.cri.container-name", "io.kubernetes.container.name"
-# In this order in the spec: readers that keep the first and readers that keep the last must both not be fooled.
+# In this order in the spec: the result must be the same for a reader that keeps the first and one that keeps the last.
 HOSTILE = {
     "containerd": {CONTAINERD: "main", CRIO: "sibling"},
     "containerd, the other order": {CRIO: "sibling", CONTAINERD: "main"},

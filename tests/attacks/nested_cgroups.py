@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attack 13: a user nests 300 cgroups in one another, deeper than a walk over all cgroups goes.
 
-The attacker has a cgroup to divide, as every user of systemd has. `holdfast rules` of the whole machine must still
+The attacker has a cgroup to divide, as every user of systemd has. `holdfast rules` of the whole host must still
 answer, and show the gates of all others; the deepest cgroup can be asked about by itself.
 """
 
@@ -28,7 +28,7 @@ print("nested")
 
 class NestedCgroups(GuardCase):
     def setUp(self):
-        Case.setUp(self)  # No guard is involved, so none is waited for.
+        Case.setUp(self)  # No guard is involved, so the test does not wait for one.
 
     def nest(self, hierarchy: pathlib.Path) -> pathlib.Path:
         top = self.delegated(hierarchy / unique_name("user"))

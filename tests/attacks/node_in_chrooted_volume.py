@@ -19,7 +19,7 @@ import engines
 from guarded import eventually, ledger_entry, wait_for_our_turn
 from support import V2, holdfast, remove_cgroup
 
-NODE = f"/dev/hf-attack-{os.getpid()}"  # On the host there is none of that name.
+NODE = f"/dev/hf-attack-{os.getpid()}"  # The host has no such node.
 DEVICE = {NODE: (195, 0)}
 OWN_DEV = "mount -t tmpfs -o mode=755 none /dev"
 
@@ -30,7 +30,7 @@ def setUpModule():
 
 class NodeInVolume(GuardCase):
     def volume(self) -> pathlib.Path:
-        """A directory of the host, with what a root directory needs."""
+        """A directory of the host that can serve as a root directory."""
         path = self.directory()
         (path / "dev").mkdir()
         (path / "bin").mkdir()
@@ -52,9 +52,8 @@ class NodeInVolume(GuardCase):
         eventually(lambda: daemon.records(container.id, action="mended"), 1.5)
         self.assertEqual(device_nodes(directory), [], f"by the daemon: {daemon.records(container.id)}")
         daemon.stop()
-        for words in (["heal", container.id], ["mend", container.id]):
-            said = holdfast(*words)
-            self.assertEqual(device_nodes(directory), [], f"by {words[0]}: {said.stdout}{said.stderr}")
+        done = holdfast("heal", container.id)
+        self.assertEqual(device_nodes(directory), [], f"by heal: {done.stdout}{done.stderr}")
 
     def test_a_root_changed_to_a_volume(self):
         volume = self.volume()
@@ -69,7 +68,7 @@ class NodeInVolume(GuardCase):
         self.check_nothing_created(container, volume)
 
     def test_a_volume_below_dev(self):
-        """The node lies in a directory below /dev, which is a volume."""
+        """The node is in a directory below /dev, which is a volume."""
         volume = self.volume()
         steps = [OWN_DEV, "mkdir /dev/dri", f"mount --bind {volume}/dev /dev/dri"]
         container = self.hostile([*steps, "echo ready", "exec sleep 600"])
@@ -90,17 +89,17 @@ class NodeInVolume(GuardCase):
         self.assertTrue(node.is_char_device())
 
 
-def write_bundle(folder: pathlib.Path, cgroup: str, gpu: bool, write=engines.write_bundle) -> None:
-    """As engines have it: /dev is a file system of the container's own."""
-    write(folder, cgroup, gpu)
-    config = json.loads((folder / "config.json").read_text())
+def write_bundle(directory: pathlib.Path, cgroup: str, gpu: bool, write=engines.write_bundle) -> None:
+    """Like engines: /dev is a separate file system of the container."""
+    write(directory, cgroup, gpu)
+    config = json.loads((directory / "config.json").read_text())
     own = {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]}
     config["mounts"].append(own)
-    (folder / "config.json").write_text(json.dumps(config))
+    (directory / "config.json").write_text(json.dumps(config))
 
 
 def device_nodes(directory: pathlib.Path) -> list[str]:
-    """Of ours, or, in a directory of this test, of any name."""
+    """In /dev only that of this test, in other directories all."""
     found = [path for path in directory.rglob("*") if path.is_char_device() or path.is_block_device()]
     return [str(path) for path in found if directory != pathlib.Path("/dev") or path.name == NODE[5:]]
 

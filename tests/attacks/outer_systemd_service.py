@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Suspicion: the guard widens a service in systemd because a container below the service's cgroup is owed a GPU.
 
-dockerd in a service with Delegate=yes and its own DeviceAllow has its containers below its own cgroup. The container
+dockerd in a service with Delegate=yes and its own DeviceAllow starts its containers below its own cgroup. The container
 is owed a device, mode is harden or heal. The outer service's DeviceAllow, its cgroup's programs and what its
 processes can open must stay as they are; a container with a scope of its own is hardened as before.
 """
@@ -48,10 +48,10 @@ class OuterSystemdService(GuardCase):
 
     def inner_container(self, host: Systemd) -> str:
         """As a dockerd within the service starts it, by runc's cgroupfs driver; its id."""
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="c-", dir=host.folder))
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="c-", dir=host.directory))
         name = container_id()
-        make_bundle(folder, f"/system.slice/{SERVICE}/docker/{name}", [])
-        host.run("runc", "run", "-d", "--bundle", folder, name)
+        make_bundle(directory, f"/system.slice/{SERVICE}/docker/{name}", [])
+        host.run("runc", "run", "-d", "--bundle", directory, name)
         self.addCleanup(host.run, "runc", "delete", "-f", name, check=False)
         self.give(host, name, f"/system.slice/{SERVICE}/docker/{name}")
         return name
@@ -76,12 +76,12 @@ class OuterSystemdService(GuardCase):
         host.run("sh", "-c", f"[ -e {NODES[FUSE]} ] || mknod -m 666 {NODES[FUSE]} c {FUSE[0]} {FUSE[1]}")
         self.assertEqual(errno_of_open(cgroup / "docker", node), "EPERM")
         config = f"guard: {{mode: {mode}}}\n"
-        with guarding(HOLDFASTD, config=config, containers=2, prefix=host.enter, within=host.folder) as daemon:
+        with guarding(HOLDFASTD, config=config, containers=2, prefix=host.enter, within=host.directory) as daemon:
             hardened = eventually(lambda: f"{FUSE[0]}:{FUSE[1]}" in " ".join(scope.show("DeviceAllow")), 10)
             self.assertTrue(hardened, f"a container with a scope of its own is hardened: {daemon.said()}")
             eventually(lambda: self.allowed(host) != before, 1.5)
-            told = [record for record in daemon.records(inner) if record["action"] == "hardened"]
-            self.assertEqual(self.allowed(host), before, f"the service was widened: {told}")
+            hardenings = [record for record in daemon.records(inner) if record["action"] == "hardened"]
+            self.assertEqual(self.allowed(host), before, f"the service was widened: {hardenings}")
             self.assertEqual(difference(self.rules(host), rules), [])
             self.assertEqual(errno_of_open(cgroup / "docker", node), "EPERM")
 

@@ -19,11 +19,11 @@ from engines import unique_name
 from guarded import HOLDFASTD, Daemon, Plain, difference, eventually, ledger_entry, rules_of, wait_for_our_turn
 from support import V1, V2, remove_cgroup
 
-NODE = f"/dev/hf-attack-{os.getpid()}"  # On the host there is none of that name.
+NODE = f"/dev/hf-attack-{os.getpid()}"  # The host has no such node.
 DEVICE = {NODE: (195, 0)}
 SECONDS = 3  # of swapping without knowing what the daemon does
 
-# Sits in the attacker's cgroup, and becomes the process with the pid that it is told: clone3 lets root choose it.
+# Runs in the attacker's cgroup, and forks a process with each pid that it reads: clone3 lets root choose it.
 STRANGER = r"""
 import ctypes, os, struct, sys
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
@@ -57,20 +57,20 @@ class Stranger:
 
     def __init__(self, cgroup: pathlib.Path, root: str):
         self.cgroup, self.root = cgroup, root
-        words = [sys.executable, "-c", STRANGER, str(cgroup), root]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-c", STRANGER, str(cgroup), root]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError("no stranger")
+            raise RuntimeError("the stranger did not start")
 
     def become(self, pid: int) -> int:
         """The pid that it has got, or an error number below 0."""
-        return self.say(f"{pid}") or int(self.process.stdout.readline())
+        return self.send(f"{pid}") or int(self.process.stdout.readline())
 
     def leave(self) -> None:
         """Ends the process with that pid."""
-        self.say("leave")
+        self.send("leave")
 
-    def say(self, line: str) -> None:
+    def send(self, line: str) -> None:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
@@ -87,18 +87,18 @@ class Stranger:
 class PidReuse(GuardCase):
     def stranger(self, hierarchy: pathlib.Path, root: str) -> Stranger:
         cgroup = close_cgroup(self.cgroup(hierarchy / unique_name("stranger")))
-        made = Stranger(cgroup, root)
-        self.addCleanup(made.close)
+        stranger = Stranger(cgroup, root)
+        self.addCleanup(stranger.close)
         self.addCleanup(pathlib.Path(NODE).unlink, missing_ok=True)
-        return made
+        return stranger
 
     def frozen(self) -> Plain:
-        """Looked at before the others, by its name."""
+        """A frozen container that is surveyed before the others, because of its name."""
         container = self.owed(V2, unique_name("a-frozen"))
         (container.cgroup / "cgroup.freeze").write_text("1")
         return container
 
-    def mortal(self, hierarchy: pathlib.Path) -> Plain:
+    def doomed_container(self, hierarchy: pathlib.Path) -> Plain:
         """A container that is owed a device and does not have it."""
         container = Plain(hierarchy, unique_name("plain"), {"/dev/none": (1, 3)})
         self.addCleanup(remove_cgroup, container.cgroup)
@@ -120,21 +120,21 @@ class PidReuse(GuardCase):
             given += [f"{NODE} in the root ({stranger.root}) of a stranger"] if stranger.node().exists() else []
         self.assertEqual(given, [], why)
 
-    def is_looking_at(self, frozen: Plain) -> bool:
+    def is_being_probed(self, frozen: Plain) -> bool:
         return len((frozen.cgroup / "cgroup.procs").read_text().split()) > 1
 
     def test_a_stranger_with_the_pid_of_a_container_is_given_nothing(self):
         frozen, other = self.frozen(), self.owed(V2)
         strangers = [self.stranger(V1, "host"), self.stranger(V2, "own")]
-        mortals = [self.mortal(V1), self.mortal(V2)]
+        doomed = [self.doomed_container(V1), self.doomed_container(V2)]
         before = [rules_of(f"cgroup:{stranger.cgroup}") for stranger in strangers]
         daemon = Daemon(HOLDFASTD, self.directory())
         self.addCleanup(daemon.kill)
         daemon.launch()
-        eventually(lambda: self.is_looking_at(frozen), 3)
-        for container, stranger in zip(mortals, strangers):
+        eventually(lambda: self.is_being_probed(frozen), 3)
+        for container, stranger in zip(doomed, strangers):
             self.assertEqual(self.swap(container, stranger), container.pid)
-        eventually(lambda: not self.is_looking_at(frozen), 10)
+        eventually(lambda: not self.is_being_probed(frozen), 10)
         time.sleep(1)
         self.check_nothing_given(strangers, before, "swapped while the survey waits")
         for stranger in strangers:
@@ -142,7 +142,7 @@ class PidReuse(GuardCase):
 
         end, chance = time.monotonic() + SECONDS, random.Random(5)
         while time.monotonic() < end:
-            container, stranger = self.mortal(V2), strangers[1]
+            container, stranger = self.doomed_container(V2), strangers[1]
             time.sleep(chance.uniform(0, 0.25))
             self.assertEqual(self.swap(container, stranger), container.pid)
             time.sleep(chance.uniform(0, 0.25))

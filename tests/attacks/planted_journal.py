@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A local user plants a symlink, a FIFO or a file of its own where holdfastd is told to keep its journal.
+"""A local user plants a symlink, a FIFO or a file of its own where holdfastd is configured to keep its journal.
 
-Nothing may be followed or opened that leads elsewhere: files of root keep their content and mode, nobody but root gets
-the records, nothing hangs, and the guard heals without a journal.
+No symlink may be followed and no such file opened: files of root keep their content and mode, only root gets the
+records, nothing hangs, and the guard heals without a journal.
 """
 
 import os
@@ -14,7 +14,7 @@ from attack_support import NOBODY, ServedCase
 from guarded import eventually, wait_for_our_turn
 from support import V2
 
-CONTENT = "root's own\n"
+CONTENT = "of root\n"
 
 
 def setUpModule():
@@ -31,7 +31,7 @@ class PlantedJournal(ServedCase):
         self.opener = self.open_all(self.guarded)
 
     def plant(self, kind: str, path: pathlib.Path) -> None:
-        """Of the attacker's, whatever it is."""
+        """Creates it as the attacker's."""
         if kind == "symlink":
             path.symlink_to(self.victim)
         elif kind == "symlink to nothing":
@@ -64,7 +64,7 @@ class PlantedJournal(ServedCase):
             daemon.kill()
         self.assertEqual(self.victim.read_text(), CONTENT)
         self.assertEqual(self.victim.stat().st_mode & 0o7777, 0o600)
-        self.assertEqual(os.listdir(self.victim.parent), [self.victim.name], "nothing was made beside it")
+        self.assertEqual(os.listdir(self.victim.parent), [self.victim.name], "nothing was created beside it")
         after = planted.lstat()
         for field in ("st_ino", "st_mode", "st_size"):
             self.assertEqual(getattr(after, field), getattr(before, field), f"{field} of what was planted")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A local user plants a symlink, a FIFO, a file or a socket of its own where holdfastd is told to open its unix socket.
+"""A local user plants a symlink, a FIFO, a file or a socket of its own where holdfastd opens its unix socket.
 
 The directory belongs to the attacker. The daemon must neither follow nor replace what is there, change no mode, not
 hang, say in its log that it does not listen there, and serve the port and heal all the same.
@@ -46,8 +46,8 @@ class PlantedSocket(ServedCase):
             listener = self.enterContext(socket.socket(socket.AF_UNIX))
             listener.bind(str(path))
             listener.listen()
-        for made in (path, directory):
-            os.chown(made, NOBODY, NOBODY, follow_symlinks=False)
+        for created in (path, directory):
+            os.chown(created, NOBODY, NOBODY, follow_symlinks=False)
         return path
 
     def is_served(self, daemon: Served) -> bool:
@@ -79,7 +79,7 @@ class PlantedSocket(ServedCase):
                 for field in ("st_ino", "st_mode", "st_uid"):
                     self.assertEqual(getattr(after, field), getattr(before, field), field)
                 self.assertEqual(self.victim.stat().st_mode & 0o7777, 0o600)
-                self.assertEqual(os.listdir(self.victim.parent), [self.victim.name], "nothing was made beside it")
+                self.assertEqual(os.listdir(self.victim.parent), [self.victim.name], "nothing was created beside it")
 
     def test_a_path_of_its_own_works(self):
         daemon = self.served().start(containers=1)
@@ -87,7 +87,7 @@ class PlantedSocket(ServedCase):
         self.assertEqual(ask(daemon.socket, "/healthz").status, 200)
         self.assertNotIn("not-listening", daemon.said())
         daemon.stop()
-        self.assertFalse(daemon.socket.exists(), "it takes its socket with it")
+        self.assertFalse(daemon.socket.exists(), "it removes its socket at its end")
         with socket.socket(socket.AF_UNIX) as left:  # of a daemon that was killed
             left.bind(str(daemon.socket))
         daemon.start()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Suspicion: the probe of `holdfast rules` works on paths in /tmp, which a user could foresee or replace.
+"""Suspicion: the probe of `holdfast rules` uses paths in /tmp, which a user could predict or replace.
 
 A user watches /tmp while root asks about rules that cannot be read, so that a probe has to try them. Nothing may
-appear in /tmp or in another directory that everybody may write to, and the answers of the probe must be right.
+appear in /tmp or in another directory that every user may write to, and the answers of the probe must be right.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ QUESTIONS = {"c:195:0:rw": "deny", "c:195:0:m": "allow", "c:195:1:rw": "allow", 
 
 
 class Watched:
-    """A mount namespace in which the shared directories are empty file systems, all of whose changes are noted."""
+    """A mount namespace in which the shared directories are empty file systems, all of whose changes are recorded."""
 
     def __init__(self, directories: tuple[str, ...]):
         mounts = [f"mkdir -p {path}; mount -t tmpfs -o mode=1777 tmpfs {path}" for path in directories]
@@ -35,15 +35,15 @@ class Watched:
             if self.libc.inotify_add_watch(self.queue, f"/proc/{self.holder.pid}/root{path}".encode(), CHANGES) < 0:
                 raise OSError(ctypes.get_errno(), "inotify")
 
-    def run(self, program: pathlib.Path, *words: str) -> subprocess.CompletedProcess:
-        """By a handle: the program itself may lie below /tmp."""
+    def run(self, program: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess:
+        """By its descriptor: the program itself may be below /tmp."""
         with open(program, "rb") as file:
-            command = ["nsenter", "-m", "-t", str(self.holder.pid), f"/proc/self/fd/{file.fileno()}", *words]
+            command = ["nsenter", "-m", "-t", str(self.holder.pid), f"/proc/self/fd/{file.fileno()}", *arguments]
             options = {"capture_output": True, "text": True, "timeout": 60, "pass_fds": [file.fileno()]}
             return subprocess.run(command, check=False, **options)
 
     def changes(self) -> list[str]:
-        """Names that came, went or changed."""
+        """Names of files that were created, removed or changed."""
         try:
             data = os.read(self.queue, 1 << 16)
         except BlockingIOError:
@@ -64,12 +64,12 @@ class Watched:
 
 class ProbeInTmp(GuardCase):
     def setUp(self):
-        Case.setUp(self)  # No guard is involved, so none is waited for.
+        Case.setUp(self)  # No guard is involved, so the test does not wait for one.
 
     def watched(self) -> Watched:
-        made = Watched(SHARED)
-        self.addCleanup(made.close)
-        return made
+        watched = Watched(SHARED)
+        self.addCleanup(watched.close)
+        return watched
 
     def unreadable(self) -> pathlib.Path:
         """A v1 list that allows all but one device: the kernel does not show the exception."""
@@ -89,7 +89,7 @@ class ProbeInTmp(GuardCase):
         self.addCleanup(process.kill)
         (cgroup / "cgroup.procs").write_text(str(process.pid))
         for target in (f"pid:{process.pid}", f"cgroup:{cgroup}"):
-            asked = [word for question in QUESTIONS for word in ("--ask", question)]
+            asked = [argument for question in QUESTIONS for argument in ("--ask", question)]
             done = watched.run(HOLDFAST, "rules", target, *asked)
             answers = [line.split()[0] for line in done.stdout.splitlines()]
             self.assertEqual(answers, [*QUESTIONS.values()], done.stdout + done.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Attack 6: a container's process sits in a cgroup that is not the container's: its pod's slice, or a service.
+"""Attack 6: a container's process is in a cgroup that is not the container's: its pod's slice, or a service.
 
 systemd moves processes of v1 containers to the pod's slice in the devices hierarchy, and a runtime may join one
 hierarchy only and stay in its service's cgroup on the other. The container is owed a GPU that the slice or the
@@ -16,8 +16,9 @@ from engines import CGROUPS, GPU_NODES, unique_name
 from guarded import Plain, difference, eventually, ledger_entry, rules_of, wait_for_our_turn
 from support import V1, V2, holdfast
 
-PIDS = CGROUPS / "pids"  # a hierarchy that has nothing to do with devices and still knows where the container belongs
-USUAL = ("c *:* m", "b *:* m", "c 5:0 rwm", "c 5:2 rwm", "c 10:200 rwm", "c 136:* rwm")  # what runc allows everyone
+PIDS = CGROUPS / "pids"  # a hierarchy without device rules, in which the process stays in the cgroup of the container
+# The rules that runc gives every container.
+DEFAULTS = ("c *:* m", "b *:* m", "c 5:0 rwm", "c 5:2 rwm", "c 10:200 rwm", "c 136:* rwm")
 
 
 def setUpModule():
@@ -26,7 +27,7 @@ def setUpModule():
 
 class ProcessMovedToSlice(GuardCase):
     def closed_cgroup(self, hierarchy: pathlib.Path, name: str) -> pathlib.Path:
-        """Lets nothing through but what has major 1."""
+        """Denies all devices but those with major 1."""
         return close_cgroup(self.cgroup(hierarchy / name))
 
     def runc_container(self, parent: str = "") -> engines.Container:
@@ -35,7 +36,7 @@ class ProcessMovedToSlice(GuardCase):
             return self.start(engines.oci, "v1", "runc", parent=parent)
 
     def check_not_widened(self, cgroup: pathlib.Path, container: str) -> None:
-        """Also when its rules are looked at again and again, and while others are healed."""
+        """Also when its rules are checked several times, and while others are healed."""
         other = self.owed(V2)
         before = rules_of(f"cgroup:{cgroup}")
         daemon = self.guard(config=heal_only(container, other.id), containers=1)
@@ -51,7 +52,7 @@ class ProcessMovedToSlice(GuardCase):
         """It had the devices when the container started."""
         group = self.closed_cgroup(V1, unique_name("slice"))
         gpus = [f"c {major}:{minor} rwm" for major, minor in GPU_NODES.values()]
-        for text in [*gpus, *USUAL]:
+        for text in [*gpus, *DEFAULTS]:
             (group / "devices.allow").write_text(text)
         container = self.runc_container(group.name)
         (group / "cgroup.procs").write_text(str(container.pid))
@@ -63,8 +64,8 @@ class ProcessMovedToSlice(GuardCase):
         group = self.closed_cgroup(V2, unique_name("slice"))
         container = Plain(group, container_id(), {})
         self.addCleanup(container.close)
-        known = self.cgroup(self.cgroup(PIDS / group.name) / container.id)
-        (known / "cgroup.procs").write_text(str(container.pid))
+        own = self.cgroup(self.cgroup(PIDS / group.name) / container.id)
+        (own / "cgroup.procs").write_text(str(container.pid))
         (group / "cgroup.procs").write_text(str(container.pid))
         self.enterContext(ledger_entry(container.id, GPU_NODES, cgroup=f"/{group.name}/{container.id}"))
         self.check_not_widened(group, container.id)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attack 16: a process loads large device programs all the time and closes each of them at once.
 
-The attacker has CAP_BPF and CAP_NET_ADMIN (here: root stands for it). The daemon looks at every program that is
+The attacker has CAP_BPF and CAP_NET_ADMIN (here: root stands for it). The daemon reads every program that is
 loaded, as one may be attached next. It must not keep them: its memory stays bounded, and programs are freed soon
 after they were closed.
 """
@@ -19,7 +19,7 @@ from support import V2
 
 LOADS, LENGTH = 220, 20_000  # programs, and instructions of each: 160 kilobytes
 MOST_MEGABYTES = 40
-MOST_PROGRAMS = 80  # that the daemon may still hold; it may remember some
+MOST_PROGRAMS = 80  # that the daemon may still hold; it caches some
 
 LOADER = r"""
 import sys, time
@@ -30,7 +30,7 @@ print("ready", flush=True)
 for mark in range(loads):
     ending = attack.denier(mark)
     attack.load([(attack.MOVE, 0x00, 0, mark)] * (length - len(ending)) + ending)
-    time.sleep(0.005)  # A burst would not be looked at.
+    time.sleep(0.005)  # Programs of a burst would not be read.
     attack.close_programs()
 """
 
@@ -41,8 +41,8 @@ def setUpModule():
 
 class ProgramLoads(GuardCase):
     def loader(self) -> subprocess.Popen:
-        words = [sys.executable, "-c", LOADER, str(pathlib.Path(attack.__file__).parent), str(LOADS), str(LENGTH)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-c", LOADER, str(pathlib.Path(attack.__file__).parent), str(LOADS), str(LENGTH)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -62,7 +62,7 @@ class ProgramLoads(GuardCase):
         self.assertEqual(loader.returncode, 0)
         kept = lambda: len(attack.device_programs() - programs)
         eventually(lambda: kept() <= MOST_PROGRAMS, 5, 0.2)
-        self.assertLessEqual(kept(), MOST_PROGRAMS, "programs that nobody has attached are kept alive")
+        self.assertLessEqual(kept(), MOST_PROGRAMS, "programs that were never attached are kept alive")
         self.assertLess(most >> 10, MOST_MEGABYTES, "megabytes of memory")
         self.check_guarded(container)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Suspicion: the runtime whose --version is asked for is another program by the time that it is executed.
 
-A monitor process of root's names a runtime that lies in a directory of a user's, as a symlink to the real one. The
+A monitor process of root names a runtime in a directory of a user, as a symlink to the real one. The
 user exchanges that symlink all the time for a program of its own, so that one program is checked and the other
-executed. The user's program must never run as root; the version of a runtime of root's is still told.
+executed. The user's program must never run as root; the version of a runtime of root is still reported.
 """
 
 import os
@@ -16,10 +16,10 @@ from attack_support import NOBODY, GuardCase, conmon, start_as_nobody
 from engines import need, program, unique_name, write_bundle
 from support import V2, Case, holdfast, holdfast_json
 
-SPELLINGS = 6  # of the runtime's path: each is asked for its version
+SPELLINGS = 6  # of the runtime's path: each is executed for its version
 SECONDS = 5
 
-# Exchanges the two names as fast as it can.
+# Exchanges the two names as fast as possible.
 EXCHANGER = r"""
 libc = ctypes.CDLL(None, use_errno=True)
 a, b = sys.argv[1].encode(), sys.argv[2].encode()
@@ -31,11 +31,11 @@ while True:
 
 class ReplacedRuntimeProgram(GuardCase):
     def setUp(self):
-        Case.setUp(self)  # No guard is involved, so none is waited for.
+        Case.setUp(self)  # No guard is involved, so the test does not wait for one.
         need("runc", "busybox")
 
     def container_with_runtime(self, runtime: pathlib.Path | str) -> str:
-        """A container of a monitor process of root's that names this runtime; its cgroup's path."""
+        """Starts a container whose monitor process is root's and names this runtime; returns its cgroup's path."""
         bundle = self.directory()
         inner = self.cgroup(V2 / unique_name("inner"))
         write_bundle(bundle, f"/{inner.name}", gpu=True)
@@ -55,7 +55,7 @@ class ReplacedRuntimeProgram(GuardCase):
 
     def test_a_program_that_is_exchanged_meanwhile(self):
         directory = self.user_directory()
-        evidence = directory / "ran-as"  # The user's program leaves its uid.
+        evidence = directory / "ran-as"  # The user's program writes its uid there.
         evil = directory / "evil"
         evil.write_text(f"#!/bin/sh\nid -u >>{evidence}\necho runc version 6.6.6\n")
         evil.chmod(0o755)
@@ -75,7 +75,7 @@ class ReplacedRuntimeProgram(GuardCase):
             self.assertIn(holdfast("ps").returncode, (0, 1))
             self.assertFalse(evidence.exists(), f"the user's program ran as uid {read(evidence)}")
 
-    def test_a_program_of_the_users_is_not_run(self):
+    def test_a_program_of_the_user_is_not_run(self):
         directory = self.user_directory()
         evil, evidence = directory / "runc", directory / "ran-as"
         evil.write_text(f"#!/bin/sh\nid -u >>{evidence}\necho runc version 6.6.6\n")
@@ -84,7 +84,7 @@ class ReplacedRuntimeProgram(GuardCase):
         self.assertNotEqual(self.version_of(self.container_with_runtime(evil))[1], "6.6.6")
         self.assertFalse(evidence.exists())
 
-    def test_the_version_of_a_runtime_of_roots_is_told(self):
+    def test_the_version_of_a_runtime_of_root_is_reported(self):
         said = subprocess.run([program("runc"), "--version"], capture_output=True, text=True, check=True).stdout.split()
         self.assertEqual(self.version_of(self.container_with_runtime(program("runc"))), ("runc", said[2]))
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Attack 8: many processes of a user share one descriptor table that is as large as the user may have it.
 
-The attacker has no privilege: clone(CLONE_FILES) costs nothing, and every process shows the whole table in /proc. Who
-looks for the holders of a device reads all of them. `holdfast doctor` and `holdfast devices` must end within seconds,
-and a new container must be guarded while a diagnosis, which looks for the holders of a denied device, runs.
+The attacker has no privilege: clone(CLONE_FILES) costs nothing, and every process shows the whole table in /proc. A
+search for the holders of a device reads all of them. `holdfast doctor` and `holdfast devices` must end within seconds,
+and a new container must be guarded while a diagnosis, which searches for the holders of a denied device, runs.
 """
 
 import resource
@@ -18,7 +18,7 @@ from support import HOLDFAST, V2
 
 ENTRIES = 12_000_000  # that a reader finds in all tables; a minute of work
 MOST_DESCRIPTORS = 1 << 20
-SECONDS = 15  # for a program of the command line on a busy machine
+SECONDS = 15  # for a holdfast command on a busy host
 
 ATTACKER = r"""
 count, processes = int(sys.argv[1]), int(sys.argv[2])
@@ -42,7 +42,7 @@ def setUpModule():
 
 class SharedDescriptorTable(GuardCase):
     def attack(self) -> None:
-        cgroup = self.cgroup(V2 / unique_name("user"))  # All that is in it ends with it.
+        cgroup = self.cgroup(V2 / unique_name("user"))  # All processes in it are killed with it.
         limit = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], MOST_DESCRIPTORS)
 
         def enter() -> None:
@@ -58,26 +58,26 @@ class SharedDescriptorTable(GuardCase):
         self.assertEqual(attacker.stdout.readline(), "ready\n")
 
     def denied(self) -> Plain:
-        """Owed what its cgroup denies; the guard is told to look on."""
+        """Owed what its cgroup denies; the guard only observes it."""
         container = self.owed(V2, unique_name("denied"))
         self.take(container)
         return container
 
-    def check_ends(self, *words: str) -> None:
+    def check_ends(self, *arguments: str) -> None:
         began = time.monotonic()
         try:
-            done = subprocess.run([HOLDFAST, *words], capture_output=True, text=True, timeout=SECONDS, check=False)
+            done = subprocess.run([HOLDFAST, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            self.fail(f"holdfast {words[0]} has not ended after {SECONDS} seconds")
+            self.fail(f"holdfast {arguments[0]} has not ended after {SECONDS} seconds")
         self.assertIn(done.returncode, (0, 1), done.stderr)
         self.assertLess(time.monotonic() - began, SECONDS)
 
     def test_the_command_line_ends_within_seconds(self):
         container = self.denied()
         self.attack()
-        for words in (["doctor", container.id], ["devices"]):
-            with self.subTest(words=words):
-                self.check_ends(*words)
+        for arguments in (["doctor", container.id], ["devices"]):
+            with self.subTest(arguments=arguments):
+                self.check_ends(*arguments)
 
     def test_a_new_container_is_guarded_while_a_diagnosis_runs(self):
         self.denied()

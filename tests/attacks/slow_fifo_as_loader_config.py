@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""An image has FIFOs and devices where the hook's programs read and write, so that they hang or never end.
+"""An image has FIFOs and devices instead of files that the hook's programs read and write, so that they never end.
 
 The attacker is the author of an image: the loader's configuration, its cache or a library is a FIFO, a device node
 that never ends, a directory, or a file that includes itself. The start of the container must succeed or fail within a
-bounded time, and no process may be left behind; the engine waits for it, and with it everybody who uses the engine.
+bounded time, and no process may be left behind; the engine waits for it, and so do all users of the engine.
 """
 
 import concurrent.futures
@@ -15,8 +15,8 @@ import unittest
 from attack_support import Box, RuntimeCase, engines
 from gpu_stage import LIBRARIES
 
-LONGEST = 50  # seconds; what it must not be is a wait without an end
-MEMORY = 1 << 30  # bytes that the container may have: what reads without an end must not take the machine's
+LONGEST = 50  # seconds; the wait must not be endless
+MEMORY = 1 << 30  # bytes for the container: a process that reads without end must not use up the host's memory
 
 
 def make_fifo(path: pathlib.Path) -> None:
@@ -54,7 +54,7 @@ class OddFiles(RuntimeCase):
     def attack(self, name: str) -> Box:
         box = self.gpu()
         box.spec["linux"]["resources"]["memory"] = {"limit": MEMORY}
-        ATTACKS[name](box.folder / "rootfs")
+        ATTACKS[name](box.directory / "rootfs")
         return box.write()
 
     def test_every_start_ends(self):
@@ -65,21 +65,21 @@ class OddFiles(RuntimeCase):
             concurrent.futures.wait(starts.values())
         for name, start in starts.items():
             with self.subTest(name):
-                code = start.result().returncode  # raises where it took longer
+                code = start.result().returncode  # raises if it took longer
                 self.assertIn(code, (0, 1))
                 self.check_processes(boxes[name], code)
 
     def check_processes(self, box: Box, code: int) -> None:
-        """One where the container was created, none where it was refused."""
+        """One if the container was created, none if it was refused."""
         members = set(engines.members({box.cgroup}))
         self.assertEqual(len(members), 1 if code == 0 else 0, members)
 
     def test_regular_files_are_read(self):
         box = self.image()
-        directory = box.folder / "rootfs/etc/ld.so.conf.d"
+        directory = box.directory / "rootfs/etc/ld.so.conf.d"
         directory.mkdir()
         (directory / "a.conf").write_text("/opt/lib\n")
-        (box.folder / "rootfs/etc/ld.so.conf").write_text("include /etc/ld.so.conf.d/*.conf\n")
+        (box.directory / "rootfs/etc/ld.so.conf").write_text("include /etc/ld.so.conf.d/*.conf\n")
         self.check_gpu(box.start())
 
 

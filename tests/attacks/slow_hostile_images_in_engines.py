@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The attacks of hostile images on the hook, carried out with real engines instead of bundles made by hand.
+"""The attacks of hostile images on the hook, carried out with real engines instead of handmade bundles.
 
-The attacker is the author of an image that docker starts with a GPU: its ldconfig cache leads to the host through
+The attacker is the author of an image that docker starts with a GPU: its ldconfig cache points to the host through
 /proc/1/root, and its environment names a library for the dynamic loader. Nothing may appear on the host and no code
 of the image may run there. Beside it, containerd delivers the CDI device that the annotation of a container names.
 """
@@ -24,24 +24,24 @@ GPU = ("--env", "NVIDIA_VISIBLE_DEVICES=0")
 class InEngines(RuntimeCase):
     def setUp(self) -> None:
         super().setUp()
-        self.outside = self.enterContext(engines.scratch_folder())  # of the host
+        self.outside = self.enterContext(engines.scratch_directory())  # a directory of the host
 
     @contextlib.contextmanager
     def place(self, version: str) -> Iterator[Stage]:
-        """Where an engine is to run."""
-        with stage(version, PROGRAMS) as made:
-            self.mark = make_site_device(made, self.outside)
-            yield made
+        """The host that the engine runs on."""
+        with stage(version, PROGRAMS) as host:
+            self.mark = make_site_device(host, self.outside)
+            yield host
 
     def start(self, engine, version: str, *options: str) -> engines.Container:
         return self.enterContext(engine(version, runtime=RUNTIME, gpu=False, place=self.place, options=options))
 
     def image_with(self, fill: Callable[[pathlib.Path], None]):
         """Images that engines load meanwhile have what `fill` puts into their root directory."""
-        usual = engines.fill_rootfs
+        original = engines.fill_rootfs
 
         def fill_all(rootfs: pathlib.Path) -> pathlib.Path:
-            usual(rootfs)
+            original(rootfs)
             fill(rootfs)
             return rootfs
 
@@ -62,14 +62,14 @@ class InEngines(RuntimeCase):
         self.check_untouched(victim, before, why)
 
     def attempt_engine(self, version: str, *options: str) -> str:
-        """docker may refuse the container; where it cannot run at all, the usual container shows that."""
+        """docker may refuse the container; check_default shows whether docker can run at all."""
         try:
             self.start(engines.docker, version, *GPU, *options)
         except engines.Unavailable as error:
             return str(error)
         return "the container started"
 
-    def check_usual(self, version: str) -> None:
+    def check_default(self, version: str) -> None:
         try:
             container = self.start(engines.docker, version, *GPU)
         except engines.Unavailable as error:
@@ -77,11 +77,11 @@ class InEngines(RuntimeCase):
         self.assertEqual({path: container.opens(path) for path in NODES}, dict.fromkeys(NODES, "ENXIO"))
 
     def test_ldconfig_cache_in_docker_v1(self):
-        self.check_usual("v1")
+        self.check_default("v1")
         self.check_aux_cache("v1")
 
     def test_ldconfig_cache_in_docker_v2(self):
-        self.check_usual("v2")
+        self.check_default("v2")
         self.check_aux_cache("v2")
 
     def test_loader_variables_in_docker(self):
@@ -98,7 +98,7 @@ class InEngines(RuntimeCase):
                 self.assertEqual(why, "the container started")
 
     def test_annotation_in_containerd(self):
-        """There the user who starts a container sets its annotations, and an image cannot."""
+        """With containerd the user sets the annotations of a container, and an image cannot."""
         try:
             container = self.start(engines.containerd, "v1", "--annotation", f"cdi.k8s.io/wish={SITE_DEVICE}")
         except engines.Unavailable as error:

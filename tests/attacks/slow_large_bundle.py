@@ -11,7 +11,7 @@ import unittest
 from attack_support import RuntimeCase, which
 
 SIZE = 100_000_000
-LONGEST = 60  # seconds, with sanitizers on a busy machine
+LONGEST = 60  # seconds, with sanitizers on a busy host
 
 
 class LargeBundle(RuntimeCase):
@@ -31,7 +31,7 @@ class LargeBundle(RuntimeCase):
     def test_many_short_texts(self):
         self.check('"x": [' + '"yyyyyy",' * (SIZE // 90) + '"z"]')
 
-    def test_without_a_gpu_it_is_handed_on(self):
+    def test_without_a_gpu_it_is_passed_on(self):
         box = self.box().write()
         box.file.write_text(box.file.read_text()[:-1] + ', "x": "' + "y" * SIZE + '"}')
         box.runtime = which("runc")

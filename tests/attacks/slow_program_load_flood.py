@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Held: processes load device programs all the time while a container's devices are taken away.
+"""Held: processes load device programs all the time while a container loses its devices.
 
 The attacker has CAP_BPF and CAP_NET_ADMIN (root stands for it) and attaches nothing. Each load may announce a loss.
 Losses must be healed in time meanwhile, and the flood must not cost the daemon a core.
@@ -16,11 +16,11 @@ from guarded import ATTACK, is_sanitized, wait_for_our_turn
 from support import V1, V2
 
 SECONDS, PROCESSES = 4, 2
-MOST_SECONDS = 3  # of an outage of the victim's
+MOST_SECONDS = 3  # of an outage of the victim
 MOST_OF_A_CORE = 0.6 if is_sanitized() else 0.4
 
-# At most 300 loads a second. Kernel: where 1,024 programs wait to be freed on one CPU, the allocator of program memory can
-# be blocked for good (seen with 6.18), and with it every load and every seccomp filter of this machine.
+# At most 300 loads per second. Kernel: if 1,024 programs wait to be freed on one CPU, the allocator of program memory
+# can be blocked for good (seen with 6.18), and with it every load and every seccomp filter of this host.
 LOADER = r"""
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -40,8 +40,9 @@ def setUpModule():
 
 class ProgramLoadFlood(GuardCase):
     def loader(self, number: int) -> subprocess.Popen:
-        words = [sys.executable, "-c", LOADER, str(pathlib.Path(ATTACK).parent), str(SECONDS), str(number * 1_000_000)]
-        process = subprocess.Popen(words)
+        arguments = [pathlib.Path(ATTACK).parent, SECONDS, number * 1_000_000]
+        command = [sys.executable, "-c", LOADER, *map(str, arguments)]
+        process = subprocess.Popen(command)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Held: minutes of everything at once; the daemon's memory, descriptors and programs stay flat.
+"""Held: minutes of all loads at once; the daemon's memory, descriptors and programs stay flat.
 
 Containers come and go, lose their devices, execute themselves, are frozen and thawed, a user creates cgroups, and
 programs are loaded. After a first minute nothing of the daemon may grow any more, and no outage may be long.
@@ -12,7 +12,7 @@ import random
 import time
 import unittest
 
-from attack_support import GuardCase, restless, start_as_nobody
+from attack_support import GuardCase, start_exec_loop, start_as_nobody
 import attack
 from engines import GPU_NODES, unique_name
 from guarded import Daemon, Plain, ledger_entry, wait_for_our_turn
@@ -36,7 +36,7 @@ def setUpModule():
 
 class Soak(GuardCase):
     def brief(self, hierarchy: pathlib.Path) -> None:
-        """A container that comes, loses its devices and goes."""
+        """A container that starts, loses its devices and ends."""
         container = Plain(hierarchy, unique_name("brief"), GPU_NODES)
         try:
             with ledger_entry(container.id, GPU_NODES, cgroup=f"/{container.id}"):
@@ -48,7 +48,7 @@ class Soak(GuardCase):
             remove_cgroup(container.cgroup)
 
     def load_some(self) -> None:
-        """Few enough for the kernel to free them."""
+        """Loads few enough programs for the kernel to free them."""
         for _ in range(20):
             attack.load(attack.denier(self.chance.randrange(1 << 30)))
             attack.close_programs()
@@ -78,7 +78,7 @@ class Soak(GuardCase):
         self.chance = random.Random(13)
         self.containers = [self.owed(V1), self.owed(V2), self.owed(V2)]
         self.frozen = self.owed(V2, unique_name("frozen"))
-        exec_loop = restless(V2, unique_name("restless"))
+        exec_loop = start_exec_loop(V2, unique_name("exec-loop"))
         self.addCleanup(remove_cgroup, exec_loop.cgroup)
         self.addCleanup(exec_loop.close)
         user = start_as_nobody(USER, str(self.delegated(V2 / unique_name("user"))))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The sandbox of the packaged systemd unit, seen from the other side: it must not disarm the guard.
+"""The sandbox of the packaged systemd unit, from the other side: it must not disable the guard.
 
 holdfastd runs under a real systemd by exactly the packaged unit. It still heals, probes containers from inside, creates
 a device node, hardens a unit and reloads its config, on cgroup v1 and v2, answers /readyz with 200, and neither it nor
@@ -14,7 +14,7 @@ import sys
 import time
 import unittest
 
-import attack_support  # takes the arguments, and knows where the end-to-end tests are
+import attack_support  # parses the arguments, and adds the end-to-end tests to the module path
 import guard_test
 from guarded import HOLDFASTD, eventually, is_sanitized, wait_for_our_turn
 from support import HOLDFAST, which
@@ -22,7 +22,7 @@ from systemd_host import FUSE, NODES, Systemd
 
 UNIT = pathlib.Path(attack_support.__file__).resolve().parents[2] / "packaging/holdfastd.service"
 UNITS = "/run/systemd/system"
-PLACE = "/run/hf-attack"  # the unit hides /tmp and /home, where the program may lie
+PLACE = "/run/hf-attack"  # the unit hides /tmp and /home, where the program may be
 PORT = 9465  # of the packaged config, in a network namespace of this test
 
 ASK = r"""
@@ -48,7 +48,7 @@ class Unit(guard_test.Units):
         host.run("sh", "-c", f"mkdir -p {PLACE} && touch {program} && mount --bind {HOLDFASTD} {program}")
         host.run("sh", "-c", f"cat >{UNITS}/holdfastd.service <'{UNIT}'")
         lines = ["[Service]", "ExecStart=", f"ExecStart={program}", f"StandardError=append:{PLACE}/log"]
-        if is_sanitized():  # It looks for leaks by ptrace at its end, and needs several times the memory.
+        if is_sanitized():  # It searches for leaks by ptrace at its end, and needs several times the memory.
             lines += ["Environment=ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1", "MemoryMax=2G"]
         text = "\n".join(lines)
         drop_ins = f"{UNITS}/holdfastd.service.d"
@@ -66,7 +66,7 @@ class Unit(guard_test.Units):
         return host.run(sys.executable, "-c", ASK, *(place or ("tcp", str(PORT))), path, check=False).stdout
 
     def killed_by_filter(self, since: float) -> list[str]:
-        """Lines of the kernel's log; where it does not tell, what the daemon can do must show it."""
+        """Lines of the kernel's log; if it does not report kills, the other checks must show them."""
         done = subprocess.run(["dmesg"], capture_output=True, text=True, check=False)
         found = []
         for line in done.stdout.splitlines():
@@ -110,7 +110,7 @@ class Unit(guard_test.Units):
         with self.subTest("it creates a device node"):
             self.assertTrue(eventually(node.exists, 30, 0.1), self.log(host))
             self.assertTrue(node.is_char_device())
-        with self.subTest("it heals what the reload of systemd took"):
+        with self.subTest("it restores what the reload of systemd removed"):
             self.assertTrue(eventually(lambda: container.opens(FUSE) == "ok", 20, 0.1), self.log(host))
         with self.subTest("it heals by events"):
             host.run(HOLDFAST, "revoke", container.name, "c 10:229 rw", check=False)
@@ -118,8 +118,8 @@ class Unit(guard_test.Units):
             actions = [record["action"] for record in self.records(host)]
             self.assertTrue({"healed", "shielded"} & set(actions), actions)
         with self.subTest("it hardens the unit of the container"):
-            told = eventually(lambda: "/dev/char/10:229 rw" in " ".join(container.show("DeviceAllow")), 30, 0.2)
-            self.assertTrue(told, self.log(host))
+            hardened = eventually(lambda: "/dev/char/10:229 rw" in " ".join(container.show("DeviceAllow")), 30, 0.2)
+            self.assertTrue(hardened, self.log(host))
         with self.subTest("it reads its config again"):
             host.systemctl("reload", "holdfastd")
             self.assertTrue(eventually(lambda: "config-read" in self.log(host), 20, 0.1), self.log(host))
@@ -150,7 +150,7 @@ class Unit(guard_test.Units):
 
 
 def load_tests(loader, _, __):
-    """Only our own: the class that they stand on has tests as well."""
+    """Only these: the base class has tests as well."""
     return unittest.TestSuite(Unit(name) for name in ("test_v1", "test_v2"))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A local user opens streams of events, takes nothing of what they bring, and sends data on them without end.
+"""A local user opens streams of events, reads nothing from them, and sends data on them without end.
 
 What a client sends on a stream has no meaning, so holdfastd must not keep it: its memory must not grow with what any
 local user sends. Others are served and containers are healed meanwhile.
@@ -19,7 +19,7 @@ from support import V2
 STREAMS = 4
 BYTES = 100 << 20
 
-# Each child is another writer, hence a record of its own.
+# Each child is another writer, hence a separate record.
 WRITERS = r"""
 import os, sys, time
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
@@ -33,7 +33,7 @@ for mark in range(int(sys.argv[3])):
     time.sleep(0.002)
 """
 
-# Asks for all events that the daemon still has, reads none of them, and sends so many bytes, or for so many seconds.
+# Requests all events that the daemon still has, reads none of them, and sends so many bytes, or for so many seconds.
 SENDER = r"""
 port, count, most, seconds = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
 clients = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An image has symlinks that lead out of its root, in the places where the runtime and the hook create files.
+"""An image has symlinks to targets outside its root where the runtime and the hook create files.
 
 The attacker is the author of an image: /etc, library directories, the loader's cache and the names of the driver's
 libraries are symlinks with absolute targets, with more ".." than there are directories, or through /proc. No file of
@@ -36,14 +36,14 @@ class Symlinks(RuntimeCase):
         box.delete()
 
     def link(self, box: Box, link: str, target: str) -> None:
-        place = box.folder / "rootfs" / link
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place.is_dir():
-            place.rmdir()
-        place.symlink_to(target)
+        path = box.directory / "rootfs" / link
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            path.rmdir()
+        path.symlink_to(target)
 
     def test_directories(self):
-        """Each by another of the ways out."""
+        """Each by another kind of target."""
         ways = ("{victim}", "{up}{victim}", "{root}{victim}", "/proc/self/root{victim}")
         for number, link in enumerate(DIRECTORIES):
             with self.subTest(link):
@@ -70,11 +70,11 @@ class Symlinks(RuntimeCase):
 
     def test_symlinks_within_the_image_are_followed(self):
         box = self.image()
-        (box.folder / "rootfs/real/etc").mkdir(parents=True)
+        (box.directory / "rootfs/real/etc").mkdir(parents=True)
         self.link(box, "etc", "real/etc")
         self.link(box, "usr", "../../real")
         self.check_gpu(box.start())
-        self.assertEqual(sorted(os.listdir(box.folder)), ["config.json", "rootfs"])
+        self.assertEqual(sorted(os.listdir(box.directory)), ["config.json", "rootfs"])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Attack 14: a user's process takes the port of holdfastd before the daemon starts, and serves metrics that it made up.
+"""Attack 14: a user's process takes the port of holdfastd before the daemon starts, and serves forged metrics.
 
 The unix socket must be served all the same, the log must say that the port is taken, and as soon as the port is free
-the daemon must serve on it by itself. Nobody may share the port with the daemon afterwards.
+the daemon must serve on it by itself. No other process may share the port with the daemon afterwards.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from support import V2
 
 FORGED = "holdfast_blind 0\nforged 1\n"
 
-THIEF = r"""
+OCCUPIER = r"""
 listener = socket.socket()
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind(("127.0.0.1", int(sys.argv[1])))
@@ -29,7 +29,7 @@ while True:
     client.close()
 """
 
-# Prints "taken" where a second listener can be had beside the daemon's.
+# Prints "taken" if a second process can listen on the port of the daemon.
 SHARER = r"""
 for host in ("127.0.0.1", "0.0.0.0"):
     for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
@@ -49,14 +49,14 @@ def setUpModule():
 
 
 class TakenPort(ServedCase):
-    def start_thief(self, port: int):
-        thief = start_as_nobody(THIEF, str(port), FORGED)
-        self.addCleanup(thief.stdin.close)
-        self.addCleanup(thief.stdout.close)
-        self.addCleanup(thief.wait)
-        self.addCleanup(thief.kill)
-        self.assertEqual(thief.stdout.readline(), "taken\n")
-        return thief
+    def start_occupier(self, port: int):
+        occupier = start_as_nobody(OCCUPIER, str(port), FORGED)
+        self.addCleanup(occupier.stdin.close)
+        self.addCleanup(occupier.stdout.close)
+        self.addCleanup(occupier.wait)
+        self.addCleanup(occupier.kill)
+        self.assertEqual(occupier.stdout.readline(), "taken\n")
+        return occupier
 
     def complaints(self, daemon: Served) -> list[str]:
         address = f"127.0.0.1:{daemon.port}"
@@ -71,7 +71,7 @@ class TakenPort(ServedCase):
         container = self.container(V2)
         opener = self.open_all(container)
         daemon = self.served()
-        thief = self.start_thief(daemon.port)
+        occupier = self.start_occupier(daemon.port)
         daemon.start(containers=1)
 
         self.assertTrue(eventually(daemon.socket.exists, 10), f"the unix socket is not there: {daemon.said()}")
@@ -83,12 +83,12 @@ class TakenPort(ServedCase):
         time.sleep(2)
         self.assertEqual(len(self.complaints(daemon)), 1, daemon.said())
 
-        thief.kill()
-        thief.wait()
+        occupier.kill()
+        occupier.wait()
         self.assertTrue(eventually(lambda: "holdfast_build_info" in self.metrics(daemon), 30, 0.1), daemon.said())
         self.assertEqual(ask(daemon.socket, "/healthz").status, 200, "and the socket as before")
         self.assertEqual(len(self.complaints(daemon)), 1, daemon.said())
-        self.assertEqual(run_as_nobody(SHARER, str(daemon.port)), "", "nobody listens beside the daemon")
+        self.assertEqual(run_as_nobody(SHARER, str(daemon.port)), "", "no other process listens beside the daemon")
         daemon.stop()
 
     def test_a_free_port_is_served_at_once(self):

@@ -14,7 +14,7 @@ from guarded import run_inside, wait_for_our_turn
 from support import HOLDFAST, V2
 
 PROCESSES = 5000
-SECONDS = 20  # for a program of the command line on a busy machine
+SECONDS = 20  # for a holdfast command on a busy host
 
 FORKS = r"""
 for _ in range(int(sys.argv[2])):
@@ -31,7 +31,7 @@ def setUpModule():
 
 
 class ThousandsOfProcesses(GuardCase):
-    def crowd(self, container) -> None:
+    def fill(self, container) -> None:
         process = run_inside(container.pid, container.cgroups(), FORKS, str(PROCESSES))
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
@@ -42,15 +42,15 @@ class ThousandsOfProcesses(GuardCase):
 
     def test_all_are_guarded_and_the_command_line_ends(self):
         crowded, other = self.owed(V2), self.owed(V2)
-        self.crowd(crowded)
+        self.fill(crowded)
         began = time.monotonic()
         self.guard(containers=2)
         self.assertLess(time.monotonic() - began, SECONDS)
         self.check_guarded(crowded)
         self.check_guarded(other)
         self.check_guarded(self.owed(V2), "a new container")
-        for word in ("ps", "doctor"):
-            done = subprocess.run([HOLDFAST, word], capture_output=True, text=True, timeout=SECONDS, check=False)
+        for name in ("ps", "doctor"):
+            done = subprocess.run([HOLDFAST, name], capture_output=True, text=True, timeout=SECONDS, check=False)
             self.assertIn(done.returncode, (0, 1), done.stderr)
 
 

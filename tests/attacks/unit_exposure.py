@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A flaw in holdfastd is used by an attacker, and all that is left to stop it is the sandbox of its systemd unit.
+"""An attacker exploits a flaw in holdfastd, and only the sandbox of its systemd unit is left to stop it.
 
 The exposure that systemd-analyze computes must be at most 4.5, memory and tasks must be limited, system calls filtered,
-namespaces restricted, and the network must end at this machine.
+namespaces restricted, and the network must be limited to this host.
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import re
 import subprocess
 import unittest
 
-import attack_support  # takes the arguments, and knows where the end-to-end tests are
+import attack_support  # parses the arguments, and adds the end-to-end tests to the module path
 from support import which
 
 UNIT = pathlib.Path(attack_support.__file__).resolve().parents[2] / "packaging/holdfastd.service"
@@ -40,7 +40,7 @@ class UnitExposure(unittest.TestCase):
         exposed = [line for line in done.stdout.splitlines() if line.startswith("✗")]
         self.assertLessEqual(float(found[1]), MOST, "\n".join(exposed))
 
-    def test_systemd_takes_the_unit_without_a_complaint(self):
+    def test_systemd_accepts_the_unit_without_a_warning(self):
         """A setting that is misspelt limits nothing."""
         if not which("systemd-analyze"):
             self.skipTest("needs systemd-analyze")
@@ -56,7 +56,7 @@ class UnitExposure(unittest.TestCase):
         self.assertLessEqual(int(self.setting("TasksMax")), 1024)
 
     def test_system_calls_are_filtered(self):
-        """By a list of what is allowed, or after ~ of what is not."""
+        """By a list of what is allowed, or after ~ of what is denied."""
         lines = settings("SystemCallFilter")
         self.assertTrue(lines, "the unit has no SystemCallFilter")
         allowed = {name for line in lines if not line.startswith("~") for name in line.split()}
@@ -68,7 +68,7 @@ class UnitExposure(unittest.TestCase):
     def test_namespaces_and_network(self):
         text = self.setting("RestrictNamespaces")
         self.assertNotIn(text, ("no", "false", "0"))
-        for kind in ("user", "net"):  # either a list of what is allowed, or after ~ of what is not
+        for kind in ("user", "net"):  # a list of what is allowed, or after ~ of what is denied
             self.assertEqual(kind in text.lstrip("~").split(), text.startswith("~"), kind)
         self.assertIn(self.setting("IPAddressDeny"), ("any", "0.0.0.0/0 ::/0"))
         self.assertLessEqual(set(self.setting("IPAddressAllow").split()), LOOPBACK)

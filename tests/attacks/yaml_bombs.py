@@ -2,7 +2,7 @@
 """Held: a config file that is a bomb: aliases that multiply, endless nesting, a hundred megabytes, or no regular file.
 
 An administrator's tool writes what a user gave it to /etc/holdfast, and holdfastd reads it. Each must be refused with
-one line and exit code 2 within a bounded time and memory, without running out of stack; a sane file is taken.
+one line and exit code 2 within a bounded time and memory, without running out of stack; a sane file is accepted.
 """
 
 import os
@@ -13,11 +13,11 @@ import tempfile
 import threading
 import unittest
 
-import attack_support  # takes the arguments, and knows where the end-to-end tests are
+import attack_support  # parses the arguments, and adds the end-to-end tests to the module path
 from attack_support import HOLDFASTD
 from support import Case
 
-SECONDS = 60  # A bomb that goes off takes for ever.
+SECONDS = 60  # A bomb that works takes for ever.
 MOST = 1_000_000  # kilobytes: a sanitized build needs several times as much as others
 LAUGHS = "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 40))
 MERGES = "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 40))
@@ -57,7 +57,7 @@ class YamlBombs(Case):
         self.file = self.directory / "config.yaml"
 
     def read(self, file: pathlib.Path, *options: str) -> subprocess.CompletedProcess:
-        """What holdfastd says to it, within a bounded time and memory."""
+        """The output of holdfastd for it, within a bounded time and memory."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as wrong:
             command = [HOLDFASTD, *options, "--config", str(file)]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=wrong)
@@ -86,7 +86,7 @@ class YamlBombs(Case):
                 self.file.write_bytes(text)
                 self.check_refused(self.file, "--check-config")
 
-    def test_what_is_no_regular_file_of_root(self):
+    def test_files_that_are_not_regular_or_not_of_root(self):
         fifo, link, users = (self.directory / name for name in ("fifo", "link", "users"))
         os.mkfifo(fifo, 0o600)
         link.symlink_to("/dev/zero")
@@ -101,7 +101,7 @@ class YamlBombs(Case):
         self.file.write_text("a0: &a0 [lol]\n" + LAUGHS)
         self.check_refused(self.file)
 
-    def test_a_sane_file_is_taken(self):
+    def test_a_sane_file_is_accepted(self):
         rules = "".join(f"  - {{container: 'c-{i}-*', mode: observe}}\n" for i in range(1000))
         self.file.write_text(f"guard:\n  mode: heal\n  rules:\n{rules}")
         done = self.read(self.file, "--check-config")

@@ -43,8 +43,8 @@ def close_programs(but: int = -1) -> None:
 
 def load(lines: Instructions) -> int:
     code = ctypes.create_string_buffer(b"".join(struct.pack("=BBhi", *line) for line in lines))
-    words = ctypes.create_string_buffer(b"GPL")
-    head = struct.pack("=IIQQ", DEVICE_PROGRAM, len(lines), ctypes.addressof(code), ctypes.addressof(words))
+    licence = ctypes.create_string_buffer(b"GPL")
+    head = struct.pack("=IIQQ", DEVICE_PROGRAM, len(lines), ctypes.addressof(code), ctypes.addressof(licence))
     return kept(bpf(LOAD, head + struct.pack("=IIQII16s", 0, 0, 0, 0, 0, b"attack"))[0])
 
 
@@ -72,7 +72,7 @@ def open_program(number: int) -> int:
 
 
 def device_programs() -> set[int]:
-    """The ids of all that are loaded on this machine, whoever holds them."""
+    """The ids of all that are loaded on this machine."""
     found, number = set(), 0
     while True:
         try:
@@ -82,7 +82,7 @@ def device_programs() -> set[int]:
         try:
             program = open_program(number)
         except OSError:
-            continue  # It went away meanwhile.
+            continue  # It was unloaded meanwhile.
         info = ctypes.create_string_buffer(256)
         bpf(INFO, struct.pack("=IIQ", program, 256, ctypes.addressof(info)))
         close_programs()
@@ -91,23 +91,23 @@ def device_programs() -> set[int]:
 
 
 def deny(group: int, mark: int = 0) -> None:
-    """One more program beside those that are there: the way of systemd."""
+    """Attaches one more program beside the others, as systemd does."""
     attach(group, load(denier(mark)))
 
 
 def replace(group: int, mark: int = 0) -> None:
-    """Instead of the first that is there: the way of runc and crun. As the guard may do the same, several times."""
+    """Replaces the first program, as runc and crun do. It tries several times, because the guard may replace it too."""
     program = load(denier(mark))
     for _ in range(1000):
         try:
             return attach(group, program, MULTI | REPLACE, open_program(attached(group)[0]))
         except FileNotFoundError:
-            continue  # Somebody was faster.
-    raise OSError("somebody else is always faster")
+            continue  # Another process was faster.
+    raise OSError("another process is always faster")
 
 
 def exchange(group: int, mark: int = 0) -> None:
-    """A new one, and all others off: the way of old runtimes and of libnvidia-container."""
+    """Attaches a new program and detaches all others, as old runtimes and libnvidia-container do."""
     before = attached(group)
     attach(group, load(denier(mark)))
     for number in before:
@@ -118,7 +118,7 @@ def exchange(group: int, mark: int = 0) -> None:
 
 
 def strip(group: int, mark: int = 0) -> None:
-    """All off: nothing is denied any more."""
+    """Detaches all programs: nothing is denied any more."""
     for number in attached(group):
         try:
             detach(group, open_program(number))
@@ -139,7 +139,7 @@ def fight(group: int, seconds: float) -> None:
         close_programs(but=program)
 
 
-def hail(group: int, seconds: float) -> None:
+def burst(group: int, seconds: float) -> None:
     """Loads programs and attaches none; some hundreds a second, as a flood can deadlock a kernel (support/on_kernel.py)."""
     end, mark = time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -169,7 +169,7 @@ def main() -> None:
         for rule in number:
             pathlib.Path(path, "devices.deny").write_text(rule)
     else:
-        {"fight": fight, "hail": hail, "flap": flap}[kind](group, *map(float, number))
+        {"fight": fight, "burst": burst, "flap": flap}[kind](group, *map(float, number))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from gpu_stage import BIN, LEDGER, RUNTIME, Branch, Stage
 
 
 def usual_spec(cgroup: str) -> dict:
-    """A busybox that sleeps and may open nothing but the usual."""
+    """A busybox that sleeps and may open nothing but the default devices."""
     return {
         "ociVersion": "1.0.2",
         "process": {"cwd": "/", "args": [*SLEEP], "env": ["PATH=/bin"], "user": {"uid": 0, "gid": 0}},
@@ -33,22 +33,22 @@ def usual_spec(cgroup: str) -> dict:
 
 
 class Box:
-    """A bundle, and the container that is made of it."""
+    """A bundle, and the container that is created from it."""
 
-    def __init__(self, stage: Stage, folder: pathlib.Path, name: str = ""):
-        self.stage, self.folder = stage, folder
+    def __init__(self, stage: Stage, directory: pathlib.Path, name: str = ""):
+        self.stage, self.directory = stage, directory
         self.name = name or engines.unique_name("box")
         self.runtime = RUNTIME
-        self.root: list[str] = []  # words before the verb
-        self.seat: Stage | Branch = stage
+        self.root: list[str] = []  # options before the verb
+        self.place: Stage | Branch = stage
         self.cgroup = f"/{self.name}"
         self.spec = usual_spec(self.cgroup)
-        self.file = folder / "config.json"
-        engines.fill_rootfs(folder / "rootfs")
+        self.file = directory / "config.json"
+        engines.fill_rootfs(directory / "rootfs")
         stage.cgroups.add(self.cgroup)
 
     def ask(self, visible: str, *more: str) -> "Box":
-        """For GPUs, as an image or whoever starts it does."""
+        """Requests GPUs, as an image or the caller of an engine does."""
         self.spec["process"]["env"] += [f"NVIDIA_VISIBLE_DEVICES={visible}", *more]
         return self.write()
 
@@ -59,17 +59,17 @@ class Box:
     def edited(self) -> dict:
         return json.loads(self.file.read_text())
 
-    def call(self, *words: str, **options) -> subprocess.CompletedProcess:
-        return self.seat.run(self.runtime, *self.root, *words, **options)
+    def call(self, *arguments: str, **options) -> subprocess.CompletedProcess:
+        return self.place.run(self.runtime, *self.root, *arguments, **options)
 
-    def ok(self, *words: str, **options) -> str:
-        done = self.call(*words, **options)
+    def ok(self, *arguments: str, **options) -> str:
+        done = self.call(*arguments, **options)
         if done.returncode != 0:
-            raise AssertionError(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
+            raise AssertionError(f"{' '.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
     def create(self, **options) -> subprocess.CompletedProcess:
-        return self.call("create", "--bundle", str(self.folder), self.name, **options)
+        return self.call("create", "--bundle", str(self.directory), self.name, **options)
 
     def start(self) -> "Box":
         done = self.create()
@@ -110,14 +110,14 @@ class Box:
         return report["effective"]["rules"]
 
     def delete(self) -> None:
-        """Whatever is left of it, by whatever runtime made it."""
+        """Removes what is left of it, with the runtime that created it."""
         self.call("delete", "-f", self.name)
 
 
 @contextlib.contextmanager
 def box(stage: Stage, name: str = "") -> Iterator[Box]:
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="hf-box-", dir="/tmp"))
-    made = Box(stage, folder, name)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="hf-box-", dir="/tmp"))
+    made = Box(stage, directory, name)
     try:
         yield made
     finally:
@@ -128,4 +128,4 @@ def box(stage: Stage, name: str = "") -> Iterator[Box]:
                 os.kill(pid, 9)
         engines.remove_cgroups({made.cgroup})
         made.entry().unlink(missing_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,5 +1,5 @@
-// bus_talk: does with a Bus what its standard input says, a line each, and answers in a line: after how many
-// milliseconds, and what came of it. Lines: open LIMIT, allow UNIT REQUEST…, read UNIT, watch, take SILENCE, state.
+// bus_talk: carries out the lines of its standard input on a Bus. It answers each with one line: the time it took in
+// milliseconds, and the result. Lines: open LIMIT, allow UNIT REQUEST…, read UNIT, watch, take SILENCE, state.
 #include <chrono>
 #include <iostream>
 #include <optional>
@@ -15,78 +15,78 @@ namespace {
 using hf::Result;
 using hf::systemd::Bus;
 using std::chrono::milliseconds;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-milliseconds parse_limit(const std::string& word) {
-  return milliseconds(hf::parse_number<std::uint32_t>(word).value_or(0));
+milliseconds parse_limit(const std::string& text) {
+  return milliseconds(hf::parse_number<std::uint32_t>(text).value_or(0));
 }
 
 template <class T>
-std::string to_words(const Result<T>& result) {
+std::string describe(const Result<T>& result) {
   return result ? "ok" : "error " + std::to_string(int(result.error().code)) + " " + result.error().message;
 }
 
 std::string open(std::optional<Bus>& bus, milliseconds limit) {
   const Result<hf::kernel::Host> host = hf::kernel::open_host();
   if (!host) {
-    return to_words(host);
+    return describe(host);
   }
   Result<Bus> opened = Bus::open(*host, limit);
-  const std::string words = to_words(opened);
+  const std::string result = describe(opened);
   if (opened) {
     bus.emplace(*std::move(opened));
   }
-  return words;
+  return result;
 }
 
-std::string allow(Bus& bus, const Words& words) {
+std::string allow(Bus& bus, const Arguments& arguments) {
   std::vector<hf::systemd::DeviceEntry> devices;
-  for (std::size_t index = 2; index < words.size(); ++index) {
-    const Result<hf::device::Request> request = hf::device::parse_request(words[index]);
+  for (std::size_t index = 2; index < arguments.size(); ++index) {
+    const Result<hf::device::Request> request = hf::device::parse_request(arguments[index]);
     if (!request) {
-      return to_words(request);
+      return describe(request);
     }
     devices.push_back({request->device, request->access});
   }
-  return to_words(bus.allow_devices(words[1], devices));
+  return describe(bus.allow_devices(arguments[1], devices));
 }
 
 std::string read(Bus& bus, const std::string& unit) {
-  const Result<Words> list = bus.read_device_allow(unit);
-  return list ? "ok " + hf::join(*list, ",") : to_words(list);
+  const Result<Arguments> list = bus.read_device_allow(unit);
+  return list ? "ok " + hf::join(*list, ",") : describe(list);
 }
 
-// What was heard until there was silence for so long.
+// The reloads that were reported until none came for that long.
 std::string take(Bus& bus, milliseconds silence) {
-  std::string words = "ok";
+  std::string events = "ok";
   for (bool is_silent = false; !is_silent;) {
     for (const bool begins : bus.take_reloads()) {
-      words += begins ? " begins" : " ends";
+      events += begins ? " begins" : " ends";
     }
     pollfd waiting{bus.descriptor(), POLLIN, 0};
     is_silent = !bus.is_connected() || ::poll(&waiting, 1, int(silence.count())) <= 0;
   }
-  return words;
+  return events;
 }
 
-std::string answer(std::optional<Bus>& bus, const Words& words) {
-  if (words.size() == 2 && words[0] == "open") {
-    return open(bus, parse_limit(words[1]));
+std::string answer(std::optional<Bus>& bus, const Arguments& arguments) {
+  if (arguments.size() == 2 && arguments[0] == "open") {
+    return open(bus, parse_limit(arguments[1]));
   }
-  if (!bus || words.empty()) {
+  if (!bus || arguments.empty()) {
     return "error: nothing is open";
   }
-  if (words.size() >= 2 && words[0] == "allow") {
-    return allow(*bus, words);
+  if (arguments.size() >= 2 && arguments[0] == "allow") {
+    return allow(*bus, arguments);
   }
-  if (words.size() == 2 && words[0] == "read") {
-    return read(*bus, words[1]);
+  if (arguments.size() == 2 && arguments[0] == "read") {
+    return read(*bus, arguments[1]);
   }
-  if (words.size() == 2 && words[0] == "take") {
-    return take(*bus, parse_limit(words[1]));
+  if (arguments.size() == 2 && arguments[0] == "take") {
+    return take(*bus, parse_limit(arguments[1]));
   }
-  if (words[0] == "watch") {
-    return to_words(bus->watch_reloads());
+  if (arguments[0] == "watch") {
+    return describe(bus->watch_reloads());
   }
   return bus->is_connected() ? "connected" : "gone";
 }
@@ -96,11 +96,11 @@ std::string answer(std::optional<Bus>& bus, const Words& words) {
 int main() {
   std::optional<Bus> bus;
   for (std::string line; std::getline(std::cin, line);) {
-    const std::vector<std::string_view> parts = hf::split_words(line);
+    const std::vector<std::string_view> parts = hf::split_fields(line);
     const auto start = std::chrono::steady_clock::now();
-    const std::string words = answer(bus, Words(parts.begin(), parts.end()));
+    const std::string result = answer(bus, Arguments(parts.begin(), parts.end()));
     const auto took = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - start);
-    std::cout << took.count() << " " << words << std::endl;  // NOLINT(performance-avoid-endl): somebody waits for it
+    std::cout << took.count() << " " << result << std::endl;  // NOLINT(performance-avoid-endl): the test waits for it
   }
   return 0;
 }

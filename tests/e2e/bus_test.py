@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our half of D-Bus with a real systemd: devices told to a unit outlive a reload, reloads are heard, nothing hangs."""
+"""Our D-Bus client with a real systemd: devices given to a unit survive a reload, reloads are reported, nothing hangs."""
 
 import contextlib
 import errno
@@ -17,12 +17,12 @@ from systemd_host import GPU, Systemd, systemd_host, why_no_systemd
 
 UNIT = "holdfast-bus.scope"
 STRICT = ("DevicePolicy=strict", "DeviceAllow=/dev/char/1:3 rwm")
-TELL = f"allow {UNIT} c:{GPU[0]}:{GPU[1]}:rw"
+ALLOW = f"allow {UNIT} c:{GPU[0]}:{GPU[1]}:rw"
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
 class Talk:
-    """A process with a Bus in it, inside; `say` gives what came of a line, and `took` is how many seconds that was."""
+    """bus_talk, running beside the inner systemd; `say` returns its answer to a line, and `took` is the time in seconds that it needed."""
 
     def __init__(self, process: subprocess.Popen):
         self.process, self.took = process, 0.0
@@ -32,18 +32,18 @@ class Talk:
         self.process.stdin.flush()
         if not select.select([self.process.stdout], [], [], 30)[0]:
             raise RuntimeError(f"{line}: hangs")
-        took, _, words = self.process.stdout.readline().strip().partition(" ")
+        took, _, result = self.process.stdout.readline().strip().partition(" ")
         self.took = int(took) / 1000
-        return words
+        return result
 
 
 @contextlib.contextmanager
 def talk(host: Systemd, *before: str):
-    """In a copy that everybody may run."""
+    """Runs a copy that every user may execute."""
     if not (host.root / "run/bus_talk").exists():
         host.run("install", "-m", "755", BUS_TALK, "/run/bus_talk")
-    words = host.enter(*before, "/run/bus_talk")
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = host.enter(*before, "/run/bus_talk")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Talk(process)
         finally:
@@ -53,10 +53,10 @@ def talk(host: Systemd, *before: str):
 @contextlib.contextmanager
 def scope(host: Systemd, *properties: str):
     """A scope with these properties, in which something sleeps; its cgroup."""
-    words = ["systemd-run", "--scope", "--quiet", f"--unit={UNIT}"]
-    words += [f"--property={each}" for each in properties]
+    command = ["systemd-run", "--scope", "--quiet", f"--unit={UNIT}"]
+    command += [f"--property={each}" for each in properties]
     cgroup = host.cgroup / "system.slice" / UNIT
-    process = subprocess.Popen(host.enter(*words, "sleep", "300"), stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(host.enter(*command, "sleep", "300"), stdin=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 10
         while not (cgroup / "cgroup.procs").exists() or not (cgroup / "cgroup.procs").read_text():
@@ -91,19 +91,19 @@ class Bus(Case):
     def listed(self, bus: Talk) -> set[str]:
         return set(bus.say(f"read {UNIT}").removeprefix("ok ").split(","))
 
-    def assert_error(self, words: str, code: int):
-        self.assertTrue(words.startswith(f"error {code} "), words)
+    def assert_error(self, result: str, code: int):
+        self.assertTrue(result.startswith(f"error {code} "), result)
 
     def check_reload(self, version: str):
         with systemd_host(version) as host, scope(host, *STRICT) as cgroup, talk(host) as bus:
             self.assertEqual(bus.say("open 5000"), "ok")
             self.assertEqual(bus.say("watch"), "ok")
             self.assertEqual(self.opens(cgroup), "EPERM")
-            self.assertEqual(bus.say(TELL), "ok")
+            self.assertEqual(bus.say(ALLOW), "ok")
             self.assertEqual(self.opens(cgroup), "ENXIO")
             listed = {"/dev/char/1:3 rwm", "/dev/char/195:0 rw"}
             self.assertEqual(self.listed(bus), listed)
-            self.assertEqual(bus.say("take 100"), "ok", "to tell a unit is no reload")
+            self.assertEqual(bus.say("take 100"), "ok", "a changed property is no reload")
 
             host.daemon_reload()
             self.assertEqual(bus.say("take 300"), "ok begins ends")
@@ -113,28 +113,28 @@ class Bus(Case):
             host.systemctl("daemon-reexec")
             bus.say("take 300")
             self.assertEqual(bus.say("state"), "gone")
-            self.assert_error(bus.say(TELL), errno.ENOTCONN)
+            self.assert_error(bus.say(ALLOW), errno.ENOTCONN)
             self.assertEqual(bus.say("open 5000"), "ok")
             self.assertEqual(self.listed(bus), listed)
             self.assertEqual(self.opens(cgroup), "ENXIO")
 
-    def test_a_device_told_to_a_unit_outlives_reloads_v2(self):
+    def test_a_device_given_to_a_unit_survives_reloads_v2(self):
         self.check_reload("v2")
 
-    def test_a_device_told_to_a_unit_outlives_reloads_v1(self):
+    def test_a_device_given_to_a_unit_survives_reloads_v1(self):
         self.check_reload("v1")
 
-    def test_telling_takes_nothing_away(self):
+    def test_allowing_a_device_removes_nothing(self):
         with systemd_host("v2") as host, talk(host) as bus:
             self.assertEqual(bus.say("open 5000"), "ok")
             with scope(host, *STRICT, "DeviceAllow=/dev/char/195:0 m"):
                 self.assertEqual(bus.say(f"allow {UNIT}"), "ok", "no device is no reset")
-                self.assertEqual(bus.say(TELL), "ok")
+                self.assertEqual(bus.say(ALLOW), "ok")
                 self.assertIn("/dev/char/1:3 rwm", bus.say(f"read {UNIT}"))
                 self.assertIn("/dev/char/195:0 rwm", bus.say(f"read {UNIT}"))
         with systemd_host("v2") as host, scope(host) as cgroup, talk(host) as bus:
             self.assertEqual(bus.say("open 5000"), "ok")
-            self.assertEqual(bus.say(TELL), "ok")
+            self.assertEqual(bus.say(ALLOW), "ok")
             self.assertEqual(bus.say(f"read {UNIT}"), "ok", "a list would close a unit that has none")
             self.assertEqual(self.opens(cgroup), "ENXIO")
 
@@ -148,8 +148,8 @@ class Bus(Case):
             self.assertEqual(bus.say("state"), "connected")
             self.assertFalse((host.root / "run/systemd/transient/gone.scope.d").exists())
 
-    def test_the_first_question_is_answered_however_soon_it_comes(self):
-        """systemd does not look at what came along with the end of the authentication until more comes."""
+    def test_a_question_sent_right_after_the_authentication_is_answered(self):
+        """systemd does not read data that came with the end of the authentication until more data comes."""
         with systemd_host("v2") as host, scope(host, *STRICT), talk(host) as bus:
             for _ in range(200):
                 self.assertEqual(bus.say("open 3000"), "ok")
@@ -160,32 +160,32 @@ class Bus(Case):
             self.assertEqual(bus.say("open 300"), "ok")
             self.assertEqual(shared.say("open 300"), "ok")
             with stopped(host):
-                for who, lines in ((bus, (f"read {UNIT}", TELL, "watch")), (shared, (f"read {UNIT}",)), (late, ("open 300",))):
+                for client, lines in ((bus, (f"read {UNIT}", ALLOW, "watch")), (shared, (f"read {UNIT}",)), (late, ("open 300",))):
                     for line in lines:
-                        self.assert_error(who.say(line), errno.ETIMEDOUT)
-                        self.assertGreaterEqual(who.took, 0.29)
-                        self.assertLess(who.took, 1)
+                        self.assert_error(client.say(line), errno.ETIMEDOUT)
+                        self.assertGreaterEqual(client.took, 0.29)
+                        self.assertLess(client.took, 1)
                     self.assertEqual(bus.say("take 10"), "ok")
             self.assertEqual(bus.say("state"), "connected")
             self.assertTrue(bus.say(f"read {UNIT}").startswith("ok /dev/char/1:3"), "an answer that comes late is to another question")
 
-    def test_who_is_not_root_goes_over_the_system_bus_and_may_only_look(self):
+    def test_a_user_other_than_root_uses_the_system_bus_and_may_only_read(self):
         with systemd_host("v2") as host, scope(host, *STRICT), talk(host, *NOBODY) as bus:
             self.assertEqual(bus.say("open 5000"), "ok")
             self.assertEqual(bus.say("watch"), "ok")
             self.assertEqual(bus.say(f"read {UNIT}"), "ok /dev/char/1:3 rwm")
-            self.assert_error(bus.say(TELL), errno.EACCES)
+            self.assert_error(bus.say(ALLOW), errno.EACCES)
             host.daemon_reload()
             self.assertEqual(bus.say("take 300"), "ok begins ends")
             host.systemctl("daemon-reexec")
             bus.say("take 300")
             self.assertEqual(bus.say("state"), "gone")
 
-    def test_root_goes_over_the_system_bus_where_systemds_own_socket_is_missing(self):
+    def test_root_uses_the_system_bus_where_systemds_own_socket_is_missing(self):
         with systemd_host("v2") as host, scope(host, *STRICT) as cgroup, talk(host) as bus:
             host.run("rm", "/run/systemd/private")
             self.assertEqual(bus.say("open 5000"), "ok")
-            self.assertEqual(bus.say(TELL), "ok")
+            self.assertEqual(bus.say(ALLOW), "ok")
             self.assertEqual(self.opens(cgroup), "ENXIO")
             host.run("rm", "/run/dbus/system_bus_socket")
             self.assert_error(bus.say("open 5000"), errno.ENOENT)

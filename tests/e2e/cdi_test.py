@@ -14,15 +14,15 @@ from engines import FUSE, Unavailable
 from support import Case, holdfast, holdfast_json
 
 VENDOR = "hf-e2e.test"
-FOLDER = pathlib.Path("/var/run/cdi")
+DIRECTORY = pathlib.Path("/var/run/cdi")
 
 
 @contextlib.contextmanager
 def installed(text: str, name: str = "hf-e2e.yaml"):
-    """A spec where engines look; a folder that was not there is gone afterwards."""
-    made = not FOLDER.exists()
-    FOLDER.mkdir(mode=0o755, exist_ok=True)
-    file = FOLDER / name
+    """A spec where engines search for it; a directory that was created is removed afterwards."""
+    made = not DIRECTORY.exists()
+    DIRECTORY.mkdir(mode=0o755, exist_ok=True)
+    file = DIRECTORY / name
     file.write_text(text)
     file.chmod(0o644)
     try:
@@ -30,7 +30,7 @@ def installed(text: str, name: str = "hf-e2e.yaml"):
     finally:
         file.unlink(missing_ok=True)
         if made:
-            FOLDER.rmdir()
+            DIRECTORY.rmdir()
 
 
 class Cdi(Case):
@@ -38,12 +38,12 @@ class Cdi(Case):
         super().setUp()
         if not pathlib.Path(FUSE).exists():
             self.skipTest(f"needs {FUSE}")
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
 
-    def spec(self, *words: str) -> str:
-        return self.ok("cdi", "generate", "--class", "fuse", "--vendor", VENDOR, *words)
+    def spec(self, *arguments: str) -> str:
+        return self.ok("cdi", "generate", "--class", "fuse", "--vendor", VENDOR, *arguments)
 
-    def test_a_spec_says_what_the_node_has(self) -> None:
+    def test_a_spec_lists_what_the_host_has(self) -> None:
         spec = json.loads(self.spec("-o", "json"))
         self.assertEqual(spec["kind"], f"{VENDOR}/fuse")
         self.assertEqual([device["name"] for device in spec["devices"]], ["0", "fuse", "all"])
@@ -57,36 +57,36 @@ class Cdi(Case):
         names = [device["name"] for device in json.loads(self.spec("-o", "json", "--name-strategy", "index", "--no-all"))["devices"]]
         self.assertEqual(names, ["0"])
 
-    def test_a_file_is_written_in_the_form_its_name_tells(self) -> None:
+    def test_a_file_is_written_in_the_format_of_its_extension(self) -> None:
         for name in ("new/a.json", "a.yaml"):
-            file = self.folder / name
+            file = self.directory / name
             self.assertEqual(self.spec("--output", f"{file}"), "")
             self.assertEqual(file.read_text().startswith("{"), name.endswith(".json"))
             self.assertEqual(self.ok("cdi", "check", f"{file}").splitlines()[0], "nothing is wrong (1 spec, 3 devices)")
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a.yaml", "new"], "nothing is left beside it")
+        self.assertEqual(sorted(path.name for path in self.directory.iterdir()), ["a.yaml", "new"], "nothing is left beside it")
 
-    def test_what_cannot_be_made_is_said(self) -> None:
-        self.refused(2, "no such class", "cdi", "generate", "--class", "nothing")
-        self.refused(2, "open", "cdi", "check", f"{self.folder}/none.yaml")
+    def test_a_spec_that_cannot_be_generated_is_refused(self) -> None:
+        self.refused(2, "no such device class", "cdi", "generate", "--class", "nothing")
+        self.refused(2, "open", "cdi", "check", f"{self.directory}/none.yaml")
         self.refused(1, "no spec of /etc/cdi or /var/run/cdi has it", "cdi", "resolve", "hf-e2e.test/fuse=none")
         if not pathlib.Path("/proc/driver/nvidia/version").exists():
-            self.refused(1, "this node has none", "cdi", "generate")
+            self.refused(1, "this host has none", "cdi", "generate")
 
-    def test_a_stale_spec_is_found_out(self) -> None:
+    def test_a_stale_spec_is_detected(self) -> None:
         spec = json.loads(self.spec("-o", "json"))
         spec["devices"][0]["containerEdits"]["deviceNodes"][0]["minor"] += 1
         spec["containerEdits"] = {"mounts": [{"hostPath": "/no/such/file", "containerPath": "/x"}], "additionalGIDs": [7]}
-        file = self.folder / "stale.json"
+        file = self.directory / "stale.json"
         file.write_text(json.dumps(spec))
         done = holdfast("cdi", "check", f"{file}", "-o", "json")
         self.assertEqual(done.returncode, 1)
         report = json.loads(done.stdout)
         self.assertFalse(report["well"])
         self.assertEqual(sorted(finding["code"] for finding in report["findings"]), ["HF-308", "HF-310", "HF-310"])
-        words = holdfast("cdi", "check", f"{file}").stdout
-        self.assertIn("3 problems", words)
-        self.assertIn("/no/such/file: no such file", words)
-        self.assertIn("additionalGIDs needs 0.7.0", words)
+        text = holdfast("cdi", "check", f"{file}").stdout
+        self.assertIn("3 problems", text)
+        self.assertIn("/no/such/file: no such file", text)
+        self.assertIn("additionalGIDs needs 0.7.0", text)
 
     def test_installed_devices_are_listed_and_resolved(self) -> None:
         with installed(self.spec()) as file:

@@ -1,4 +1,4 @@
-"""A real browser without a window, told what to do over a pipe (the DevTools protocol)."""
+"""A real browser without a window, controlled over a pipe (the DevTools protocol)."""
 
 import base64
 import json
@@ -24,16 +24,16 @@ class Browser:
     """One page of one browser. Everything it complains about is kept in `complaints`."""
 
     def __init__(self) -> None:
-        self.folder = tempfile.mkdtemp(prefix="hf-chromium-")
+        self.directory = tempfile.mkdtemp(prefix="hf-chromium-")
         to_browser, self.write = os.pipe()
         self.read, from_browser = os.pipe()
-        words = ["chromium", *FLAGS, f"--user-data-dir={self.folder}", "about:blank"]
+        command = ["chromium", *FLAGS, f"--user-data-dir={self.directory}", "about:blank"]
         if os.geteuid() == 0:
-            words.insert(1, "--no-sandbox")  # it refuses to run as root otherwise
+            command.insert(1, "--no-sandbox")  # it refuses to run as root otherwise
         shell = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
-        self.process = subprocess.Popen(["bash", "-c", shell, "bash", *words], pass_fds=(to_browser, from_browser),
+        self.process = subprocess.Popen(["bash", "-c", shell, "bash", *command], pass_fds=(to_browser, from_browser),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        env={**os.environ, "HOME": self.folder})
+                                        env={**os.environ, "HOME": self.directory})
         os.close(to_browser)
         os.close(from_browser)
         self.left = b""
@@ -54,7 +54,7 @@ class Browser:
             self.process.wait(20)
         os.close(self.write)
         os.close(self.read)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def call(self, method: str, timeout: float = 60, **parameters) -> dict:
         self.number += 1
@@ -117,8 +117,8 @@ class Browser:
         self.call("Input.dispatchKeyEvent", **options, type="keyUp")
 
     def type(self, text: str) -> None:
-        for letter in text:
-            self.press(letter, text=letter)
+        for character in text:
+            self.press(character, text=character)
 
     def media(self, scheme: str, motion: str = "no-preference") -> None:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme},

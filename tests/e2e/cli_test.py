@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line on real cgroups: every command, both cgroup versions, and what bad words get."""
+"""The command line on real cgroups: every command, both cgroup versions, and the answers to bad arguments."""
 
 import json
 import os
@@ -15,10 +15,10 @@ def write(path: pathlib.Path, text: str) -> None:
     path.write_text(text)
 
 
-class Words(Case):
-    def test_bad_words_get_one_clear_line_and_exit_2(self):
-        for words, names in [
-            ((), "ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, cdi, setup or demo"),
+class Arguments(Case):
+    def test_bad_arguments_get_one_clear_line_and_exit_2(self):
+        for arguments, names in [
+            ((), "ps, doctor, explain, devices, heal, blame, watch, rules, grant, revoke, cdi, setup or demo"),
             (("ps", "-o", "toml"), "toml"),
             (("ps", "--interval", "0"), "interval"),
             (("ps", "--interval", "soon"), "soon"),
@@ -59,11 +59,11 @@ class Words(Case):
             (("revoke", "cgroup:" + str(V2), "c 195:0 rw"), "root cgroup"),
             (("rules", "pid:1", "revoke", "pid:1", "c 1:3 r"), "revoke"),
             (("rules", "pid:1", "diff", "pid:1", "pid:1"), "two targets"),
-            (("rules", "file:/dev/zero"), "ordinary file"),
-            (("rules", "file:/tmp"), "ordinary file"),
+            (("rules", "file:/dev/zero"), "regular file"),
+            (("rules", "file:/tmp"), "regular file"),
         ]:
-            with self.subTest(words=words):
-                self.refused(2, names, *words)
+            with self.subTest(arguments=arguments):
+                self.refused(2, names, *arguments)
 
     def test_help_and_version_are_there(self):
         self.assertIn("rules", self.ok("--help"))
@@ -79,7 +79,7 @@ class Words(Case):
         for code in codes:
             self.assertTrue(self.ok("doctor", "--explain", code).startswith(code + " "))
 
-    def test_a_node_in_every_form(self):
+    def test_a_host_in_every_output_format(self):
         for command in ("ps", "doctor", "devices"):
             with self.subTest(command):
                 done = holdfast(command, "-o", "json")
@@ -98,9 +98,9 @@ class Words(Case):
             ("state_roots: [relative]\n", "relative"),
             ("{", "config"),
         ):
-            with self.subTest(text), tempfile.TemporaryDirectory(prefix="hf-e2e-") as folder:
-                write(pathlib.Path(folder) / "config.yaml", text)
-                script = f"mkdir -p /etc/holdfast && mount --bind {folder} /etc/holdfast && exec {HOLDFAST} ps"
+            with self.subTest(text), tempfile.TemporaryDirectory(prefix="hf-e2e-") as directory:
+                write(pathlib.Path(directory) / "config.yaml", text)
+                script = f"mkdir -p /etc/holdfast && mount --bind {directory} /etc/holdfast && exec {HOLDFAST} ps"
                 made = not pathlib.Path("/etc/holdfast").exists()
                 done = subprocess.run(["unshare", "-m", "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=60)
                 if made:
@@ -117,13 +117,13 @@ class Words(Case):
         self.assertIn("standard output", done.stderr)
 
     def test_without_privileges_it_says_so(self):
-        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"]
-        with tempfile.TemporaryDirectory() as folder:
-            copy = pathlib.Path(folder) / "holdfast"
-            os.chmod(folder, 0o755)
+        unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"]
+        with tempfile.TemporaryDirectory() as directory:
+            copy = pathlib.Path(directory) / "holdfast"
+            os.chmod(directory, 0o755)
             copy.write_bytes(pathlib.Path(holdfast("--version").args[0]).read_bytes())
             copy.chmod(0o755)
-            done = subprocess.run([*words, copy, "rules"], capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run([*unprivileged, copy, "rules"], capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("run it as root", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -276,7 +276,7 @@ class Cgroups(Case):
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
             self.assertIn("deny above what is mounted here program:", done.stdout)
 
-    def test_the_node_and_a_process(self):
+    def test_the_host_and_a_process(self):
         with scratch_cgroup(V1) as v1, scratch_cgroup(V2) as v2:
             write(v1 / "devices.deny", "a")
             self.ok("revoke", f"cgroup:{v2}", "c 195:* rwm")

@@ -14,10 +14,10 @@ import unittest
 from support import V1, V2, Case, holdfast, holdfast_json, remove_cgroup, which
 
 
-def bundle_in(folder: pathlib.Path, name: str) -> pathlib.Path:
-    rootfs = folder / "rootfs"
-    for directory in ("bin", "dev", "proc", "sys", "tmp"):
-        (rootfs / directory).mkdir(parents=True)
+def bundle_in(directory: pathlib.Path, name: str) -> pathlib.Path:
+    rootfs = directory / "rootfs"
+    for entry in ("bin", "dev", "proc", "sys", "tmp"):
+        (rootfs / entry).mkdir(parents=True)
     shutil.copy(which("busybox"), rootfs / "bin/busybox")
     config = {
         "ociVersion": "1.0.2",
@@ -36,21 +36,21 @@ def bundle_in(folder: pathlib.Path, name: str) -> pathlib.Path:
             "resources": {"devices": [{"allow": False, "access": "rwm"}]},
         },
     }
-    (folder / "config.json").write_text(json.dumps(config))
+    (directory / "config.json").write_text(json.dumps(config))
     subprocess.run(["mknod", rootfs / "gpu", "c", "195", "0"], check=True)
-    return folder
+    return directory
 
 
 class Container:
     """A running container; `prefix` puts the runtime into a mount namespace with the cgroup version it is to see."""
 
-    def __init__(self, runtime: str, prefix: str, folder: pathlib.Path, name: str):
-        self.runtime, self.prefix, self.folder, self.name = runtime, prefix, folder, name
-        self.call("run", "-d", "--bundle", str(folder), name)
+    def __init__(self, runtime: str, prefix: str, directory: pathlib.Path, name: str):
+        self.runtime, self.prefix, self.directory, self.name = runtime, prefix, directory, name
+        self.call("run", "-d", "--bundle", str(directory), name)
         self.pid = json.loads(self.call("state", name))["pid"]
 
-    def call(self, *words: str) -> str:
-        command = " ".join([self.runtime, "--root", str(self.folder / "state"), *words])
+    def call(self, *arguments: str) -> str:
+        command = " ".join([self.runtime, "--root", str(self.directory / "state"), *arguments])
         # Into files: a container that goes on in the background would hold a pipe open.
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             shell = f"{self.prefix}; exec {command} </dev/null"
@@ -62,7 +62,7 @@ class Container:
             return out.read()
 
     def opens_gpu(self) -> str:
-        """From the container's seat: ENXIO says that the cgroup lets it through, EPERM that it does not."""
+        """From inside the container: ENXIO says that the cgroup lets it through, EPERM that it does not."""
         program = (
             "import errno,os,sys\n"
             "for path in sys.argv[3:]: open(path+'/cgroup.procs','w').write('0')\n"
@@ -71,8 +71,8 @@ class Container:
             "except OSError as error: print(errno.errorcode[error.errno])\n"
         )
         cgroups = [str(mount / self.name) for mount in (V1, V2) if (mount / self.name).exists()]
-        words = ["python3", "-c", program, str(self.pid), "-", *cgroups]
-        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+        command = ["python3", "-c", program, str(self.pid), "-", *cgroups]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
 
 V2_ONLY = "mount -t cgroup2 none /sys/fs/cgroup"
@@ -82,10 +82,10 @@ V1_ONLY = "umount /sys/fs/cgroup/unified"
 @contextlib.contextmanager
 def running(runtime: str, prefix: str):
     name = f"hf-e2e-{runtime}-{os.getpid()}-{time.monotonic_ns()}"
-    with tempfile.TemporaryDirectory(prefix="hf-e2e-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hf-e2e-") as directory:
         container = None
         try:
-            container = Container(which(runtime), prefix, bundle_in(pathlib.Path(folder), name), name)
+            container = Container(which(runtime), prefix, bundle_in(pathlib.Path(directory), name), name)
             yield container
         finally:
             with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
@@ -142,7 +142,7 @@ class Containers(Case):
 
     def test_an_update_that_names_devices_takes_the_grant_and_we_give_it_back(self):
         container, target = self.check("crun", V1_ONLY, "v1")
-        resources = container.folder / "resources.json"
+        resources = container.directory / "resources.json"
         resources.write_text(json.dumps({"devices": [{"allow": False, "access": "rwm"}]}))
         container.call("update", "-r", str(resources), container.name)
         self.assertEqual(container.opens_gpu(), "EPERM")

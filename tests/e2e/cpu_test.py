@@ -22,26 +22,26 @@ TABLES = VECTORS / "cpu/kubelet-tables.json"
 
 class CpuCase(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="hf-e2e-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        directory = tempfile.TemporaryDirectory(prefix="hf-e2e-")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
 
     def file(self, name: str, content) -> str:
-        path = self.folder / name
+        path = self.directory / name
         path.write_text(content if isinstance(content, str) else json.dumps(content))
         return str(path)
 
-    def cpu(self, *words: str, status: int = 0) -> str:
-        done = holdfast("cpu", *words)
-        self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
+    def cpu(self, *arguments: str, status: int = 0) -> str:
+        done = holdfast("cpu", *arguments)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def json(self, *words: str, status: int = 0) -> dict:
-        return json.loads(self.cpu(*words, "-o", "json", status=status))
+    def json(self, *arguments: str, status: int = 0) -> dict:
+        return json.loads(self.cpu(*arguments, "-o", "json", status=status))
 
-    def refused(self, contains: str, *words: str) -> None:
-        done = holdfast("cpu", *words)
-        self.assertEqual(done.returncode, 2, f"{words}: {done.stdout}{done.stderr}")
+    def refused(self, contains: str, *arguments: str) -> None:
+        done = holdfast("cpu", *arguments)
+        self.assertEqual(done.returncode, 2, f"{arguments}: {done.stdout}{done.stderr}")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn(contains, done.stderr)
         self.assertEqual(done.stdout, "")
@@ -54,7 +54,7 @@ class Recorded(CpuCase):
         cls.tables = json.loads(TABLES.read_text())
 
     def options(self, options) -> list[str]:
-        return [word for name, value in (options or {}).items() if value for word in ("--option", f"{name}=true")]
+        return [argument for name, value in (options or {}).items() if value for argument in ("--option", f"{name}=true")]
 
     def test_takes_are_planned_as_kubelet_takes_them(self):
         for case in self.tables["take_cases"]:
@@ -65,15 +65,15 @@ class Recorded(CpuCase):
                 "prefer-align-cpus-by-uncorecache": case.get("prefer_align_uncore", False),
             }
             topology = self.file("topology.json", self.tables["topologies"][case["topology"]])
-            words = ["plan", "--cpus", str(case["num_cpus"]), "--free", case["available"], "--topology", topology]
+            arguments = ["plan", "--cpus", str(case["num_cpus"]), "--free", case["available"], "--topology", topology]
             if case["num_cpus"] % case.get("cpu_group_size", 1) != 0:
                 continue  # the policy refuses half a core before anything is taken
             with self.subTest(case["name"]):
-                plan = self.json(*words, *self.options(options), status=1 if case["error"] else 0)
+                plan = self.json(*arguments, *self.options(options), status=1 if case["error"] else 0)
                 self.assertEqual((plan["cpus"], plan["error"]), (case["result"], case["error"]))
 
     def scenario_of(self, case) -> dict:
-        """Whatever is allocated before becomes a pod that asks for just that, by a hint nobody can refuse."""
+        """Whatever is allocated before becomes a pod that asks for just that, by a hint that cannot be refused."""
         return {
             "topology": self.tables["topologies"][case["policy"]["topology"]],
             "options": {name: value for name, value in case["policy"]["options"].items() if value},
@@ -141,21 +141,21 @@ def pod_container(quality: str):
     """A container of runc in the cgroup of a pod, confined to CPU 1, with a name as containerd notes it."""
     uid, name = str(uuid.uuid4()), secrets.token_hex(32)
     runc = ("runc", "--root", "/run/runc")
-    with engines.scratch_folder() as folder, engines.view("v1") as seat:
+    with engines.scratch_directory() as directory, engines.view("v1") as machine:
         cgroup = f"/kubepods{quality}/pod{uid}/{name}"
-        engines.write_bundle(folder, cgroup, False)
-        spec = json.loads((folder / "config.json").read_text())
+        engines.write_bundle(directory, cgroup, False)
+        spec = json.loads((directory / "config.json").read_text())
         spec["annotations"] = {
             "io.kubernetes.cri.container-type": "container",
             "io.kubernetes.cri.container-name": "main",
             "io.kubernetes.cri.sandbox-name": "p",
         }
-        (folder / "config.json").write_text(json.dumps(spec))
-        seat.cgroups.add(cgroup)
-        with engines.cleanup(lambda: seat.call(*runc, "delete", "-f", name)):
-            seat.call(*runc, "run", "-d", "--bundle", str(folder), name)
-            seat.call(*runc, "update", "--cpuset-cpus", "1", name)
-            yield uid, json.loads(seat.call(*runc, "state", name))["pid"]
+        (directory / "config.json").write_text(json.dumps(spec))
+        machine.cgroups.add(cgroup)
+        with engines.cleanup(lambda: machine.call(*runc, "delete", "-f", name)):
+            machine.call(*runc, "run", "-d", "--bundle", str(directory), name)
+            machine.call(*runc, "update", "--cpuset-cpus", "1", name)
+            yield uid, json.loads(machine.call(*runc, "state", name))["pid"]
 
 
 class Commands(CpuCase):
@@ -166,8 +166,8 @@ class Commands(CpuCase):
         self.assertIn("socket 0", self.cpu("topology"))
 
     def test_a_map_is_a_topology_again(self):
-        for word in ("dgx-a100", "synthetic:pack:2 numa:2 l3:2 core:4 pu:2"):
-            first = self.json("topology", "--from", word)
+        for source in ("dgx-a100", "synthetic:pack:2 numa:2 l3:2 core:4 pu:2"):
+            first = self.json("topology", "--from", source)
             again = self.json("topology", "--from", self.file("t.json", first))
             first.pop("source"), again.pop("source")
             self.assertEqual(first, again)
@@ -188,11 +188,11 @@ class Commands(CpuCase):
     def test_hwlocs_own_xml_is_read(self):
         if subprocess.run(["sh", "-c", "command -v lstopo-no-graphics"], stdout=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no lstopo here")
-        path = self.folder / "machine.xml"
+        path = self.directory / "machine.xml"
         subprocess.run(["lstopo-no-graphics", "--input", "pack:2 numa:2 l3:1 core:4 pu:2", str(path)], check=True)
         self.assertEqual(self.json("topology", "--from", str(path))["num_cpus"], 32)
 
-    def test_a_plan_tells_why(self):
+    def test_a_plan_has_reasons(self):
         plan = self.json("plan", "--cpus", "20", "--topology", "dgx-a100", "--near-device", "/dev/nvidia0")
         self.assertEqual(plan["cpus"], "48-57,176-185")
         self.assertEqual(plan["numa"], [{"node": 3, "cpus": "48-57,176-185"}])
@@ -204,11 +204,11 @@ class Commands(CpuCase):
         text = (pathlib.Path(__file__).parents[2] / "docs/CPU.md").read_text()
         rows = re.findall(r"^\| `(--cpus[^`]*)` \| ([0-9,-]+) \|", text, flags=re.MULTILINE)
         self.assertGreater(len(rows), 5)
-        for words, cpus in rows:
-            with self.subTest(words):
-                self.assertEqual(self.json("plan", "--topology", "dgx-a100", *words.split())["cpus"], cpus)
+        for options, cpus in rows:
+            with self.subTest(options):
+                self.assertEqual(self.json("plan", "--topology", "dgx-a100", *options.split())["cpus"], cpus)
 
-    def test_what_cannot_be_done_is_told_in_kubelets_words(self):
+    def test_what_cannot_be_done_is_reported_with_kubelets_message(self):
         plan = self.json("plan", "--cpus", "17", "--topology", "workstation", status=1)
         self.assertEqual(plan["error"], "not enough cpus available to satisfy request: requested=17, available=16")
         text = self.cpu("plan", "--cpus", "3", "--topology", "workstation", "--option", "full-pcpus-only=true", status=1)
@@ -242,7 +242,7 @@ class Commands(CpuCase):
         self.assertEqual(steps[3]["result"], "")
         self.assertEqual(parse(steps[4]["default_after"]), parse(steps[3]["default_after"]) | (sidecar - init))
 
-    def test_a_scenarios_machine_is_looked_for_beside_it(self):
+    def test_a_scenarios_topology_is_searched_beside_it(self):
         self.file("machine.json", self.json("topology", "--from", "workstation"))
         scenario = {"topology": "machine.json", "ops": [{"op": "allocate", "pod": "p", "container": "c", "cpus": 2}]}
         self.assertEqual(self.json("simulate", self.file("s.json", scenario))["steps"][0]["result"], "0,8")
@@ -257,7 +257,7 @@ class States(CpuCase):
         self.assertTrue(state["sound"])
         self.assertEqual(state["entries"], [{"pod": "20be37a85e389e305fa8ec82c962a309", "container": "e", "cpus": "1"}])
 
-    def test_every_rule_of_a_restart_has_its_words(self):
+    def test_every_rule_of_a_restart_has_its_message(self):
         table = [
             ("", "unexpected end of JSON input"),
             (self.GOOD.replace('"0"', '"0-1"'), "json: cannot unmarshal object into Go struct field"),
@@ -266,10 +266,10 @@ class States(CpuCase):
             (unchecked("0-1", {"u": {"c": "1"}}), 'pod: u, container: c cpuset: "1" overlaps with default cpuset "0-1"'),
             (unchecked("0-2", {}), 'current set of available CPUs "0-1" doesn\'t match with CPUs in state "0-2"'),
         ]
-        for text, words in table:
-            with self.subTest(words):
+        for text, message in table:
+            with self.subTest(message):
                 state = self.json("state", self.file("s", text), "--topology", self.TWO, "--reserved", "0", status=1)
-                self.assertIn(words, state["problems"][0]["kubelet_says"])
+                self.assertIn(message, state["problems"][0]["kubelet_says"])
                 self.assertTrue(state["cure"])
         strict = self.json("state", self.file("s", unchecked("0-1", {})), "--topology", self.TWO, "--reserved", "0",
                            "--option", "strict-cpu-reservation=true", status=1)
@@ -297,16 +297,16 @@ class States(CpuCase):
             self.skipTest(reason)
         if len(parse(pathlib.Path("/sys/devices/system/cpu/online").read_text().strip())) < 2:
             self.skipTest("needs two CPUs")
-        path = str(self.folder / "cpu_manager_state")
-        words = ("state", path, "--rebuild", "--reserved", "0")
+        path = str(self.directory / "cpu_manager_state")
+        arguments = ("state", path, "--rebuild", "--reserved", "0")
         with pod_container("") as (uid, _):
-            rebuilt = self.json(*words)
+            rebuilt = self.json(*arguments)
             self.assertEqual(rebuilt["entries"], [{"pod": uid, "container": "main", "cpus": "1"}], rebuilt)
             self.assertNotIn(1, parse(rebuilt["shared"]))
             self.assertTrue(self.json("state", path, "--reserved", "0")["sound"])
         with pod_container("/besteffort") as (uid, pid):
             os.sched_setaffinity(pid, {1})
-            pool = self.json(*words)
+            pool = self.json(*arguments)
             self.assertEqual(pool["entries"], [], "only Guaranteed pods have CPUs of their own")
             self.assertIn("Guaranteed", " ".join(pool["notes"]))
 
@@ -346,8 +346,8 @@ class BadInput(CpuCase):
         self.refused("no NUMA node 7", *on, "--hint", "7")
         self.refused("'nvidia9'", *on, "--near-device", "nvidia9")
         self.refused("--cpus", "plan", "--cpus", "-1", "--topology", "workstation")
-        for word in ("many", "", "0x4", "99999999999"):
-            self.refused("--cpus", "plan", "--cpus", word, "--topology", "workstation")
+        for count in ("many", "", "0x4", "99999999999"):
+            self.refused("--cpus", "plan", "--cpus", count, "--topology", "workstation")
         self.refused("contradict", *on, "--near-device", "nvidia0", "--option", "prefer-device-numa=false")
         self.refused("hint", *on, "--hint", "")
 
@@ -358,7 +358,7 @@ class BadInput(CpuCase):
         self.refused("no CPU", "topology", "--from", self.file("t", rows()))
         self.refused("no JSON object", "topology", "--from", self.file("t", "not json"))
         self.refused("no XML of hwloc's", "topology", "--from", self.file("t", "<topology"))
-        # hwloc itself does not survive this one, and has words of its own for it.
+        # hwloc itself does not survive this one, and prints its own message for it.
         self.refused("none that hwloc can read", "topology", "--from", self.file("t", (
             '<topology version="2.0"><object type="Machine" os_index="0" cpuset="0xf" nodeset="0x1" '
             'complete_nodeset="0x1"></object></topology>')))
@@ -374,11 +374,11 @@ class BadInput(CpuCase):
         self.refused("nested too deep", "simulate", self.file("s", "[" * 100000))
         self.refused("op 1: the machine has no NUMA node 9", "simulate", self.file("s", {
             "topology": "workstation", "ops": [{"op": "allocate", "pod": "p", "container": "c", "cpus": 1, "hint_numa": [9]}]}))
-        self.refused("No such file", "simulate", str(self.folder / "nowhere"))
+        self.refused("No such file", "simulate", str(self.directory / "nowhere"))
 
     def test_of_states(self):
-        self.refused("No such file", "state", str(self.folder / "nowhere"))
-        self.refused("want an ordinary file", "state", str(self.folder))
+        self.refused("No such file", "state", str(self.directory / "nowhere"))
+        self.refused("want a regular file", "state", str(self.directory))
 
 
 if __name__ == "__main__":

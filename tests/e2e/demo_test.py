@@ -25,11 +25,11 @@ def command_line(pid: str) -> list[str]:
 
 
 def processes() -> list[list[str]]:
-    return [words for pid in os.listdir("/proc") if pid.isdigit() and (words := command_line(pid))]
+    return [arguments for pid in os.listdir("/proc") if pid.isdigit() and (arguments := command_line(pid))]
 
 
 def guards() -> list[list[str]]:
-    return [words for words in processes() if pathlib.Path(words[0]).name == "holdfastd"]
+    return [arguments for arguments in processes() if pathlib.Path(arguments[0]).name == "holdfastd"]
 
 
 def has_shields() -> bool:
@@ -46,10 +46,10 @@ def leftovers() -> dict[str, list[str]]:
     """Whatever a demonstration could leave behind."""
     return {
         "cgroups": sorted(str(path) for point in cgroup_points() for path in pathlib.Path(point).glob("hf-demo-*")),
-        "processes": [" ".join(words) for words in processes() if {"demo-inside", "demo-attack"} & set(words)],
-        "guards": [" ".join(words) for words in guards() if any("holdfast-demo-" in word for word in words)],
+        "processes": [" ".join(arguments) for arguments in processes() if {"demo-inside", "demo-attack"} & set(arguments)],
+        "guards": [" ".join(arguments) for arguments in guards() if any("holdfast-demo-" in argument for argument in arguments)],
         "mounts": [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if "f-demo-" in line],
-        "folders": sorted(map(str, pathlib.Path("/tmp").glob("holdfast-demo-*"))),
+        "directories": sorted(map(str, pathlib.Path("/tmp").glob("holdfast-demo-*"))),
         "ledger": sorted(map(str, LEDGER.glob("*hf-demo-*"))) if LEDGER.exists() else [],
         "state": sorted(str(path) for name in ("runc", "crun") for path in pathlib.Path("/run", name).glob("hf-demo-*")),
     }
@@ -65,7 +65,7 @@ class Demo(unittest.TestCase):
             self.skipTest("another holdfastd runs on this machine")
         self.assertFalse(any(leftovers().values()), leftovers())
         self.entries = sorted(LEDGER.glob("*"))
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
 
     def tearDown(self) -> None:
         self.assertFalse(any(leftovers().values()), leftovers())
@@ -76,12 +76,12 @@ class Demo(unittest.TestCase):
         for name in programs:
             if not (found := which(name)):
                 self.skipTest(f"needs {name}")
-            (self.folder / name).symlink_to(found)
-        return os.environ | {"PATH": str(self.folder)}
+            (self.directory / name).symlink_to(found)
+        return os.environ | {"PATH": str(self.directory)}
 
-    def start(self, *words: str, env: dict[str, str]) -> subprocess.Popen:
+    def start(self, *arguments: str, env: dict[str, str]) -> subprocess.Popen:
         return subprocess.Popen(
-            [HOLDFAST, "demo", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+            [HOLDFAST, "demo", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
         )
 
     def finish(self, demo: subprocess.Popen, status: int) -> str:
@@ -113,7 +113,7 @@ class Demo(unittest.TestCase):
         self.check(report, 1)
         return report
 
-    def test_once_by_our_own_means(self):
+    def test_once_with_the_built_in_launcher(self):
         report = self.once()
         self.assertEqual({container["launcher"] for container in report["containers"]}, {"built-in"})
 
@@ -122,7 +122,7 @@ class Demo(unittest.TestCase):
         self.assertRegex(report["containers"][0]["launcher"], "^runc ")
 
     def test_once_with_crun(self):
-        """On v2 crun may not be able to start: then the story says why and goes on by our own means."""
+        """On v2 crun may not be able to start: then the demo says why and uses its built-in launcher."""
         for container in self.once("crun")["containers"]:
             self.assertTrue(container["launcher"].startswith("crun ") or container["notes"], container)
 
@@ -131,10 +131,10 @@ class Demo(unittest.TestCase):
         self.check(report, None)
         self.assertGreater(report["guarded_ms"], 2_000)
 
-    def test_the_text_tells_the_whole_story(self):
+    def test_the_text_has_every_step(self):
         out = self.finish(self.start("--once", env=self.environment()), 0)
-        for words in ("let through", "EPERM", "HF-101", "given back", "held: ", "holdfastd.service"):
-            self.assertIn(words, out)
+        for text in ("let through", "EPERM", "HF-101", "given back", "held: ", "holdfastd.service"):
+            self.assertIn(text, out)
         self.assertNotIn("\033", out)
 
     def test_an_interruption_leaves_nothing_behind(self):
@@ -146,7 +146,7 @@ class Demo(unittest.TestCase):
                 self.finish(demo, 1)
                 self.assertFalse(any(leftovers().values()), leftovers())
 
-    def test_a_reader_who_goes_away_leaves_nothing_behind(self):
+    def test_a_closed_output_leaves_nothing_behind(self):
         demo = self.start("--seconds", "60", env=self.environment("runc"))
         demo.stdout.readline()
         demo.stdout.close()
@@ -157,16 +157,16 @@ class Demo(unittest.TestCase):
 
     def test_a_second_guard_is_refused(self):
         env = self.environment()
-        with (self.folder / "config.yaml").open("w") as config:
+        with (self.directory / "config.yaml").open("w") as config:
             config.write("guard: {mode: observe}\nweb: {listen: none, socket: none}\n")
         daemon = pathlib.Path(HOLDFAST).parent.parent / "holdfastd/holdfastd"
-        words = [daemon, "--config", self.folder / "config.yaml", "--journal", self.folder / "journal"]
-        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as other:
+        command = [daemon, "--config", self.directory / "config.yaml", "--journal", self.directory / "journal"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as other:
             try:
                 demo = self.start("--once", env=env)
                 out, err = demo.communicate(timeout=PATIENCE)
                 self.assertEqual((demo.returncode, out), (2, ""))
-                self.assertIn(f"holdfastd runs on this node already (pid {other.pid})", err)
+                self.assertIn(f"holdfastd runs on this host already (pid {other.pid})", err)
             finally:
                 other.terminate()
 
@@ -176,10 +176,10 @@ class Demo(unittest.TestCase):
             os.setgid(65534)
             os.setuid(65534)
 
-        program = self.folder / "holdfast"
+        program = self.directory / "holdfast"
         program.write_bytes(pathlib.Path(HOLDFAST).read_bytes())
         program.chmod(0o755)
-        self.folder.chmod(0o755)
+        self.directory.chmod(0o755)
         done = subprocess.run(
             [program, "demo"], capture_output=True, text=True, timeout=PATIENCE, check=False, preexec_fn=become_nobody
         )

@@ -43,9 +43,9 @@ def command_line(pid: int) -> str:
 
 
 class Engines(Case):
-    def start(self, make, *words, **options) -> engines.Container:
+    def start(self, make, *arguments, **options) -> engines.Container:
         try:
-            return self.enterContext(make(*words, **options))
+            return self.enterContext(make(*arguments, **options))
         except Unavailable as error:
             self.skipTest(str(error))
 
@@ -61,12 +61,12 @@ class Engines(Case):
         return holdfast_json("explain", container.id, FUSE)["nodes"][0]["trouble"]
 
     def cure(self, container: engines.Container) -> None:
-        """Types what doctor says."""
+        """Runs the commands that doctor prints."""
         for finding in self.findings(container):
             for command in finding["cure"]:
                 self.assertRegex(command, r"^(holdfast|mknod|rm|chmod|systemctl) ", finding)
-                words = command.replace("holdfast ", f"{HOLDFAST} ", 1) if command.startswith("holdfast ") else command
-                done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=60, check=False)
+                script = command.replace("holdfast ", f"{HOLDFAST} ", 1) if command.startswith("holdfast ") else command
+                done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}{done.stderr}")
         self.assertEqual(self.codes(container), [])
         self.assertEqual(container.opens(FUSE), "ok")
@@ -107,7 +107,7 @@ class Engines(Case):
             os.mknod(self.node(container), 0o666 | stat.S_IFCHR, os.makedev(10, 232))
             self.assertEqual(self.codes(container), ["HF-106"])
             self.cure(container)
-        with self.subTest("a link that leads nowhere"):
+        with self.subTest("a dangling symlink"):
             os.unlink(self.node(container))
             os.symlink("/nowhere", self.node(container))
             self.assertEqual(self.codes(container), ["HF-115"])
@@ -134,8 +134,8 @@ class Engines(Case):
             self.assertIn(str(parent), json.dumps(self.findings(container)[0]["evidence"]))
             self.cure(container)
 
-    def check_engine(self, engine: str, make, *words, **options) -> None:
-        container = self.start(make, *words, **options)
+    def check_engine(self, engine: str, make, *arguments, **options) -> None:
+        container = self.start(make, *arguments, **options)
         self.check_identity(container, engine)
         self.break_and_cure(container)
         self.break_mount(container, "/dev")
@@ -144,9 +144,9 @@ class Engines(Case):
 
     def check_names(self, container: engines.Container) -> None:
         """A name and the beginning of an id are targets everywhere."""
-        for word in (container.name, container.id[:20]):
-            self.ok("rules", word, "--ask", "c:10:229:rw")
-            self.assertIn(container.name, holdfast("explain", word).stdout)
+        for target in (container.name, container.id[:20]):
+            self.ok("rules", target, "--ask", "c:10:229:rw")
+            self.assertIn(container.name, holdfast("explain", target).stdout)
         self.refused(2, "no running container is called so", "explain", "hf-no-such-container")
 
     def test_docker_v1(self):
@@ -157,8 +157,8 @@ class Engines(Case):
 
     def test_an_engine_that_hangs_costs_nothing(self):
         container = self.start(engines.docker, "v1")
-        folder = str(container.record.parents[3])
-        daemons = [pid for pid in engines.processes() if folder in command_line(pid) and "shim" not in command_line(pid)]
+        directory = str(container.record.parents[3])
+        daemons = [pid for pid in engines.processes() if directory in command_line(pid) and "shim" not in command_line(pid)]
         self.assertTrue(daemons)
         for pid in daemons:
             os.kill(pid, signal.SIGSTOP)
@@ -243,7 +243,7 @@ class Engines(Case):
                 LEDGER.parent.rmdir()
 
     def test_a_node_in_its_dev_gives_a_container_nothing(self):
-        """Made by itself or by anybody: a node is no evidence, whatever the rules let through."""
+        """Whichever process created it: a node is no evidence, whatever the rules let through."""
         container = self.start(engines.oci, "v1", "runc", gpu=False)
         self.assertTrue(pathlib.Path(self.node(container)).is_char_device())
         container.inject_v1()
@@ -258,26 +258,47 @@ class Engines(Case):
             (LEDGER / f"{container.id}.json").chmod(0o666)
             self.assertEqual(self.codes(container), [])
 
-    def test_mend_follows_no_link_out_of_the_container(self):
+    def test_heal_follows_no_symlink_out_of_the_container(self):
         container = self.start(engines.oci, "v1", "runc")
         root = pathlib.Path(f"/proc/{container.pid}/root")
         with tempfile.TemporaryDirectory(prefix="hf-e2e-") as outside:
             os.rename(root / "dev", root / "dev.old")
             os.symlink(outside, root / "dev")
-            done = holdfast("mend", container.id, FUSE)
+            done = holdfast("heal", container.id)
             self.assertEqual(os.listdir(outside), [], done.stdout + done.stderr)
             os.unlink(root / "dev")
             os.rename(root / "dev.old", root / "dev")
-        self.assertIn("no node it is owed needs", self.ok("mend", container.id))
+        self.assertIn("has everything it is owed", self.ok("heal", container.id))
+
+    def test_heal_recreates_a_node_and_a_dry_run_only_says_so(self):
+        container = self.start(engines.oci, "v1", "runc")
+        os.unlink(self.node(container))
+        planned = holdfast("heal", container.id, "--dry-run")
+        self.assertEqual(planned.returncode, 1, planned.stdout + planned.stderr)
+        self.assertIn("would be healed", planned.stdout)
+        self.assertIn(f"would: recreate {FUSE} as c 10:229", planned.stdout)
+        self.assertFalse(os.path.lexists(self.node(container)))
+        self.assertIn(f"did: created {FUSE} again as c 10:229", self.ok("heal", container.id))
+        self.assertEqual(container.opens(FUSE), "ok")
+
+    def test_mend_still_works_and_points_to_heal(self):
+        container = self.start(engines.oci, "v1", "runc")
+        os.unlink(self.node(container))
+        done = holdfast("mend", container.id, FUSE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        warning = "mend is part of heal now and goes away with the next release; use: holdfast heal"
+        self.assertEqual(done.stderr, f"holdfast: {warning} {container.id}\n")
+        self.assertIn(f"did: created {FUSE} again as c 10:229", done.stdout)
+        self.assertEqual(container.opens(FUSE), "ok")
 
     def test_an_old_runc_loses_at_its_update_what_it_was_given_and_doctor_knew(self):
         runtime = self.start(lambda: contextlib.nullcontext(engines.old_runc(CACHE)))
         container = self.start(engines.oci, "v1", runtime, gpu=False)
         container.inject_v1()
         self.assertEqual(container.opens(FUSE), "ok")
-        self.assertEqual(self.codes(container), [], "nobody says that it is owed")
+        self.assertEqual(self.codes(container), [], "nothing says that it is owed")
         with self.given(container):
-            # The state folder does not tell which binary it was; an engine's keeper would.
+            # The state directory does not name the binary; an engine's monitor process would.
             container.update_cpus()
             self.assertEqual(container.opens(FUSE), "EPERM")
             self.assertEqual(self.codes(container), ["HF-101"])

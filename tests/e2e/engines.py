@@ -43,7 +43,7 @@ class Unavailable(RuntimeError):
 
 
 def program(name: str) -> str:
-    """Debian's own copy first: the machine may have something else of that name in /usr/local. Paths are taken at their word."""
+    """Debian's own copy first: the machine may have something else of that name in /usr/local. A path is used as it is."""
     if name.startswith("/"):
         return name
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") or shutil.which(name)
@@ -97,35 +97,35 @@ class View:
         """`more` are lines of a shell script that change what is seen."""
         self.version = version
         self.before = pretend_memlock if version == "v2" else None
-        words = ["unshare", "-m", "sh", "-ec", view_script(version, more or [])]
-        self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = ["unshare", "-m", "sh", "-ec", view_script(version, more or [])]
+        self.holder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if self.holder.stdout.readline() != b"ready\n":
             _, said = self.holder.communicate(timeout=PATIENCE)
             raise Unavailable(f"no view of cgroup {version}: {said.decode().strip()}")
         self.inode = mount_namespace(self.holder.pid)
         self.cgroups: set[str] = set()  # Of our containers alone.
-        self.shared_cgroups: set[str] = set()  # Of the engine, which somebody else may use as well.
+        self.shared_cgroups: set[str] = set()  # Of the engine; other containers may be in them as well.
 
-    def inside(self, words: list[str]) -> list[str]:
-        return ["nsenter", "--mount", "--target", str(self.holder.pid), "--", *words]
+    def inside(self, command: list[str]) -> list[str]:
+        return ["nsenter", "--mount", "--target", str(self.holder.pid), "--", *command]
 
-    def call(self, *words: str) -> str:
+    def call(self, *command: str) -> str:
         """Runs a command to its end; into files, as a container in the background would hold a pipe open."""
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             done = subprocess.run(
-                self.inside([*words]), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                self.inside([*command]), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 timeout=PATIENCE, check=False, preexec_fn=self.before,
             )  # fmt: skip
             out.seek(0)
             err.seek(0)
             if done.returncode != 0:
-                raise Unavailable(f"{' '.join(words)}: {err.read().strip()}")
+                raise Unavailable(f"{' '.join(command)}: {err.read().strip()}")
             return out.read()
 
-    def start(self, *words: str, log: pathlib.Path) -> subprocess.Popen:
+    def start(self, *command: str, log: pathlib.Path) -> subprocess.Popen:
         with log.open("w") as out:
             return subprocess.Popen(
-                self.inside([*words]), stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=self.before
+                self.inside([*command]), stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=self.before
             )
 
     def close(self) -> None:
@@ -179,24 +179,24 @@ def descendants(roots: list[int]) -> set[int]:
 
 @contextlib.contextmanager
 def view(version: str) -> Iterator[View]:
-    seat = View(version)
+    machine = View(version)
     try:
-        yield seat
+        yield machine
     finally:
-        seat.close()
+        machine.close()
 
 
 Place = Callable[[str], contextlib.AbstractContextManager[View]]  # where an engine is to run, by cgroup version
 
 
 @contextlib.contextmanager
-def scratch_folder() -> Iterator[pathlib.Path]:
+def scratch_directory() -> Iterator[pathlib.Path]:
     """Short, as sockets lie in it; what an engine left unreadable or mounted elsewhere does not stop the removal."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="hf-e2e-", dir="/tmp"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="hf-e2e-", dir="/tmp"))
     try:
-        yield folder
+        yield directory
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 # ---- What all containers have ---------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def scratch_folder() -> Iterator[pathlib.Path]:
 
 @dataclasses.dataclass
 class Container:
-    """A running container, whoever started it."""
+    """A running container of any engine."""
 
     engine: str
     version: str
@@ -215,14 +215,14 @@ class Container:
     bundle: pathlib.Path | None = None
     state: pathlib.Path | None = None
     record: pathlib.Path | None = None
-    call: Callable[..., str] | None = None  # the runtime, with these words
+    call: Callable[..., str] | None = None  # runs the runtime with these arguments
     restart: Callable[[], None] | None = None  # of the engine
 
     def cgroups(self) -> list[pathlib.Path]:
         return cgroups_of(self.pid)
 
     def with_nodes(self) -> "Container":
-        """Where the engine was not told of a GPU there are bare nodes, which nothing allows: what a hook leaves."""
+        """If the engine was not asked for a GPU, its nodes are created, which nothing allows: what a hook leaves."""
         for path, numbers in GPU_NODES.items():
             with contextlib.suppress(FileExistsError):
                 os.mknod(f"/proc/{self.pid}/root{path}", 0o666 | stat.S_IFCHR, os.makedev(*numbers))
@@ -235,7 +235,7 @@ class Container:
                 (cgroup / "devices.allow").write_text(f"c {major}:{minor} rw")
 
     def opens(self, path: str = GPU) -> str:
-        """From the container's seat: ENXIO says that the cgroup lets it through, EPERM that it does not."""
+        """From inside the container: ENXIO says that the cgroup lets it through, EPERM that it does not."""
         script = (
             "import errno,os,sys\n"
             "root=os.open('/proc/%s/root'%sys.argv[1],os.O_RDONLY)\n"
@@ -243,8 +243,8 @@ class Container:
             "try: os.open(sys.argv[2].lstrip('/'),os.O_RDWR|os.O_NONBLOCK|os.O_NOCTTY,dir_fd=root); print('ok')\n"
             "except OSError as error: print(errno.errorcode[error.errno])\n"
         )
-        words = [sys.executable, "-c", script, str(self.pid), path, *map(str, self.cgroups())]
-        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.strip()
+        command = [sys.executable, "-c", script, str(self.pid), path, *map(str, self.cgroups())]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.strip()
 
     def update_cpus(self) -> None:
         """The engine's own update of CPU settings, which has nothing to do with devices."""
@@ -305,12 +305,12 @@ def fill_rootfs(rootfs: pathlib.Path) -> pathlib.Path:
     return rootfs
 
 
-def write_image(folder: pathlib.Path) -> pathlib.Path:
+def write_image(directory: pathlib.Path) -> pathlib.Path:
     """An image archive that docker, podman and ctr all load."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
-        tar.add(fill_rootfs(folder / "image"), arcname=".")
-    shutil.rmtree(folder / "image")
+        tar.add(fill_rootfs(directory / "image"), arcname=".")
+    shutil.rmtree(directory / "image")
     digest = hashlib.sha256(layer.getvalue()).hexdigest()
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     config = json.dumps({
@@ -323,12 +323,12 @@ def write_image(folder: pathlib.Path) -> pathlib.Path:
     manifest = [{"Config": config_name, "RepoTags": [IMAGE], "Layers": [f"{digest}/layer.tar"]}]
     files = {config_name: config, manifest[0]["Layers"][0]: layer.getvalue()}
     files["manifest.json"] = json.dumps(manifest).encode()
-    with tarfile.open(folder / "image.tar", "w") as tar:
+    with tarfile.open(directory / "image.tar", "w") as tar:
         for name, content in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
-    return folder / "image.tar"
+    return directory / "image.tar"
 
 
 def unique_name(engine: str) -> str:
@@ -342,20 +342,20 @@ def state_file(kind: str) -> str:
     return "status" if kind == "crun" else "state.json"
 
 
-def runtime_update(seat: View, runtime: list[str], name: str) -> None:
+def runtime_update(machine: View, runtime: list[str], name: str) -> None:
     """On v2 an update of nothing: the CPU controllers of a hybrid machine belong to v1."""
-    if seat.version != "v2":
-        seat.call(*runtime, "update", "--cpuset-cpus", "0", name)
+    if machine.version != "v2":
+        machine.call(*runtime, "update", "--cpuset-cpus", "0", name)
         return
     with tempfile.NamedTemporaryFile("w", suffix=".json") as resources:
         resources.write("{}")
         resources.flush()
-        seat.call(*runtime, "update", "-r", resources.name, name)
+        machine.call(*runtime, "update", "-r", resources.name, name)
 
 
-def without_controllers(runtime: str, folder: pathlib.Path) -> str:
+def without_controllers(runtime: str, directory: pathlib.Path) -> str:
     """The runtime behind a wrapper that takes out of the specification what no v2 controller is there for."""
-    wrapper = folder / pathlib.Path(runtime).name
+    wrapper = directory / pathlib.Path(runtime).name
     edit = r's/,"\(cpu\|blockIO\)":{[^}]*}//g'
     case = f"""case " $* " in *" create "*) sed -i '{edit}' config.json ;; esac"""
     wrapper.write_text(f'#!/bin/sh\n{case}\nexec {runtime} "$@"\n')
@@ -363,8 +363,8 @@ def without_controllers(runtime: str, folder: pathlib.Path) -> str:
     return str(wrapper)
 
 
-def write_bundle(folder: pathlib.Path, cgroup: str, gpu: bool) -> None:
-    fill_rootfs(folder / "rootfs")
+def write_bundle(directory: pathlib.Path, cgroup: str, gpu: bool) -> None:
+    fill_rootfs(directory / "rootfs")
     nodes = [{"type": "c", "major": major, "minor": minor} for major, minor in GPU_NODES.values() if gpu]
     allowed = [node | {"allow": True, "access": "rwm"} for node in nodes]
     config = {
@@ -379,7 +379,7 @@ def write_bundle(folder: pathlib.Path, cgroup: str, gpu: bool) -> None:
             "resources": {"devices": [{"allow": False, "access": "rwm"}, *allowed]},
         },
     }
-    (folder / "config.json").write_text(json.dumps(config))
+    (directory / "config.json").write_text(json.dumps(config))
 
 
 @contextlib.contextmanager
@@ -388,20 +388,20 @@ def oci(version: str, runtime: str, *, gpu: bool = True, parent: str = "") -> It
     runtime_path = program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name(kind)
-    with scratch_folder() as folder, view(version) as seat:
+    with scratch_directory() as directory, view(version) as machine:
         root = f"/run/{'crun' if kind == 'crun' else 'runc'}"  # Where it looks by itself, and holdfast with it.
         start = [runtime_path, "--root", root]
         cgroup = f"/{parent}/{name}" if parent else f"/{name}"
-        write_bundle(folder, cgroup, gpu)
-        seat.cgroups.add(cgroup)
-        with cleanup(lambda: seat.call(*start, "delete", "-f", name)):
-            seat.call(*start, "run", "-d", "--bundle", f"{folder}", name)
+        write_bundle(directory, cgroup, gpu)
+        machine.cgroups.add(cgroup)
+        with cleanup(lambda: machine.call(*start, "delete", "-f", name)):
+            machine.call(*start, "run", "-d", "--bundle", f"{directory}", name)
             yield Container(
-                kind, version, name, name, json.loads(seat.call(*start, "state", name))["pid"],
-                bundle=folder,
+                kind, version, name, name, json.loads(machine.call(*start, "state", name))["pid"],
+                bundle=directory,
                 state=pathlib.Path(root) / name / state_file(kind),
-                update=lambda: runtime_update(seat, start, name),
-                call=lambda *words: seat.call(*start, *words),
+                update=lambda: runtime_update(machine, start, name),
+                call=lambda *arguments: machine.call(*start, *arguments),
             ).with_nodes()  # fmt: skip
 
 
@@ -424,35 +424,35 @@ def debian_mirror() -> str:
     raise Unavailable("this machine's package sources name no Debian mirror")
 
 
-def apt_of(suite: str, folder: pathlib.Path) -> list[str]:
+def apt_of(suite: str, directory: pathlib.Path) -> list[str]:
     """The options with which apt-get and apt-cache know another Debian release; the machine's own package lists stay alone."""
-    (folder / "sources").write_text(f"{debian_mirror()} {suite} main\n")
-    (folder / "status").touch()
+    (directory / "sources").write_text(f"{debian_mirror()} {suite} main\n")
+    (directory / "status").touch()
     for needed in ("lists/partial", "cache/archives/partial"):
-        (folder / needed).mkdir(parents=True)
+        (directory / needed).mkdir(parents=True)
     places = {
         "Dir::Etc::sourcelist": "sources", "Dir::Etc::sourceparts": "none", "Dir::State::lists": "lists",
         "Dir::State::status": "status", "Dir::Cache": "cache",
     }  # fmt: skip
     options = ["-qq", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
-    options += [word for key, name in places.items() for word in ("-o", f"{key}={folder / name}")]
-    if not ask_apt(folder, "apt-get", *options, "update"):
+    options += [argument for key, name in places.items() for argument in ("-o", f"{key}={directory / name}")]
+    if not ask_apt(directory, "apt-get", *options, "update"):
         raise Unavailable(f"the package lists of {suite} cannot be had")
     return options
 
 
-def ask_apt(folder: pathlib.Path, *words: str) -> bool:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+def ask_apt(directory: pathlib.Path, *command: str) -> bool:
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
     return done.returncode == 0 and "Err:" not in done.stdout
 
 
-def download_package(package: str, options: list[str], folder: pathlib.Path) -> None:
-    """Unpacks it into the folder "unpacked"."""
-    ask_apt(folder, "apt-get", *options, "download", package)
-    found = list(folder.glob(f"{package}_*.deb"))
+def download_package(package: str, options: list[str], directory: pathlib.Path) -> None:
+    """Unpacks it into the directory "unpacked"."""
+    ask_apt(directory, "apt-get", *options, "download", package)
+    found = list(directory.glob(f"{package}_*.deb"))
     if not found:
         raise Unavailable(f"{package} cannot be had")
-    subprocess.run(["dpkg", "-x", found[0], folder / "unpacked"], check=True, timeout=PATIENCE)
+    subprocess.run(["dpkg", "-x", found[0], directory / "unpacked"], check=True, timeout=PATIENCE)
 
 
 def fetch_package(package: str, suite: str, cache: pathlib.Path) -> pathlib.Path:
@@ -460,10 +460,10 @@ def fetch_package(package: str, suite: str, cache: pathlib.Path) -> pathlib.Path
     target = cache / f"{package}-{suite}"
     if target.exists():
         return target
-    with scratch_folder() as folder:
-        download_package(package, apt_of(suite, folder), folder)
+    with scratch_directory() as directory:
+        download_package(package, apt_of(suite, directory), directory)
         cache.mkdir(parents=True, exist_ok=True)
-        shutil.move(folder / "unpacked", target)
+        shutil.move(directory / "unpacked", target)
     return target
 
 
@@ -478,12 +478,12 @@ def old_runc(cache: pathlib.Path) -> str:
 class Server:
     """A daemon that answers `ready`."""
 
-    def __init__(self, seat: View, words: tuple[str, ...], ready: Callable[[], str], log: pathlib.Path):
-        self.seat, self.words, self.ready, self.log = seat, words, ready, log
+    def __init__(self, machine: View, command: tuple[str, ...], ready: Callable[[], str], log: pathlib.Path):
+        self.machine, self.command, self.ready, self.log = machine, command, ready, log
         self.start()
 
     def start(self) -> None:
-        self.process = self.seat.start(*self.words, log=self.log)
+        self.process = self.machine.start(*self.command, log=self.log)
         for _ in range(PATIENCE * 10):
             if answers(self.ready):
                 return
@@ -492,7 +492,7 @@ class Server:
             time.sleep(0.1)
         said = self.log.read_text()[-600:].strip()
         self.stop()
-        raise Unavailable(f"{self.words[0]} does not start: {said}")
+        raise Unavailable(f"{self.command[0]} does not start: {said}")
 
     def stop(self) -> None:
         self.process.terminate()
@@ -509,10 +509,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def daemon(seat: View, *words: str, ready: Callable[[], str], log: pathlib.Path) -> Iterator[Server]:
+def daemon(machine: View, *command: str, ready: Callable[[], str], log: pathlib.Path) -> Iterator[Server]:
     """Asked to end in the end, its containers being gone by then."""
-    seat.call("sh", "-c", "mkdir -p /run/containerd/s && mount -t tmpfs none /run/containerd/s")  # The shims' sockets.
-    server = Server(seat, words, ready, log)
+    machine.call("sh", "-c", "mkdir -p /run/containerd/s && mount -t tmpfs none /run/containerd/s")  # The shims' sockets.
+    server = Server(machine, command, ready, log)
     try:
         yield server
     finally:
@@ -539,7 +539,7 @@ def cleanup(*steps: Callable[[], object]) -> Iterator[None]:
 
 
 def device_options(gpu: bool) -> list[str]:
-    return [word for node in GPU_NODES if gpu for word in ("--device", node)]
+    return [argument for node in GPU_NODES if gpu for argument in ("--device", node)]
 
 
 @contextlib.contextmanager
@@ -551,37 +551,37 @@ def docker(
     server, client, runtime_path = program("dockerd"), program("docker"), program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name("docker")
-    with scratch_folder() as folder, place(version) as seat:
-        socket = f"unix://{folder}/d.sock"
+    with scratch_directory() as directory, place(version) as machine:
+        socket = f"unix://{directory}/d.sock"
         if version == "v2" and kind == "crun":
-            runtime_path = without_controllers(runtime_path, folder)
-        (folder / "daemon.json").write_text(json.dumps({"deprecated-key-path": f"{folder}/key.json", "live-restore": True}))
-        where = ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
-        where += ["--config-file", f"{folder}/daemon.json", "--add-runtime", f"tested={runtime_path}"]
+            runtime_path = without_controllers(runtime_path, directory)
+        (directory / "daemon.json").write_text(json.dumps({"deprecated-key-path": f"{directory}/key.json", "live-restore": True}))
+        where = ["--data-root", f"{directory}/data", "--exec-root", f"{directory}/exec", "--pidfile", f"{directory}/pid"]
+        where += ["--config-file", f"{directory}/daemon.json", "--add-runtime", f"tested={runtime_path}"]
         quiet = ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--bridge=none", "--storage-driver=vfs"]
 
-        def call(*words: str) -> str:
-            return seat.call(client, "--config", f"{folder}", "-H", socket, *words)
+        def call(*arguments: str) -> str:
+            return machine.call(client, "--config", f"{directory}", "-H", socket, *arguments)
 
         def ready() -> str:
             return call("version")
 
         with (
-            daemon(seat, server, "-H", socket, *where, *quiet, ready=ready, log=folder / "log") as running,
+            daemon(machine, server, "-H", socket, *where, *quiet, ready=ready, log=directory / "log") as running,
             cleanup(lambda: call("rm", "-f", name)),
         ):
-            call("load", "-i", f"{write_image(folder)}")
+            call("load", "-i", f"{write_image(directory)}")
             what = ["--network", "none", "--name", name, *device_options(gpu), *options]
             handler = "runc" if runtime == "runc" else "tested"
             whole = call("create", "--runtime", handler, *what, IMAGE).strip()
-            seat.cgroups.add(f"/docker/{whole}")
+            machine.cgroups.add(f"/docker/{whole}")
             call("start", whole)
             pid = int(call("inspect", "-f", "{{.State.Pid}}", whole))
             yield Container(
                 f"docker+{kind}", version, name, whole, pid,
-                bundle=folder / "exec/containerd/daemon/io.containerd.runtime.v2.task/moby" / whole,
-                state=folder / "exec/runtime-runc/moby" / whole / state_file(kind),
-                record=folder / "data/containers" / whole / "config.v2.json",
+                bundle=directory / "exec/containerd/daemon/io.containerd.runtime.v2.task/moby" / whole,
+                state=directory / "exec/runtime-runc/moby" / whole / state_file(kind),
+                record=directory / "data/containers" / whole / "config.v2.json",
                 update=lambda: call("update", "--cpuset-cpus", "0", whole),
                 restart=running.restart,
             ).with_nodes()  # fmt: skip
@@ -602,39 +602,39 @@ def containerd(
     server, client, runtime_path = program("containerd"), program("ctr"), program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name("containerd")
-    with scratch_folder() as folder, place(version) as seat:
-        socket = f"{folder}/c.sock"
-        (folder / "config.toml").write_text(
-            f'version = 2\nroot = "{folder}/root"\nstate = "{folder}/state"\n'
+    with scratch_directory() as directory, place(version) as machine:
+        socket = f"{directory}/c.sock"
+        (directory / "config.toml").write_text(
+            f'version = 2\nroot = "{directory}/root"\nstate = "{directory}/state"\n'
             f'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n[grpc]\naddress = "{socket}"\n'
         )
         state = RUNTIME_STATE / namespace / name
 
-        def call(*words: str) -> str:
-            return seat.call(client, "-a", socket, "-n", namespace, *words)
+        def call(*arguments: str) -> str:
+            return machine.call(client, "-a", socket, "-n", namespace, *arguments)
 
         def ready() -> str:
             return call("version")
 
-        seat.cgroups.add(f"/{namespace}/{name}")
+        machine.cgroups.add(f"/{namespace}/{name}")
         with (
-            daemon(seat, server, "--config", f"{folder}/config.toml", ready=ready, log=folder / "log") as running,
+            daemon(machine, server, "--config", f"{directory}/config.toml", ready=ready, log=directory / "log") as running,
             cleanup(
                 lambda: call("task", "delete", "--force", name),
                 lambda: call("container", "delete", name),
                 lambda: shutil.rmtree(state, ignore_errors=True),
             ),
         ):
-            call("image", "import", "--snapshotter", "native", f"{write_image(folder)}")
+            call("image", "import", "--snapshotter", "native", f"{write_image(directory)}")
             how = ["--snapshotter", "native", "--runc-binary", runtime_path, *device_options(gpu)]
-            how += [*options, "--fifo-dir", f"{folder}/fifo", *(["--cpu-shares", "0"] if version == "v2" else [])]
+            how += [*options, "--fifo-dir", f"{directory}/fifo", *(["--cpu-shares", "0"] if version == "v2" else [])]
             call("run", "-d", *how, IMAGE, name)
             pid = int(re.search(rf"{name}\s+(\d+)", call("task", "list"))[1])
             yield Container(
                 f"containerd+{kind}", version, name, name, pid,
-                bundle=folder / "state/io.containerd.runtime.v2.task" / namespace / name,
+                bundle=directory / "state/io.containerd.runtime.v2.task" / namespace / name,
                 state=state / state_file(kind),
-                update=lambda: runtime_update(seat, [runtime_path, "--root", f"{state.parent}"], name),
+                update=lambda: runtime_update(machine, [runtime_path, "--root", f"{state.parent}"], name),
                 restart=running.restart,
             ).with_nodes()  # fmt: skip
 
@@ -657,19 +657,19 @@ def podman(
     client, runtime_path = program("podman"), program(runtime)
     kind = pathlib.Path(runtime_path).name
     name = unique_name("podman")
-    with scratch_folder() as folder, place(version) as seat:
-        where = ["--root", f"{folder}/root", "--runroot", f"{folder}/runroot", "--tmpdir", f"{folder}/tmp"]
-        where += ["--network-config-dir", f"{folder}/net"]
+    with scratch_directory() as directory, place(version) as machine:
+        where = ["--root", f"{directory}/root", "--runroot", f"{directory}/runroot", "--tmpdir", f"{directory}/tmp"]
+        where += ["--network-config-dir", f"{directory}/net"]
         how = ["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
         limits = ["--ulimit", ulimit("nofile"), "--ulimit", ulimit("nproc")]
         limits += ["--pids-limit", "0"] if version == "v2" else []
 
-        def call(*words: str) -> str:
-            return seat.call(client, *where, *how, "--runtime", runtime_path, *words)
+        def call(*arguments: str) -> str:
+            return machine.call(client, *where, *how, "--runtime", runtime_path, *arguments)
 
         def update() -> None:
             if version == "v2":
-                runtime_update(seat, [runtime_path], whole)
+                runtime_update(machine, [runtime_path], whole)
             else:
                 call("update", "--cpuset-cpus", "0", whole)
 
@@ -678,19 +678,19 @@ def podman(
             lambda: call("rm", "-f", "-t", "0", name),
             lambda: [shutil.rmtree(state, ignore_errors=True) for state in states],
         ):
-            call("load", "-i", f"{write_image(folder)}")
+            call("load", "-i", f"{write_image(directory)}")
             what = ["--network", "none", "--name", name, *limits, *device_options(gpu), *options]
             whole = call("create", *what, IMAGE).strip()
-            seat.cgroups.add(f"/libpod_parent/libpod-{whole}")
-            seat.shared_cgroups.add("/libpod_parent/conmon")
+            machine.cgroups.add(f"/libpod_parent/libpod-{whole}")
+            machine.shared_cgroups.add("/libpod_parent/conmon")
             states.append(pathlib.Path("/run") / kind / whole)
             call("start", whole)
             pid = int(call("inspect", "-f", "{{.State.Pid}}", whole))
             yield Container(
                 f"podman+{kind}", version, name, whole, pid,
-                bundle=folder / "root/vfs-containers" / whole / "userdata",
+                bundle=directory / "root/vfs-containers" / whole / "userdata",
                 state=states[0] / state_file(kind),
-                record=folder / "root/vfs-containers/containers.json",
+                record=directory / "root/vfs-containers/containers.json",
                 update=update,
             ).with_nodes()  # fmt: skip
 
@@ -728,10 +728,10 @@ def cri(socket: str, method: str, fields: dict[int, object]) -> bytes:
     """One call of containerd's CRI; curl speaks HTTP/2."""
     content = message(fields)
     url = f"http://cri/runtime.v1.RuntimeService/{method}"
-    words = [program("curl"), "-s", "--http2-prior-knowledge", "--unix-socket", socket, "--max-time", str(PATIENCE)]
-    words += ["-H", "content-type: application/grpc", "-H", "te: trailers", "-D", "/dev/stderr", "--data-binary", "@-"]
+    command = [program("curl"), "-s", "--http2-prior-knowledge", "--unix-socket", socket, "--max-time", str(PATIENCE)]
+    command += ["-H", "content-type: application/grpc", "-H", "te: trailers", "-D", "/dev/stderr", "--data-binary", "@-"]
     frame = struct.pack(">BI", 0, len(content)) + content
-    done = subprocess.run([*words, url], input=frame, capture_output=True, timeout=PATIENCE, check=False)
+    done = subprocess.run([*command, url], input=frame, capture_output=True, timeout=PATIENCE, check=False)
     headers = done.stderr.decode()
     if done.returncode != 0 or not re.search(r"grpc-status: 0\b", headers):
         raise Unavailable(f"{method}: {headers.strip()[-400:] or done.returncode}")
@@ -750,21 +750,21 @@ def kubernetes(
     name, uid = unique_name("pod"), uid or str(uuid.uuid4())
     variables = [{1: key, 2: value} for key, value in (environment or {}).items()]
     parent = f"/kubepods/besteffort/pod{uid}"
-    with scratch_folder() as folder, place(version) as seat:
-        socket = f"{folder}/c.sock"
+    with scratch_directory() as directory, place(version) as machine:
+        socket = f"{directory}/c.sock"
         if version == "v2":
-            runtime_path = without_controllers(runtime_path, folder)
+            runtime_path = without_controllers(runtime_path, directory)
         plugin = '[plugins."io.containerd.grpc.v1.cri"'
-        (folder / "config.toml").write_text(
-            f'version = 2\nroot = "{folder}/root"\nstate = "{folder}/state"\n[grpc]\naddress = "{socket}"\n'
+        (directory / "config.toml").write_text(
+            f'version = 2\nroot = "{directory}/root"\nstate = "{directory}/state"\n[grpc]\naddress = "{socket}"\n'
             f'{plugin}]\nsandbox_image = "{IMAGE}"\nrestrict_oom_score_adj = true\n'
             f'{plugin}.containerd]\nsnapshotter = "native"\n'
             f'{plugin}.containerd.runtimes.runc]\nruntime_type = "io.containerd.runc.v2"\n'
             f'{plugin}.containerd.runtimes.runc.options]\nBinaryName = "{runtime_path}"\n'
         )
 
-        def call(*words: str) -> str:
-            return seat.call(client, "-a", socket, "-n", "k8s.io", *words)
+        def call(*arguments: str) -> str:
+            return machine.call(client, "-a", socket, "-n", "k8s.io", *arguments)
 
         def ready() -> str:
             return call("version")
@@ -773,26 +773,26 @@ def kubernetes(
         on_the_host_network = {1: {1: 2}}
         pod = {1: {1: name, 2: uid, 3: "hf-e2e"}, 6: {1: "app", 2: "hf-e2e"}, 8: {1: parent, 2: on_the_host_network}}
         with (
-            daemon(seat, server, "--config", f"{folder}/config.toml", ready=ready, log=folder / "log"),
+            daemon(machine, server, "--config", f"{directory}/config.toml", ready=ready, log=directory / "log"),
             cleanup(
                 lambda: cri(socket, "StopPodSandbox", {1: ids[0]}) if ids else None,
                 lambda: cri(socket, "RemovePodSandbox", {1: ids[0]}) if ids else None,
                 lambda: [shutil.rmtree(RUNTIME_STATE / "k8s.io" / id_, ignore_errors=True) for id_ in ids],
             ),
         ):
-            call("image", "import", "--snapshotter", "native", f"{write_image(folder)}")
-            seat.shared_cgroups.add(parent)
+            call("image", "import", "--snapshotter", "native", f"{write_image(directory)}")
+            machine.shared_cgroups.add(parent)
             ids.append(first_text(cri(socket, "RunPodSandbox", {1: pod})))
             devices = [{1: node, 2: node, 3: "rwm"} for node in GPU_NODES if gpu]
             wanted = {1: {1: "main"}, 2: {1: IMAGE}, 3: SLEEP, 6: variables, 8: devices, 9: {1: "app", 2: "hf-e2e"}}
             ids.append(first_text(cri(socket, "CreateContainer", {1: ids[0], 2: wanted, 3: pod})))
-            seat.cgroups |= {f"{parent}/{id_}" for id_ in ids}
+            machine.cgroups |= {f"{parent}/{id_}" for id_ in ids}
             cri(socket, "StartContainer", {1: ids[1]})
             pid = int(re.search(rf"{ids[1]}\s+(\d+)", call("task", "list"))[1])
             cpus = {6: "0"} if version != "v2" else {}
             yield Container(
                 f"kubernetes+{kind}", version, name, ids[1], pid,
-                bundle=folder / "state/io.containerd.runtime.v2.task/k8s.io" / ids[1],
+                bundle=directory / "state/io.containerd.runtime.v2.task/k8s.io" / ids[1],
                 state=RUNTIME_STATE / "k8s.io" / ids[1] / state_file(kind),
                 update=lambda: cri(socket, "UpdateContainerResources", {1: ids[1], 2: cpus}),
             ).with_nodes()  # fmt: skip

@@ -14,7 +14,7 @@ from engines import PATIENCE, Unavailable, View
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 SECOND_UUID = "GPU-22222222-2222-3333-4444-555555555555"
 VERSION = "550.54.15"
-UVM = 511  # its major; of a driver's that is not there, so that open gives ENXIO where it is allowed
+UVM = 511  # its major; no driver has it, so that open gives ENXIO where it is allowed
 NODES = {
     "/dev/nvidia0": (195, 0),
     "/dev/nvidiactl": (195, 255),
@@ -24,7 +24,7 @@ NODES = {
 SECOND_NODE = {"/dev/nvidia1": (195, 1)}
 BIN = "/run/hf-e2e/bin"
 RUNTIME = f"{BIN}/holdfast-runtime"
-DRIVER = "/run/nvidia/driver"  # as a driver of a container's has it
+DRIVER = "/run/nvidia/driver"  # where a driver container has it
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 LIBRARY_NAMES = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "libnvidia-encode.so.1")
 CONFIG = f"runtime:\n  driver_root: {DRIVER}\n"
@@ -39,47 +39,47 @@ def information(uuid: str, address: str, minor: int) -> str:
     )
 
 
-def make_driver(folder: pathlib.Path) -> None:
+def make_driver(directory: pathlib.Path) -> None:
     """What the files of a driver look like to a loader: the cache takes names from within the libraries."""
-    libraries = folder / LIBRARIES.lstrip("/")
+    libraries = directory / LIBRARIES.lstrip("/")
     libraries.mkdir(parents=True)
-    (folder / "usr/bin").mkdir()
+    (directory / "usr/bin").mkdir()
     for name in LIBRARY_NAMES:
         file = libraries / name.replace(".so.1", f".so.{VERSION}")
-        words = ["cc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", "/dev/null", "-o", str(file)]
-        subprocess.run(words, check=True, timeout=PATIENCE)
+        command = ["cc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", "/dev/null", "-o", str(file)]
+        subprocess.run(command, check=True, timeout=PATIENCE)
         (libraries / name).symlink_to(file.name)
-    shutil.copy("/bin/true", folder / "usr/bin/nvidia-smi")
+    shutil.copy("/bin/true", directory / "usr/bin/nvidia-smi")
 
 
-def make_proc(folder: pathlib.Path) -> None:
-    """Two GPUs; the node of the second comes only with those who want it."""
+def make_proc(directory: pathlib.Path) -> None:
+    """Two GPUs; a container gets the node of the second only if it requests it."""
     for number, uuid in enumerate((UUID, SECOND_UUID)):
         address = f"0000:{65 + number}:00.0"
-        unit = folder / "driver/nvidia/gpus" / address
+        unit = directory / "driver/nvidia/gpus" / address
         unit.mkdir(parents=True)
         (unit / "information").write_text(information(uuid, address, number))
-    (folder / "driver/nvidia/capabilities").mkdir()
-    (folder / "driver/nvidia/version").write_text(f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {VERSION}  Tue Mar  5\n")
-    (folder / "driver/nvidia/params").write_text(PARAMETERS)
+    (directory / "driver/nvidia/capabilities").mkdir()
+    (directory / "driver/nvidia/version").write_text(f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {VERSION}  Tue Mar  5\n")
+    (directory / "driver/nvidia/params").write_text(PARAMETERS)
     characters, blocks = pathlib.Path("/proc/devices").read_text().split("\nBlock devices:")
-    (folder / "devices").write_text(f"{characters.rstrip()}\n195 nvidia\n{UVM} nvidia-uvm\n\nBlock devices:{blocks}")
+    (directory / "devices").write_text(f"{characters.rstrip()}\n195 nvidia\n{UVM} nvidia-uvm\n\nBlock devices:{blocks}")
 
 
-def lines_of(folder: pathlib.Path, programs: dict[str, str], speaker: int | None) -> list[str]:
-    """A shell's lines for what is in `folder`; for any mount namespace of its own. `speaker` is seen from there, or there is none."""
+def lines_of(directory: pathlib.Path, programs: dict[str, str], speaker: int | None) -> list[str]:
+    """A shell's lines for what is in `directory`; for any mount namespace of its own. `speaker` is seen from there, or there is none."""
     lines = ["cp -a /etc %(f)s/etc", "mount --bind %(f)s/etc /etc", "mkdir -p /etc/holdfast", "rm -rf /etc/holdfast/* /etc/cdi"]
     lines += ["cp %(f)s/config.yaml /etc/holdfast/config.yaml"]
     lines += [f"mkdir -p {BIN} {DRIVER}", f"mount --bind %(f)s/root {DRIVER}"]
     for name, path in programs.items():
         lines += [f"touch {BIN}/{name}", f"mount --bind {path} {BIN}/{name}"]
     lines += ["mount --bind %(f)s/driver /proc/driver", "mount --bind %(f)s/devices /proc/devices"]
-    # A file of procfs with words of ours: only such a one is covered within a container.
+    # A file of procfs with our text: the runtime covers only a file of procfs within a container.
     lines += [f"mount --bind /proc/{speaker}/cmdline /proc/driver/nvidia/params"] if speaker else []
     lines += [
         f"[ -e {path} ] || mknod -m 666 {path} c {major} {minor}" for path, (major, minor) in (NODES | SECOND_NODE).items()
     ]
-    return [line % {"f": folder} for line in lines]
+    return [line % {"f": directory} for line in lines]
 
 
 def start_speaker() -> subprocess.Popen:
@@ -95,30 +95,30 @@ def start_speaker() -> subprocess.Popen:
 class Runs:
     """Runs commands where `inside` says."""
 
-    def run(self, *words: str | os.PathLike, **options) -> subprocess.CompletedProcess:
+    def run(self, *command: str | os.PathLike, **options) -> subprocess.CompletedProcess:
         """To its end, whatever that is; into files, as a container in the background would hold a pipe open."""
         options = {"stdin": subprocess.DEVNULL, "timeout": PATIENCE, "preexec_fn": self.before} | options
         if "input" in options:
             del options["stdin"]
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            code = subprocess.run(self.inside([*map(str, words)]), stdout=out, stderr=err, check=False, **options).returncode
+            code = subprocess.run(self.inside([*map(str, command)]), stdout=out, stderr=err, check=False, **options).returncode
             out.seek(0)
             err.seek(0)
-            return subprocess.CompletedProcess(words, code, out.read(), err.read())
+            return subprocess.CompletedProcess(command, code, out.read(), err.read())
 
 
 class Stage(Runs, View):
     """An engine's view of such a machine. Below `root` lies all that is seen in there."""
 
     def __init__(self, version: str, programs: dict[str, str]):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hf-stage-", dir="/tmp"))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hf-stage-", dir="/tmp"))
         self.speaker = start_speaker()
         try:
-            make_driver(self.folder / "root")
-            make_proc(self.folder)
-            (self.folder / "config.yaml").write_text(CONFIG)
+            make_driver(self.directory / "root")
+            make_proc(self.directory)
+            (self.directory / "config.yaml").write_text(CONFIG)
             empty = ["mount -t tmpfs -o mode=755 tmpfs /run", "mkdir /run/lock", "mount -t tmpfs -o mode=755 tmpfs /var/lib"]
-            super().__init__(version, [*empty, *lines_of(self.folder, programs, self.speaker.pid)])
+            super().__init__(version, [*empty, *lines_of(self.directory, programs, self.speaker.pid)])
         except BaseException:
             self.clear()
             raise
@@ -128,8 +128,8 @@ class Stage(Runs, View):
         return self.root / path.lstrip("/")
 
     def ledger(self) -> list[str]:
-        folder = self.path(LEDGER)
-        return sorted(os.listdir(folder)) if folder.exists() else []
+        directory = self.path(LEDGER)
+        return sorted(os.listdir(directory)) if directory.exists() else []
 
     @contextlib.contextmanager
     def config(self, text: str) -> Iterator[None]:
@@ -159,7 +159,7 @@ class Stage(Runs, View):
     def clear(self) -> None:
         self.speaker.stdin.close()
         self.speaker.wait(timeout=PATIENCE)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Branch(Runs):
@@ -168,13 +168,13 @@ class Branch(Runs):
     def __init__(self, above: Stage, steps: tuple[str, ...]):
         self.before = above.before
         script = "\n".join([*steps, "echo ready", "exec sleep infinity"])
-        words = above.inside(["unshare", "-m", "sh", "-ec", script])
-        self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = above.inside(["unshare", "-m", "sh", "-ec", script])
+        self.holder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if self.holder.stdout.readline() != b"ready\n":
             raise Unavailable(f"no branch of the stage: {self.holder.communicate()[1].decode()}")
 
-    def inside(self, words: list[str]) -> list[str]:
-        return View.inside(self, words)
+    def inside(self, command: list[str]) -> list[str]:
+        return View.inside(self, command)
 
     def close(self) -> None:
         self.holder.kill()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""holdfastd under attack: real runtimes, engines and bpf(2) take devices away, on cgroup v1 and v2; it gives them back and says who it was."""
+"""holdfastd under attack: real runtimes, engines and bpf(2) take devices away, on cgroup v1 and v2; it restores them and names the writer."""
 
 import contextlib
 import json
@@ -47,7 +47,7 @@ CACHE = pathlib.Path(HOLDFAST).parent / "packages"
 OWED = owed_rules(GPU_NODES)
 FINE = {FUSE: "ok", GPU: "ENXIO", GPU_CONTROL: "ENXIO"}
 FIGURES: list[str] = []
-MOST_OF_A_CORE = 0.6 if is_sanitized() else 0.3  # where somebody fights with us as fast as he can
+MOST_OF_A_CORE = 0.6 if is_sanitized() else 0.3  # while another process undoes repairs as fast as it can
 
 
 def setUpModule():
@@ -59,9 +59,9 @@ def tearDownModule():
         print(line, file=sys.stderr)
 
 
-def attacks(kind: str, cgroup: pathlib.Path, *words: str) -> subprocess.CompletedProcess:
-    """By a process of its own, whose name and words are known."""
-    return subprocess.run([sys.executable, ATTACK, kind, str(cgroup), *words], capture_output=True, text=True, timeout=60, check=False)
+def attacks(kind: str, cgroup: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess:
+    """By a separate process, whose name and arguments are known."""
+    return subprocess.run([sys.executable, ATTACK, kind, str(cgroup), *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 class Guarded(Case):
@@ -71,9 +71,9 @@ class Guarded(Case):
             self.skipTest(f"another guard is at work on this machine: process {other_guards()[0]}")
         self.addCleanup(remove_shields)  # They stay when a daemon has gone.
 
-    def start(self, make, *words, **options):
+    def start(self, make, *arguments, **options):
         try:
-            return self.enterContext(make(*words, **options))
+            return self.enterContext(make(*arguments, **options))
         except Unavailable as error:
             self.skipTest(str(error))
 
@@ -111,23 +111,23 @@ class Guarded(Case):
         return found
 
     def check_blame(self, record: dict, writer: dict) -> None:
-        """`writer` has what must be known: name and service as they are, of the command line some words, one of the parents' pids."""
+        """`writer` has what must be known: name and service, parts of the command line, and the pid of a parent."""
         self.assertEqual(sorted(record["devices"]), sorted(FINE), record)
         self.assertGreater(record["heal_ns"], 0, record)
         if record["action"] == "shielded":
             self.assertNotIn("loss_ns", record)
-        elif record["kind"] != "found changed":  # Then nobody saw when it was.
+        elif record["kind"] != "found changed":  # Then the time of the loss is not known.
             self.assertGreater(record["loss_ns"], 0, record)
             self.assertLess(record["loss_ns"], 5e9, record)
-        who = record["writer"]
-        self.assertEqual(who.get("name"), writer["name"], record)
-        # fanotify tells a number: a runtime may be gone before /proc can be asked for its words.
-        for word in writer["command"] if record["kind"] != "write" or "command" in who else []:
-            self.assertIn(word, who.get("command", ""), record)
-        self.assertIn(writer.get("parent", os.getpid()), [parent["pid"] for parent in who.get("parents", [])], record)
-        self.assertEqual(who.get("service", ""), writer.get("service", ""), record)
+        found = record["writer"]
+        self.assertEqual(found.get("name"), writer["name"], record)
+        # fanotify reports a pid: a runtime may be gone before its command line is read from /proc.
+        for part in writer["command"] if record["kind"] != "write" or "command" in found else []:
+            self.assertIn(part, found.get("command", ""), record)
+        self.assertIn(writer.get("parent", os.getpid()), [parent["pid"] for parent in found.get("parents", [])], record)
+        self.assertEqual(found.get("service", ""), writer.get("service", ""), record)
         if "through" in writer:
-            self.assertEqual(who.get("through"), writer["through"], record)
+            self.assertEqual(found.get("through"), writer["through"], record)
 
     def check_attack(self, container, take, writer: dict, times: int = 3, tier: str = "") -> None:
         """The same attack with and without the daemon: what it leaves behind, and what the daemon makes of it."""
@@ -192,10 +192,10 @@ class Runtimes(Guarded):
         container = self.start(engines.docker, "v1", runtime=self.old_runc(), gpu=False)
         self.given(container)
         self.inject(container)
-        writer = {"name": "runc", "command": ["update", container.id], "service": "dockerd", "through": ["containerd-shim", "containerd"], "parent": self.keeper(container)}
+        writer = {"name": "runc", "command": ["update", container.id], "service": "dockerd", "through": ["containerd-shim", "containerd"], "parent": self.monitor(container)}
         self.check_attack(container, container.update_cpus, writer)
 
-    def keeper(self, container) -> int:
+    def monitor(self, container) -> int:
         return engines.parent_of(container.pid)
 
     def check_crun(self, version: str) -> None:
@@ -220,7 +220,7 @@ class Runtimes(Guarded):
         container = self.start(engines.kubernetes, version, runtime="crun", gpu=False)
         self.given(container)
         self.inject(container)
-        writer = {"name": "crun", "command": ["update", container.id], "service": "kubelet", "through": ["containerd-shim", "containerd"], "parent": self.keeper(container)}
+        writer = {"name": "crun", "command": ["update", container.id], "service": "kubelet", "through": ["containerd-shim", "containerd"], "parent": self.monitor(container)}
         self.check_attack(container, container.update_cpus, writer)
 
     def test_a_pod_of_crun_on_v1(self):
@@ -271,7 +271,7 @@ class Programs(Guarded):
     def test_a_denier_beside_it(self):
         self.check("deny")
 
-    def test_all_taken_off_loses_nothing_and_is_written_down(self):
+    def test_detaching_all_programs_loses_nothing_and_is_recorded(self):
         container = self.container()
         opener = self.open_all(container)
         with guarding(HOLDFASTD, containers=1) as daemon:
@@ -285,16 +285,16 @@ class Programs(Guarded):
 
     def test_holdfast_revoke_is_an_attack_like_any_other(self):
         container = self.container()
-        words = [f"c {major}:{minor} rw" for major, minor in GPU_NODES.values()]
+        rules = [f"c {major}:{minor} rw" for major, minor in GPU_NODES.values()]
         writer = {"name": "holdfast", "command": ["revoke", f"pid:{container.pid}"]}
-        self.check_attack(container, lambda: holdfast("revoke", f"pid:{container.pid}", *words), writer)
+        self.check_attack(container, lambda: holdfast("revoke", f"pid:{container.pid}", *rules), writer)
 
 
 # ---- systemd --------------------------------------------------------------------------------------------------------
 
 
 def runc_update(host: Systemd, container) -> None:
-    """Tells systemd first. On v2 it fails in the end where the CPU controller belongs to v1, with the harm done."""
+    """Changes the unit first. On v2 it fails afterwards if the CPU controller belongs to v1; the rules are changed by then."""
     host.run(*container.runc, "update", "--cpu-share", "512", container.name, check=container.host.cgroup != container.host.groups[""])
 
 
@@ -318,7 +318,7 @@ class Units(Guarded):
 
     def guard(self, host: Systemd, mode: str = "heal") -> Daemon:
         config = f"guard: {{mode: {mode}}}\n"
-        return self.enterContext(guarding(HOLDFASTD, config=config, containers=1, prefix=host.enter, within=host.folder))
+        return self.enterContext(guarding(HOLDFASTD, config=config, containers=1, prefix=host.enter, within=host.directory))
 
     def rules(self, host: Systemd, container) -> list[dict]:
         report = json.loads(host.run(HOLDFAST, "rules", container.name, "-o", "json").stdout)
@@ -326,7 +326,7 @@ class Units(Guarded):
         return report["effective"]["rules"]
 
     def check_unit(self, version: str, attack_name: str, take) -> None:
-        """Without the daemon it is lost; what was lost is healed, and the unit is told, so that there is no second time."""
+        """Without the daemon it is lost; what was lost is healed, and the unit gets the device, so that it is not lost again."""
         host, container = self.boot(version)
         opener = self.enterContext(opening(container.pid, [container.cgroup], [FUSE]))
         take(host, container)
@@ -356,7 +356,7 @@ class Units(Guarded):
         self.assertIn(command, unit)
         host.run("sh", "-c", f"cat >/run/systemd/system/holdfastd.service <<'U'\n{unit}\nU")
         host.daemon_reload()
-        self.assertEqual(container.opens((10, 229)), "EPERM", "the reload takes what systemd was not told of")
+        self.assertEqual(container.opens((10, 229)), "EPERM", "the reload removes what the unit does not list")
         host.systemctl("start", "holdfastd")  # returns when it is ready
         self.assertTrue(eventually(lambda: container.opens((10, 229)) == "ok"), host.run("journalctl", "-u", "holdfastd", check=False).stdout)
         host.run(HOLDFAST, "revoke", container.name, "c 10:229 rw", check=False)
@@ -365,7 +365,7 @@ class Units(Guarded):
         pid = host.systemctl("show", "holdfastd", "--property=MainPID", "--value").strip()
         kept = int(host.run("sh", "-c", f"grep CapPrm /proc/{pid}/status").stdout.split()[1], 16)
         self.assertLessEqual(kept.bit_count(), len(listed))
-        self.assertIn("hears of changes by", host.run(HOLDFAST, "doctor", check=False).stdout)
+        self.assertIn("detects changes by", host.run(HOLDFAST, "doctor", check=False).stdout)
         self.assertEqual(len(json.loads(host.run(HOLDFAST, "blame", container.name, "-o", "json", check=False).stdout)["records"]) > 0, True)
         host.systemctl("reload", "holdfastd")
         host.systemctl("stop", "holdfastd")
@@ -373,12 +373,12 @@ class Units(Guarded):
         self.assertEqual(container.opens((10, 229)), "ok", "the kernel's state does not depend on the daemon")
 
     def check_caught(self, version: str, take, name: str) -> None:
-        """Where systemd is not told beforehand (the device is given while the daemon runs), the loss is healed and systemd is named."""
+        """If the unit does not list the device, the loss is healed and systemd is named."""
         host, container = self.boot(version)
         opener = self.enterContext(opening(container.pid, [container.cgroup], [FUSE]))
         daemon = self.guard(host)
         self.assertTrue(eventually(lambda: daemon.records(action="hardened")), daemon.said())
-        # Somebody resets the unit behind our back, as crun 1.18's update does.
+        # Another process resets the unit, as crun 1.18's update does.
         host.systemctl("set-property", "--runtime", container.unit, "DeviceAllow=", "DeviceAllow=/dev/null rw")
         record = self.loss(daemon)
         self.assertEqual(record["devices"], [FUSE])
@@ -394,7 +394,7 @@ class Units(Guarded):
         return found[-1]
 
     def check_hardened(self, version: str) -> None:
-        """A container at risk: the unit is told before any loss, and a reload takes nothing, not for a moment."""
+        """A container at risk: the unit gets the device before any loss, and a reload removes nothing, not for a moment."""
         host, container = self.boot(version)
         self.assertNotIn("10:229", " ".join(container.show("DeviceAllow")))
         opener = self.enterContext(opening(container.pid, [container.cgroup], [FUSE], pause=0))
@@ -410,7 +410,7 @@ class Units(Guarded):
         runc_update(host, container)
         counts = opener.look()["counts"]
         FIGURES.append(f"hardened on {version}: 3 reloads, 1 set-property, 1 runc update: {counts}")
-        if version == "v2":  # On v1 systemd writes the whole list anew, one entry after another.
+        if version == "v2":  # On v1 systemd replaces the whole list, one entry after another.
             self.assertEqual(set(counts), {"ok"})
         self.assertEqual(opener.look()["last"], {FUSE: "ok"})
         self.assertEqual([record for record in daemon.records() if record.get("devices") and version == "v2"], [])
@@ -443,7 +443,7 @@ class Units(Guarded):
         self.check_hardened("v1")
 
 
-# ---- Containers without a runtime: everything that is about the daemon and not about who attacks ---------------------
+# ---- Containers without a runtime: everything that is about the daemon and not about the attacker ------------------
 
 
 class Plainly(Guarded):
@@ -475,12 +475,12 @@ class Plainly(Guarded):
         done = container.attack(mark)
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def guard(self, *words: str, config: str = "", containers: int = 1) -> Daemon:
-        return self.enterContext(guarding(HOLDFASTD, *words, config=config, containers=containers))
+    def guard(self, *options: str, config: str = "", containers: int = 1) -> Daemon:
+        return self.enterContext(guarding(HOLDFASTD, *options, config=config, containers=containers))
 
     def config(self, text: str) -> pathlib.Path:
-        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-"))
-        file = pathlib.Path(folder, "config.yaml")
+        directory = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-"))
+        file = pathlib.Path(directory, "config.yaml")
         file.write_text(text)
         return file
 
@@ -538,7 +538,7 @@ class Shield(Plainly):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn(str(daemon.pid()), done.stderr)
 
-    def test_a_policy_that_only_observes_takes_it_off(self):
+    def test_a_policy_that_only_observes_removes_it(self):
         container, opener = self.shielded()
         daemon = self.guard()
         daemon.config.write_text(policy("observe"))
@@ -562,7 +562,7 @@ class Shield(Plainly):
         self.assertEqual(record["action"], "healed")
         self.assertIn("guard.shield is off", daemon.said())
 
-    def test_a_gate_above_keeps_its_say(self):
+    def test_a_gate_above_still_denies(self):
         container, opener = self.shielded()
         daemon = self.guard()
         self.assertEqual(attacks("deny", container.cgroup.parent).returncode, 0)
@@ -580,7 +580,7 @@ class Shield(Plainly):
         self.check_lost(inside)
 
     def test_new_containers_are_shielded_within_milliseconds(self):
-        """From the moment in which the first process joins the cgroup; seen by that process. Before, nobody knows the container."""
+        """From the moment in which the first process joins the cgroup; seen by that process. Before that, the container cannot be recognized."""
         parent = self.parent(V2) / "docker"
         parent.mkdir()
         self.addCleanup(remove_cgroup, parent)
@@ -595,8 +595,8 @@ class Shield(Plainly):
             "        if error.errno != errno.EPERM: break\n"
             "print((time.monotonic() - began) * 1e3)\n"
         )
-        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-")))
-        os.mknod(folder / "gpu", 0o600 | stat.S_IFCHR, os.makedev(*GPU_NODES[GPU]))
+        directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-")))
+        os.mknod(directory / "gpu", 0o600 | stat.S_IFCHR, os.makedev(*GPU_NODES[GPU]))
         waits = []
         for _ in range(20):
             cgroup = parent / os.urandom(32).hex()
@@ -604,14 +604,14 @@ class Shield(Plainly):
                 cgroup.mkdir()
                 self.addCleanup(remove_cgroup, cgroup)
                 self.assertEqual(attacks("deny", cgroup).returncode, 0)
-                done = subprocess.run([sys.executable, "-c", script, cgroup, folder / "gpu"], capture_output=True, text=True, check=True)
+                done = subprocess.run([sys.executable, "-c", script, cgroup, directory / "gpu"], capture_output=True, text=True, check=True)
                 waits.append(float(done.stdout))
         waits.sort()
         FIGURES.append(f"new containers are shielded after {waits[len(waits) // 2]:.1f} ms (median), {waits[-1]:.1f} ms at most of {len(waits)}")
         self.assertLess(waits[len(waits) // 2], 1000, daemon.said())
         self.assertEqual({record["action"] for record in daemon.records() if record.get("devices")}, {"completed"})
 
-    def test_people_are_shown_it(self):
+    def test_every_command_shows_it(self):
         container, _ = self.shielded()
         self.guard()
         self.assertIn("holdfast shield", self.ok("rules", f"pid:{container.pid}"))
@@ -677,7 +677,7 @@ class Daemons(Plainly):
 
     # Many at once
 
-    def test_containers_of_one_hierarchy_are_told_apart(self):
+    def test_containers_of_one_hierarchy_are_distinguished(self):
         """On a hybrid machine those of v2 share the v1 root, and the other way around."""
         containers = [self.plain(V2), self.plain(V2), self.plain(V1), self.plain(V1)]
         daemon = self.guard(containers=4)
@@ -748,7 +748,7 @@ class Daemons(Plainly):
 
     # Policy
 
-    def test_observe_tells_and_does_nothing(self):
+    def test_observe_reports_and_changes_nothing(self):
         containers = self.both()
         daemon = self.guard(config=policy("observe"), containers=2)
         for container in containers:
@@ -775,19 +775,26 @@ class Daemons(Plainly):
                 self.check_rules(container, container.left)
 
     def test_a_wrong_config_is_refused_with_one_line(self):
-        for text, word in (("guard: {mode: heel}", "heel"), ("guard: [", "config.yaml"), ("gaurd: {}", "gaurd"), ("guard: {limits: {burst: 0}}", "burst")):
+        for text, expected in (("guard: {mode: heel}", "heel"), ("guard: [", "config.yaml"), ("gaurd: {}", "gaurd"), ("guard: {limits: {burst: 0}}", "burst"), ("journal: {directory: here}", "journal.directory")):
             with self.subTest(text):
                 file = self.config(text)
-                for words in (["--check-config"], []):
-                    done = subprocess.run([HOLDFASTD, *words, "--config", file], capture_output=True, text=True, timeout=30, check=False)
+                for options in (["--check-config"], []):
+                    done = subprocess.run([HOLDFASTD, *options, "--config", file], capture_output=True, text=True, timeout=30, check=False)
                     self.assertEqual(done.returncode, 2, done.stderr)
                     self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                     self.assertTrue(done.stderr.startswith("holdfastd: "), done.stderr)
-                    self.assertIn(word, done.stderr)
+                    self.assertIn(expected, done.stderr)
                     self.assertEqual(done.stdout, "")
         done = subprocess.run([HOLDFASTD, "--check-config", "--config", self.config("guard: {mode: lock}")], capture_output=True, text=True, timeout=30, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("mode lock", done.stdout)
+
+    def test_the_old_name_of_the_journal_directory_is_accepted(self):
+        for key in ("folder", "directory"):
+            with self.subTest(key):
+                file = self.config(f"journal: {{{key}: /var/lib/holdfast}}")
+                done = subprocess.run([HOLDFASTD, "--check-config", "--config", file], capture_output=True, text=True, timeout=30, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_lock_keeps_other_writers_out(self):
         container = self.plain(V2)
@@ -804,7 +811,7 @@ class Daemons(Plainly):
         self.assertEqual(set(counts), {"ok"}, counts)
         FIGURES.append(f"lock: 15 attacks, {counts['ok']} opens, none failed")
         self.check_rules(container, before, [])
-        with self.subTest("also when somebody heals by hand"):
+        with self.subTest("also after a manual heal"):
             self.assertEqual(holdfast("heal", container.id).returncode, 0)
             self.assertIn("PermissionError", attacks("deny", container.cgroup).stderr)
         with self.subTest("and lets them in again when the policy says so"):
@@ -814,7 +821,7 @@ class Daemons(Plainly):
             self.losses(daemon, container, 1)
             self.check_rules(container, container.left)
 
-    def test_a_tug_of_war_is_told_of_and_not_won_by_burning_a_core(self):
+    def test_a_tug_of_war_is_reported_and_does_not_burn_a_core(self):
         container = self.plain(V2)
         other = self.plain(V2)
         opener = self.open_all(container)
@@ -824,7 +831,7 @@ class Daemons(Plainly):
         try:
             time.sleep(1)
             self.take(other, 1)
-            self.losses(daemon, other, 1, 2)  # Nobody else has to wait for them.
+            self.losses(daemon, other, 1, 2)  # Other containers do not have to wait.
             self.assertEqual(fighter.wait(timeout=30), 0)
         finally:
             fighter.kill()
@@ -839,17 +846,17 @@ class Daemons(Plainly):
         self.check_fine(opener, "when it is over, the container has what it is owed")
         self.check_rules(container, container.left)
 
-    def test_a_hail_of_programs_does_not_burn_a_core(self):
+    def test_a_burst_of_program_loads_does_not_burn_a_core(self):
         container = self.plain(V2)
         daemon = self.guard()
         began, spent = time.monotonic(), daemon.cpu_seconds()
-        self.assertEqual(attacks("hail", container.cgroup, "4").returncode, 0)
+        self.assertEqual(attacks("burst", container.cgroup, "4").returncode, 0)
         share = (daemon.cpu_seconds() - spent) / (time.monotonic() - began)
-        FIGURES.append(f"hail of loads: {share:.0%} of a core")
+        FIGURES.append(f"burst of program loads: {share:.0%} of a core")
         self.assertLess(share, MOST_OF_A_CORE)
 
-    def test_what_a_full_buffer_lost_is_found_by_a_look_at_everything(self):
-        """Nobody takes events out while it stands still: the last ones find no room."""
+    def test_what_a_full_buffer_lost_is_found_by_a_survey(self):
+        """While the daemon is stopped, no event is read: the last ones do not fit."""
         container, noisy = self.plain(V2), self.plain(V2)
         opener = self.open_all(container)
         daemon = self.guard(containers=2)
@@ -865,7 +872,7 @@ class Daemons(Plainly):
         record = self.losses(daemon, container, 1)[-1]
         self.assertEqual(record["kind"], "found changed", "its own event was among the lost ones")
 
-    def test_evidence_that_comes_with_its_folder_is_heard_of(self):
+    def test_evidence_is_noticed_when_its_directory_is_created_with_it(self):
         container = self.plain(V1)
         (LEDGER / f"{container.id}.json").unlink()
         LEDGER.rmdir()
@@ -880,9 +887,9 @@ class Daemons(Plainly):
     def test_killed_at_any_moment_it_repairs_what_happened_meanwhile(self):
         containers = self.both()
         openers = {container.id: self.open_all(container) for container in containers}
-        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-")))
+        directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-")))
         chance = random.Random(4)
-        daemon = Daemon(HOLDFASTD, folder)
+        daemon = Daemon(HOLDFASTD, directory)
         self.addCleanup(daemon.kill)
         mark = 0
         for _ in range(8):
@@ -917,7 +924,7 @@ class Daemons(Plainly):
 
     # Adversary
 
-    def test_a_hostile_container_is_granted_nothing_and_stops_nobody(self):
+    def test_a_hostile_container_is_granted_nothing_and_blocks_no_repair(self):
         for hierarchy in (V1, V2):
             with self.subTest(hierarchy.name):
                 self.check_adversary(hierarchy)
@@ -925,7 +932,7 @@ class Daemons(Plainly):
     def check_adversary(self, hierarchy: pathlib.Path) -> None:
         hostile, victim = self.plain(hierarchy), self.plain(hierarchy)
         opener = self.open_all(victim)
-        self.ok("grant", f"pid:{hostile.pid}", "c *:* m", "b *:* m")  # As every runtime does: whoever may may make nodes.
+        self.ok("grant", f"pid:{hostile.pid}", "c *:* m", "b *:* m")  # As every runtime allows: it may create nodes.
         before = rules_of(f"pid:{hostile.pid}")
         daemon = self.guard(containers=2)
         process = run_inside(hostile.pid, hostile.cgroups(), ADVERSARY, "6", "v1" if hierarchy == V1 else "v2", hostile.id)
@@ -967,7 +974,7 @@ node("/dev/nvidia-uvm", 511, 0); node("/dev/sda", 8, 0)
 libc.unshare(0x00020000)  # a mount namespace of our own
 libc.mount(None, b"/", None, 0x44000, None)
 libc.mount(b"none", b"/mnt", b"tmpfs", 0, None)
-for folder in ("/mnt/run/holdfast/ledger", "/mnt/cgroup"): os.makedirs(folder, exist_ok=True)
+for directory in ("/mnt/run/holdfast/ledger", "/mnt/cgroup"): os.makedirs(directory, exist_ok=True)
 open(f"/mnt/run/holdfast/ledger/{name}.json", "w").write(json.dumps({"version": 1, "container": name, "cgroup": "/" + name,
     "nodes": [{"path": "/dev/nvidia1", "type": "c", "major": 195, "minor": 1, "access": "rw"}]}))
 libc.mount(b"none", b"/dev/shm" if os.path.isdir("/dev/shm") else b"/tmp", b"tmpfs", 0, None)

@@ -50,12 +50,12 @@ def other_guards() -> list[int]:
         with contextlib.suppress(OSError):
             if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("holdfast"):
                 names = [pathlib.Path(f"/proc/{pid}/task/{task}/comm").read_text().strip() for task in os.listdir(f"/proc/{pid}/task")]
-                found += [int(pid)] if "hf-scout" in names else []
+                found += [int(pid)] if any(name.startswith("hf-survey") for name in names) else []
     return found
 
 
 def policy(mode: str = "heal", limits: str = "") -> str:
-    """For containers of this process (engines.unique_name); others on this machine are none of our business."""
+    """For containers of this process (engines.unique_name); others on this machine are only observed."""
     ours = f"{{container: 'hf-e2e-*-{os.getpid()}-*', mode: {mode}}}"
     return f"guard:\n  mode: observe\n  rules: [{ours}]\n{limits and f'  limits: {limits}'}\n"
 
@@ -68,7 +68,7 @@ def remove_shields() -> str:
 
 
 def whole_record(line: str) -> dict | None:
-    """Whoever is killed while he writes leaves half a line: those who read pass over it, as `holdfast blame` does."""
+    """A daemon that is killed while it writes leaves half a line, which is skipped, as `holdfast blame` does."""
     try:
         return json.loads(line)
     except json.JSONDecodeError:
@@ -78,13 +78,13 @@ def whole_record(line: str) -> dict | None:
 class Daemon:
     """A running holdfastd; what it says on standard error is kept in `log`."""
 
-    def __init__(self, binary: str, folder: pathlib.Path, *words: str, prefix=lambda *words: [*words]):
-        self.folder, self.journal, self.log = folder, folder / "journal", folder / "log"
+    def __init__(self, binary: str, directory: pathlib.Path, *options: str, prefix=lambda *command: [*command]):
+        self.directory, self.journal, self.log = directory, directory / "journal", directory / "log"
         self.journal.mkdir(exist_ok=True)
-        self.config = folder / "config.yaml"
+        self.config = directory / "config.yaml"
         self.config.write_text(policy())
         quiet = ("--listen", "none", "--socket", "none", "--config", str(self.config))
-        self.command = prefix(binary, "--journal", str(self.journal), *quiet, *words)
+        self.command = prefix(binary, "--journal", str(self.journal), *quiet, *options)
         self.is_direct = self.command[0] == binary
         self.process: subprocess.Popen | None = None
 
@@ -98,7 +98,7 @@ class Daemon:
         return self
 
     def launch(self) -> None:
-        """Waits for nothing."""
+        """Starts it without waiting."""
         with self.log.open("w") as out:
             # With the address sanitizer, what was freed would count as used.
             environment = os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=1"}
@@ -157,9 +157,9 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def guarding(binary: str, *words: str, config: str = "", containers: int = 0, prefix=lambda *words: [*words], within: pathlib.Path | None = None):
-    with tempfile.TemporaryDirectory(prefix="hf-guard-", dir=within) as folder:
-        daemon = Daemon(binary, pathlib.Path(folder), *words, prefix=prefix)
+def guarding(binary: str, *options: str, config: str = "", containers: int = 0, prefix=lambda *command: [*command], within: pathlib.Path | None = None):
+    with tempfile.TemporaryDirectory(prefix="hf-guard-", dir=within) as directory:
+        daemon = Daemon(binary, pathlib.Path(directory), *options, prefix=prefix)
         daemon.config.write_text(config or policy())
         try:
             yield daemon.start(containers)
@@ -247,8 +247,8 @@ class Opener:
     """Opens devices in a container again and again, and counts what it gets."""
 
     def __init__(self, pid: int, cgroups: list[pathlib.Path], paths: list[str], pause: float):
-        words = [sys.executable, "-c", OPENER, joined_by(pid, cgroups), str(pause), *paths]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-c", OPENER, joined_by(pid, cgroups), str(pause), *paths]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             raise RuntimeError("the opener cannot enter the container")
         self.worst = 0.0
@@ -283,9 +283,9 @@ def opening(pid: int, cgroups: list[pathlib.Path], paths: list[str], pause: floa
         opener.close()
 
 
-def run_inside(pid: int, cgroups: list[pathlib.Path], script: str, *words: str) -> subprocess.Popen:
-    """A Python script as a process of the container; its words are sys.argv[2:]."""
-    command = [sys.executable, "-c", JOIN + script, joined_by(pid, cgroups), *words]
+def run_inside(pid: int, cgroups: list[pathlib.Path], script: str, *arguments: str) -> subprocess.Popen:
+    """A Python script as a process of the container; its arguments are sys.argv[2:]."""
+    command = [sys.executable, "-c", JOIN + script, joined_by(pid, cgroups), *arguments]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -303,7 +303,7 @@ def rule(text: str) -> dict:
 
 
 def owed_rules(nodes: dict[str, tuple[int, int]]) -> list[dict]:
-    """What is owed to whom these were given: with a GPU its helpers, where their driver has a number today."""
+    """What is owed to a container that was given these nodes: with a GPU also its helpers, if their driver has a major now."""
     owed = [rule(f"c {major}:{minor} rw") for major, minor in nodes.values()]
     majors = [line.split()[0] for line in pathlib.Path("/proc/devices").read_text().splitlines() if line.endswith(" nvidia-uvm")]
     return owed + [rule(f"c {major}:{minor} rw") for major in majors[:1] for minor in (0, 1)]
@@ -365,8 +365,8 @@ class Plain:
         lines = ["mount -t tmpfs -o mode=755 none /dev"]
         lines += [f"mknod -m 666 {path} c {major} {minor}" for path, (major, minor) in nodes.items()]
         lines += [f'echo 0 >"{self.cgroup}/cgroup.procs"', "echo ready", "exec sleep infinity"]
-        words = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-ec", "\n".join(lines)]
-        self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-ec", "\n".join(lines)]
+        self.holder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if (said := self.holder.stdout.readline()) != b"ready\n":
             self.close()
             remove_cgroup(self.cgroup)
@@ -397,10 +397,10 @@ class Plain:
 
     def attack(self, mark: int = 0) -> subprocess.CompletedProcess:
         """Takes all its nodes away; on v2 by a program that differs with the mark."""
-        words = ["replace", str(self.cgroup), str(mark)]
+        arguments = ["replace", str(self.cgroup), str(mark)]
         if self.is_v1:
-            words = ["v1", str(self.cgroup), *(f"c {major}:{minor} rw" for major, minor in self.nodes.values())]
-        return subprocess.run([sys.executable, ATTACK, *words], capture_output=True, text=True, timeout=60, check=False)
+            arguments = ["v1", str(self.cgroup), *(f"c {major}:{minor} rw" for major, minor in self.nodes.values())]
+        return subprocess.run([sys.executable, ATTACK, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
     def close(self) -> None:
         self.holder.kill()

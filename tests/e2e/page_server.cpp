@@ -1,4 +1,4 @@
-// page_server: the status page over a node that was made up, for page_test.py. Prints its address, then takes words on
+// page_server: the status page of an invented host, for page_test.py. It prints its address, then reads commands from
 // standard input: "loss" publishes a record and a snapshot in which that container has lost its device, "blind" and
 // "fine" a snapshot like that, "storm N" N records.
 #include <array>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "kernel/clock.h"
+#include "kernel/files/clock.h"
 #include "services/web/server.h"
 
 namespace {
@@ -22,8 +22,8 @@ container::NodeState node(const std::string& path, const std::string& device_cla
   state.owed.device = device::Device{device::Kind::character, 195, minor};
   state.owed.access = device::Access::read | device::Access::write;
   state.owed.because = {"oci (/run/containerd/io.containerd.runtime.v2.task/k8s.io/x/config.json)"};
-  state.diagnosis.trouble = is_fine ? container::Trouble::none : container::Trouble::cgroup_denies;
-  state.diagnosis.words = is_fine ? "" : "open gives EPERM: the device cgroup denies it";
+  state.diagnosis.failure = is_fine ? container::AccessFailure::none : container::AccessFailure::cgroup_denies;
+  state.diagnosis.text = is_fine ? "" : "open gives EPERM: the device cgroup denies it";
   return state;
 }
 
@@ -46,8 +46,8 @@ void name(container::Container& it, int number) {
   }
 }
 
-report::WardLine ward(int number) {
-  report::WardLine made;
+report::ContainerStatus guarded(int number) {
+  report::ContainerStatus made;
   container::Container it;
   const std::string digits = std::to_string(number);
   it.id.value = std::string(64 - digits.size(), 'a') + digits;
@@ -95,7 +95,7 @@ device::Inventory inventory() {
     unit.numa = i / 4;
     unit.memory_bytes = std::uint64_t(143'771) << 20U;
     unit.health = i == 5 ? device::Health::bad : device::Health::good;
-    unit.health_words = i == 5 ? "Xid 79: fallen off the bus" : "";
+    unit.health_text = i == 5 ? "Xid 79: fallen off the bus" : "";
     unit.nodes = {"/dev/nvidia" + std::to_string(i)};
     made.units.push_back(unit);
   }
@@ -172,7 +172,7 @@ class Stage {
     made->is_blind = is_blind;
     made->why_blind = is_blind ? "read /proc: Permission denied" : "";
     for (int i = 0; i < containers_; ++i) {
-      made->containers.push_back(ward(i));
+      made->containers.push_back(guarded(i));
     }
     if (lost >= 0) {
       made->containers[std::size_t(lost)].state = container::State::lost;
@@ -206,13 +206,13 @@ class Stage {
   std::vector<report::BlameRecord> records_;
 };
 
-void obey(Stage& stage, const std::string& word, int count) {
-  if (word == "loss") {
+void run_command(Stage& stage, const std::string& command, int count) {
+  if (command == "loss") {
     stage.show(false, 5);
     stage.add_record("<i>worker-5</i>");
-  } else if (word == "blind" || word == "fine") {
-    stage.show(word == "blind");
-  } else if (word == "storm") {
+  } else if (command == "blind" || command == "fine") {
+    stage.show(command == "blind");
+  } else if (command == "storm") {
     for (int i = 0; i < count; ++i) {
       stage.add_record("stormy");
     }
@@ -232,12 +232,12 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::cout << (*server)->address() << std::endl;
-  for (std::string word; std::cin >> word && word != "quit";) {
+  for (std::string command; std::cin >> command && command != "quit";) {
     int count = 0;
-    if (word == "storm") {
+    if (command == "storm") {
       std::cin >> count;
     }
-    obey(stage, word, count);
+    run_command(stage, command, count);
     std::cout << "done" << std::endl;
   }
   return 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The status page in a real browser: a thousand containers that were made up, hostile names among them."""
+"""The status page in a real browser: a thousand invented containers, with hostile names among them."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import unittest
 import chromium
 
 SERVER = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("page_server")
-PICTURES = os.environ.get("HOLDFAST_PICTURES")  # a folder to leave screenshots in, for people
+PICTURES = os.environ.get("HOLDFAST_PICTURES")  # a directory to leave screenshots in, for people
 TAB, ENTER, ESCAPE, DOWN, END, SPACE = ("Tab", 9), ("Enter", 13), ("Escape", 27), ("ArrowDown", 40), ("End", 35), (" ", 32)
 CONTAINERS = 1000
 VISIBLE = "document.querySelectorAll('tr.row:not([hidden])').length"
@@ -45,8 +45,8 @@ class PageTest(unittest.TestCase):
     def tearDown(self) -> None:
         self.assertEqual(self.browser.complaints, [], "the browser complains, of an error or of a breach of the policy")
 
-    def say(self, words: str) -> None:
-        self.server.stdin.write(words + "\n")
+    def say(self, command: str) -> None:
+        self.server.stdin.write(command + "\n")
         self.server.stdin.flush()
         self.assertEqual(self.server.stdout.readline(), "done\n")
 
@@ -89,7 +89,7 @@ class PageTest(unittest.TestCase):
         self.assertIn("NVIDIA H200", units)
         self.assertIn("bad: Xid 79: fallen off the bus", units)
         self.assertIn("and 96 more", units)
-        self.assertIn("64 CPUs online (0-63), 32 of them", self.text("#cpus-words"))
+        self.assertIn("64 CPUs online (0-63), 32 of them", self.text("#cpus-text"))
         self.assertEqual(self.browser.run("document.querySelectorAll('.cpu.taken').length"), 32)
         self.assertIn("16-19", self.text("#cpus-body"))
         self.assertEqual(self.browser.run("document.querySelectorAll('#findings-list > li').length"), 3)
@@ -97,7 +97,7 @@ class PageTest(unittest.TestCase):
         self.assertGreaterEqual(self.browser.run("document.querySelectorAll('#timeline-list > li').length"), 12)
         self.assertIn("runc (pid 812), containerd-shim, containerd, for kubelet", self.text("#timeline-list"))
 
-    def test_filters_by_typing_and_by_trouble(self) -> None:
+    def test_filters_by_text_and_by_problems(self) -> None:
         self.browser.press("/", text="/")
         self.assertEqual(self.browser.run(f"{FOCUSED}.id"), "filter")
         self.browser.type("worker-77 docker")
@@ -152,13 +152,13 @@ class PageTest(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 2)
         self.browser.wait("document.getElementById('headline').textContent === '10 containers lack something'")
         self.browser.wait("document.getElementById('announce').textContent.includes('<i>worker-5</i> lost /dev/nvidia0')")
-        self.assertTrue(self.browser.run("document.contains(window.kept)"), "rows are kept, not made anew")
+        self.assertTrue(self.browser.run("document.contains(window.kept)"), "rows are kept, not recreated")
         self.assertEqual(self.browser.run(f"{FOCUSED}.id"), "filter")
 
     def test_says_when_it_is_blind(self) -> None:
         self.say("blind")
         self.browser.wait("document.getElementById('headline').textContent.startsWith('Blind')", 15)
-        self.assertEqual(self.text("#verdict-words"), "read /proc: Permission denied")
+        self.assertEqual(self.text("#verdict-text"), "read /proc: Permission denied")
 
     def test_survives_a_storm(self) -> None:
         self.say("storm 3000")
@@ -176,7 +176,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.run("document.querySelectorAll('main img, main script, #findings-list b').length"), 0)
         self.assertIn("<b>bold</b>", self.text("#findings-list"))
 
-    def test_may_not_run_what_is_not_its_own(self) -> None:
+    def test_may_not_run_scripts_of_others(self) -> None:
         blocked = self.browser.run(
             "new Promise((done) => { document.addEventListener('securitypolicyviolation', (event) => done(event.violatedDirective));"
             "const script = document.createElement('script'); script.textContent = 'window.ran = 1'; document.body.append(script); })")
@@ -222,7 +222,7 @@ class PageTest(unittest.TestCase):
         self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 360)
         self.picture("narrow")
 
-    def test_moves_nothing_for_those_who_ask_for_it(self) -> None:
+    def test_respects_reduced_motion(self) -> None:
         self.browser.media("light", "reduce")
         self.say("loss")
         self.browser.wait("!!document.querySelector('#timeline-list li.new')")

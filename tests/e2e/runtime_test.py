@@ -20,7 +20,7 @@ import time
 import unittest
 import uuid
 
-from support import HOLDFAST, Case, which  # takes its word off the command line first
+from support import HOLDFAST, Case, which  # removes its argument from the command line first
 from guarded import HOLDFASTD, allows, difference, eventually, opening, other_guards, rule, wait_for_our_turn
 
 SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
@@ -98,25 +98,25 @@ class Staged(Case):
         if done.returncode != 0:
             self.skipTest(f"crun itself cannot start here: {done.stderr.strip()}")
 
-    def refused(self, done: subprocess.CompletedProcess, *words: str) -> str:
-        """One line of ours that has these words."""
+    def refused(self, done: subprocess.CompletedProcess, *texts: str) -> str:
+        """One line of ours that has these texts."""
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr.startswith("holdfast-runtime: "), done.stderr)
-        for word in words:
-            self.assertIn(word, done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
         self.assertEqual(done.stdout, "")
         return done.stderr.removeprefix("holdfast-runtime: ").rstrip("\n")
 
-    def check_refused(self, box: Box, *words: str, seat=None) -> None:
+    def check_refused(self, box: Box, *texts: str, place=None) -> None:
         """On standard error and in the log in both formats; no container, no entry, and the spec as it was."""
-        box.seat = seat or box.stage
+        box.place = place or box.stage
         before = (box.file.read_bytes(), box.file.stat().st_mtime_ns, box.file.stat().st_ino)
-        said = self.refused(box.create(), *words)
+        said = self.refused(box.create(), *texts)
         for form in ("json", "text"):
-            log = box.folder / f"log.{form}"
-            done = box.call("--log", str(log), f"--log-format={form}", "create", "-b", str(box.folder), box.name)
-            self.assertEqual(self.refused(done, *words), said)
+            log = box.directory / f"log.{form}"
+            done = box.call("--log", str(log), f"--log-format={form}", "create", "-b", str(box.directory), box.name)
+            self.assertEqual(self.refused(done, *texts), said)
             written = log.read_text()
             self.assertEqual(written.count("\n"), 1, written)
             if form == "json":
@@ -125,12 +125,12 @@ class Staged(Case):
                 self.assertIn("time", line)
             else:
                 self.assertIn("level=error", written)
-                self.assertIn(words[0], written)
+                self.assertIn(texts[0], written)
             log.unlink()
         self.assertFalse(box.exists())
         self.assertFalse(box.entry().exists(), "an entry in the ledger")
         self.assertEqual((box.file.read_bytes(), box.file.stat().st_mtime_ns, box.file.stat().st_ino), before)
-        self.assertEqual(sorted(os.listdir(box.folder)), ["config.json", "rootfs"], "leftovers")
+        self.assertEqual(sorted(os.listdir(box.directory)), ["config.json", "rootfs"], "leftovers")
         self.assertFalse(any((mount / box.cgroup.lstrip("/")).exists() for mount in engines.CGROUPS.iterdir()))
 
     def check_opens(self, box: Box, answer: str = "ENXIO", nodes=NODES) -> None:
@@ -149,22 +149,22 @@ class Delivered(Staged):
             self.assertTrue(stat.S_ISCHR(status.st_mode), path)
             self.assertEqual((os.major(status.st_rdev), os.minor(status.st_rdev)), (major, minor), path)
             self.assertEqual(status.st_mode & 0o777, 0o666, path)
-        folder = box.inside(LIBRARIES)
+        directory = box.inside(LIBRARIES)
         for name in ("libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"):
             library = f"{name}.so.{VERSION}"
-            self.assertEqual((folder / library).read_bytes(), box.stage.path(f"{DRIVER}{LIBRARIES}/{library}").read_bytes())
-            self.assertEqual(os.readlink(folder / f"{name}.so.1"), library)
+            self.assertEqual((directory / library).read_bytes(), box.stage.path(f"{DRIVER}{LIBRARIES}/{library}").read_bytes())
+            self.assertEqual(os.readlink(directory / f"{name}.so.1"), library)
             with self.assertRaises(OSError, msg="a container must not change the driver"):
-                (folder / library).open("r+b")
-        self.assertEqual(os.readlink(folder / "libcuda.so"), "libcuda.so.1")
-        self.assertFalse((folder / f"libnvidia-encode.so.{VERSION}").exists(), "nobody asked for video")
+                (directory / library).open("r+b")
+        self.assertEqual(os.readlink(directory / "libcuda.so"), "libcuda.so.1")
+        self.assertFalse((directory / f"libnvidia-encode.so.{VERSION}").exists(), "video was not requested")
         self.assertTrue(os.access(box.inside("/usr/bin/nvidia-smi"), os.X_OK))
         cache = subprocess.run(["ldconfig", "-p", "-C", box.inside("/etc/ld.so.cache")], capture_output=True, text=True, check=True)
         self.assertRegex(cache.stdout, rf"libcuda\.so\.1 .*=> {LIBRARIES}/libcuda\.so\.1")
 
     def check_environment(self, box: Box) -> None:
-        words = pathlib.Path(f"/proc/{box.pid}/environ").read_text().split("\0")
-        self.assertEqual([word for word in words if word.startswith("NVIDIA_VISIBLE")], ["NVIDIA_VISIBLE_DEVICES=void"])
+        variables = pathlib.Path(f"/proc/{box.pid}/environ").read_text().split("\0")
+        self.assertEqual([variable for variable in variables if variable.startswith("NVIDIA_VISIBLE")], ["NVIDIA_VISIBLE_DEVICES=void"])
 
     def check_rules(self, box: Box, plain: list[dict], nodes=NODES) -> None:
         """What it would have without a GPU, and just those nodes."""
@@ -182,7 +182,7 @@ class Delivered(Staged):
         self.assertEqual(stat.S_IMODE(box.entry().stat().st_mode), 0o600)
         self.assertEqual(stat.S_IMODE(box.entry().parent.stat().st_mode), 0o700)
         entry = json.loads(box.entry().read_text())
-        self.assertEqual((entry["container"], entry["bundle"]), (box.name, str(box.folder)))
+        self.assertEqual((entry["container"], entry["bundle"]), (box.name, str(box.directory)))
         given = {node["path"]: (node["major"], node["minor"]) for node in entry["nodes"]}
         self.assertEqual(given, NODES)
 
@@ -207,7 +207,7 @@ class Delivered(Staged):
         box.ok("delete", box.name)
         self.assertFalse(box.exists())
         self.assertFalse(box.entry().exists())
-        self.assertEqual(sorted(os.listdir(box.folder)), ["config.json", "rootfs"])
+        self.assertEqual(sorted(os.listdir(box.directory)), ["config.json", "rootfs"])
 
     def test_runc_v1(self):
         self.check_life("v1", "runc", "0")
@@ -269,7 +269,7 @@ class Delivered(Staged):
         for version in ("v1", "v2"):
             with self.subTest(version):
                 box = self.gpu(version)
-                box.ok("run", "-d", "--bundle", str(box.folder), box.name)
+                box.ok("run", "-d", "--bundle", str(box.directory), box.name)
                 self.check_files(box)
                 self.check_opens(box)
                 box.delete()
@@ -278,9 +278,9 @@ class Delivered(Staged):
     def test_a_run_that_has_ended_leaves_no_entry(self):
         box = self.box()
         box.spec["process"]["args"] = ["/bin/busybox", "test", "-c", "/dev/nvidia0"]
-        box.ask("0").ok("run", "--bundle", str(box.folder), box.name)
+        box.ask("0").ok("run", "--bundle", str(box.directory), box.name)
         self.assertFalse(box.exists())
-        self.assertFalse(box.entry().exists(), "nobody will delete it any more")
+        self.assertFalse(box.entry().exists(), "no delete will follow")
 
     def test_restore_gives_it_as_well(self):
         box = self.gpu()
@@ -289,7 +289,7 @@ class Delivered(Staged):
         box.delete()
         self.assertNotEqual(created, box.spec)
         box.write()
-        box.call("restore", "--bundle", str(box.folder), "--image-path", "/nowhere", box.name)  # there is nothing to restore
+        box.call("restore", "--bundle", str(box.directory), "--image-path", "/nowhere", box.name)  # there is nothing to restore
         self.assertEqual(box.edited(), created)
 
     def test_a_container_may_be_called_like_a_verb(self):
@@ -302,36 +302,36 @@ class Delivered(Staged):
                 box.ok("delete", name)
                 self.assertFalse(box.entry().exists())
 
-    def test_video_comes_with_its_word(self):
+    def test_video_comes_with_its_capability(self):
         box = self.box().ask("0", "NVIDIA_DRIVER_CAPABILITIES=video,utility").start()
         self.assertTrue((box.inside(LIBRARIES) / f"libnvidia-encode.so.{VERSION}").exists())
         self.assertTrue((box.inside(LIBRARIES) / f"libnvidia-ml.so.{VERSION}").exists())
         self.assertFalse((box.inside(LIBRARIES) / f"libcuda.so.{VERSION}").exists())
 
     def test_another_name_for_the_spec(self):
-        """crun can be told one."""
+        """crun has an option for it."""
         self.need_crun("v1")
         box = self.gpu()
         self.config(box.stage, "programs: [crun]")
-        box.file.rename(box.folder / "other.json")
-        box.ok("create", "--bundle", str(box.folder), "--config", str(box.folder / "other.json"), box.name)
+        box.file.rename(box.directory / "other.json")
+        box.ok("create", "--bundle", str(box.directory), "--config", str(box.directory / "other.json"), box.name)
         box.ok("start", box.name)
         self.check_files(box)
         self.check_opens(box)
 
-    def test_words_as_crun_takes_them(self):
-        """A short option may have its value in the same word."""
+    def test_options_as_crun_accepts_them(self):
+        """A short option may have its value in the same argument."""
         self.need_crun("v1")
-        for words in (["-b{}"], ["-b", "{}"], ["--bundle={}"]):
-            with self.subTest(words):
+        for arguments in (["-b{}"], ["-b", "{}"], ["--bundle={}"]):
+            with self.subTest(arguments):
                 box = self.gpu()
                 self.config(box.stage, "programs: [crun]")
-                box.ok("create", *(word.format(box.folder) for word in words), box.name)
+                box.ok("create", *(argument.format(box.directory) for argument in arguments), box.name)
                 self.check_opens(box)
                 box.delete()
 
-    def test_a_hook_of_nvidias_is_taken_out(self):
-        """docker --gpus puts it there; it would do all of it again, behind everybody's back."""
+    def test_a_hook_of_nvidias_is_removed(self):
+        """docker --gpus puts it there; it would do all of it again, unnoticed by the runtime."""
         box = self.box()
         hook = {"path": "/usr/bin/nvidia-container-runtime-hook", "args": ["nvidia-container-runtime-hook", "prestart"]}
         box.spec["hooks"] = {"prestart": [hook, {"path": "/bin/true"}]}
@@ -348,8 +348,8 @@ class Delivered(Staged):
         box.spec["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
         box.spec["linux"]["namespaces"] = [one for one in box.spec["linux"]["namespaces"] if one["type"] != "pid"]
         box.write()
-        subprocess.run(["chown", "-R", "100000:100000", box.folder / "rootfs"], check=True)
-        box.folder.chmod(0o755)
+        subprocess.run(["chown", "-R", "100000:100000", box.directory / "rootfs"], check=True)
+        box.directory.chmod(0o755)
         box.start()
         self.check_files(box)
         self.check_opens(box)
@@ -422,23 +422,23 @@ class Kept(Staged):
         self.config(box.stage, "programs: [crun]")
         opener = self.watch(box.start())
         before = box.rules()
-        (box.folder / "resources.json").write_text(DENY_ALL)
-        for words, options in (
-            (("-r", str(box.folder / "resources.json")), {}),
-            ((f"--resources={box.folder}/resources.json",), {}),
-            ((f"-r{box.folder}/resources.json",), {}),
+        (box.directory / "resources.json").write_text(DENY_ALL)
+        for arguments, options in (
+            (("-r", str(box.directory / "resources.json")), {}),
+            ((f"--resources={box.directory}/resources.json",), {}),
+            ((f"-r{box.directory}/resources.json",), {}),
             (("-r", "-"), {"input": DENY_ALL, "text": True}),
         ):
-            with self.subTest(words=words):
-                box.ok("update", *words, box.name, **options)
+            with self.subTest(arguments=arguments):
+                box.ok("update", *arguments, box.name, **options)
                 opener.look()
                 self.check_opens(box)
                 self.check_never_lost(opener)
                 self.assertEqual(difference(box.rules(), before), [])
-        self.assertEqual((box.folder / "resources.json").read_text(), DENY_ALL, "that file is not ours")
+        self.assertEqual((box.directory / "resources.json").read_text(), DENY_ALL, "that file is not ours")
         with self.subTest("without us it is lost"):
             box.runtime = which("crun")
-            box.ok("update", "-r", str(box.folder / "resources.json"), box.name)
+            box.ok("update", "-r", str(box.directory / "resources.json"), box.name)
             self.check_last(opener, "EPERM")
 
     def test_crun_v1(self):
@@ -492,13 +492,13 @@ class Units(Staged):
         if reason := why_no_systemd():
             self.skipTest(reason)
         host = self.enterContext(systemd_host(version))
-        folder = host.folder / "stage"
-        gpu_stage.make_driver(folder / "root")
-        gpu_stage.make_proc(folder)
-        (folder / "config.yaml").write_text(CONFIG)
-        lines = gpu_stage.lines_of(folder, PROGRAMS, None)
+        directory = host.directory / "stage"
+        gpu_stage.make_driver(directory / "root")
+        gpu_stage.make_proc(directory)
+        (directory / "config.yaml").write_text(CONFIG)
+        lines = gpu_stage.lines_of(directory, PROGRAMS, None)
         host.run("sh", "-ec", "\n".join(lines))
-        bundle = host.folder / "gpu"
+        bundle = host.directory / "gpu"
         make_bundle(bundle, "system.slice:holdfast-test:gpu", [])
         spec = json.loads((bundle / "config.json").read_text())
         spec["process"]["env"] = ["NVIDIA_VISIBLE_DEVICES=0"]
@@ -513,7 +513,7 @@ class Units(Staged):
         take(host, runc)
         self.assertEqual(opener.look()["last"], dict.fromkeys(NODES, "ENXIO"))
         time.sleep(0.2)
-        if version == "v2":  # On v1 systemd writes the whole list anew, one entry after another.
+        if version == "v2":  # On v1 systemd replaces the whole list, one entry after another.
             self.assertEqual(set(opener.look()["counts"]), {"ENXIO"})
         self.assertEqual(opener.look()["last"], dict.fromkeys(NODES, "ENXIO"))
 
@@ -534,15 +534,15 @@ class Units(Staged):
 
 
 class Engines(Staged):
-    def start(self, make, version: str, *words: str) -> engines.Container:
+    def start(self, make, version: str, *options: str) -> engines.Container:
         try:
             place = lambda version: gpu_stage.stage(version, PROGRAMS)  # noqa: E731
-            return self.enterContext(make(version, runtime=RUNTIME, gpu=False, place=place, options=words))
+            return self.enterContext(make(version, runtime=RUNTIME, gpu=False, place=place, options=options))
         except Unavailable as error:
             self.skipTest(f"cannot start here: {error}")
 
-    def check(self, make, version: str, *words: str) -> None:
-        container = self.start(make, version, *words)
+    def check(self, make, version: str, *options: str) -> None:
+        container = self.start(make, version, *options)
         nodes = dict.fromkeys(NODES, "ENXIO")
         root = pathlib.Path(f"/proc/{container.pid}/root")
         self.assertEqual({path: container.opens(path) for path in NODES}, nodes)
@@ -598,22 +598,22 @@ class Engines(Staged):
         container.update_cpus()
         self.assertEqual({path: container.opens(path) for path in NODES}, nodes)
 
-    def test_an_engine_shows_our_words(self):
+    def test_an_engine_shows_our_message(self):
         """The line that says why there is no container is what people get to see."""
         for make in (engines.docker, engines.containerd):
             with self.subTest(make.__name__):
                 place = lambda version: gpu_stage.stage(version, PROGRAMS)  # noqa: E731
-                words = ("--env", "NVIDIA_VISIBLE_DEVICES=99")
+                wanted = ("--env", "NVIDIA_VISIBLE_DEVICES=99")
                 with self.assertRaisesRegex(Unavailable, "no GPU here is called '?\"?99"):
-                    self.enterContext(make("v1", runtime=RUNTIME, gpu=False, place=place, options=words))
+                    self.enterContext(make("v1", runtime=RUNTIME, gpu=False, place=place, options=wanted))
 
 
 # ---- Containers without a GPU ---------------------------------------------------------------------------------------
 
 
 def plain_specs() -> dict[str, dict]:
-    """Changes to the usual spec, by name: top-level keys that are laid over it, deeply."""
-    found: dict[str, dict] = {"usual": {}}
+    """Changes to the default spec, by name: keys that are merged into it, recursively."""
+    found: dict[str, dict] = {"default": {}}
     kinds = ("mount", "pid", "ipc", "uts", "network", "cgroup")
     for kind in kinds[1:]:
         found[f"without {kind}"] = {"linux": {"namespaces": [{"type": one} for one in kinds if one != kind]}}
@@ -626,7 +626,7 @@ def plain_specs() -> dict[str, dict]:
         "tmpfs": {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["size=64k", "noexec"]},
         "bind": {"destination": "/tmp", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]},
         "bind of a file": {"destination": "/etc/hosts", "type": "bind", "source": "/etc/hosts", "options": ["bind"]},
-        "new folder": {"destination": "/a/b/c", "type": "tmpfs", "source": "tmpfs"},
+        "new directory": {"destination": "/a/b/c", "type": "tmpfs", "source": "tmpfs"},
         "no source": {"destination": "/tmp", "type": "bind", "source": "/no/such/place", "options": ["bind"]},
         "no such type": {"destination": "/tmp", "type": "nofs", "source": "none"},
         "odd option": {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["frob=1"]},
@@ -642,8 +642,8 @@ def plain_specs() -> dict[str, dict]:
     found |= {f"mount: {name}": {"mounts": [proc, mount]} for name, mount in mounts.items()}
     found["no mounts"] = {"mounts": []}
     sets = {"none": [], "mknod": ["CAP_MKNOD"], "admin": ["CAP_SYS_ADMIN", "CAP_NET_ADMIN"], "unknown": ["CAP_SWIM"]}
-    for name, words in sets.items():
-        found[f"capabilities: {name}"] = {"process": {"capabilities": {kind: words for kind in ("bounding", "effective", "permitted")}}}
+    for name, listed in sets.items():
+        found[f"capabilities: {name}"] = {"process": {"capabilities": {kind: listed for kind in ("bounding", "effective", "permitted")}}}
     for kind, soft, hard in (
         ("RLIMIT_NOFILE", 64, 64), ("RLIMIT_CORE", 0, 0), ("RLIMIT_STACK", 65536, 1 << 20), ("RLIMIT_NOFILE", 65, 64),
         ("RLIMIT_NONE", 1, 1), ("RLIMIT_AS", 1 << 40, 1 << 40), ("RLIMIT_CPU", 2**63 - 1, 2**64 - 1),
@@ -668,9 +668,9 @@ def plain_specs() -> dict[str, dict]:
         "no process": {"process": None},
         "no arguments": {"process": {"args": []}},
         "no such program": {"process": {"args": ["/bin/nothing"]}},
-        "a folder as program": {"process": {"args": ["/bin"]}},
-        "relative folder": {"process": {"cwd": "tmp"}},
-        "no such folder": {"process": {"cwd": "/nowhere/at/all"}},
+        "a directory as program": {"process": {"args": ["/bin"]}},
+        "relative directory": {"process": {"cwd": "tmp"}},
+        "no such directory": {"process": {"cwd": "/nowhere/at/all"}},
         "environment": {"process": {"env": ["PATH=/bin", "A=", "B=ü", "C=a=b", "D=\n"]}},
         "variable without a value": {"process": {"env": ["PATH=/bin", "FOO"]}},
         "variable without a name": {"process": {"env": ["PATH=/bin", "=1"]}},
@@ -732,19 +732,19 @@ def is_dead(pid: int) -> bool:
 
 
 class Plain(Staged):
-    """Without a GPU nobody can tell us from the runtime."""
+    """Without a GPU we behave exactly like the runtime."""
 
     def life(self, box: Box) -> list:
         """What every verb answers, without what must differ."""
         answers = []
 
-        def note(*words: str) -> subprocess.CompletedProcess:
-            done = box.call(*words)
-            said = [without_chance(text.replace(box.name, "NAME").replace(str(box.folder), "BUNDLE")) for text in (done.stdout, done.stderr)]
-            answers.append((words[0], done.returncode, said))
+        def note(*arguments: str) -> subprocess.CompletedProcess:
+            done = box.call(*arguments)
+            said = [without_chance(text.replace(box.name, "NAME").replace(str(box.directory), "BUNDLE")) for text in (done.stdout, done.stderr)]
+            answers.append((arguments[0], done.returncode, said))
             return done
 
-        made = note("create", "--bundle", str(box.folder), box.name)
+        made = note("create", "--bundle", str(box.directory), box.name)
         note("state", box.name)
         if made.returncode == 0:
             note("start", box.name)
@@ -812,22 +812,22 @@ class Plain(Staged):
                 box = self.box().write()
                 box.runtime = runtime
                 box.file.unlink()
-                bundle = str(box.folder) if missing != "." else f"{box.folder}/none"
+                bundle = str(box.directory) if missing != "." else f"{box.directory}/none"
                 done = box.call("create", "--bundle", bundle, box.name)
-                seen.append((done.returncode, done.stdout, without_times(done.stderr).replace(str(box.folder), "B")))
+                seen.append((done.returncode, done.stdout, without_times(done.stderr).replace(str(box.directory), "B")))
             self.assertEqual(seen[0], seen[1])
             self.assertNotEqual(seen[0][0], 0)
 
-    def test_verbs_that_are_none_of_our_business(self):
+    def test_verbs_that_are_passed_on(self):
         stage = self.stage()
-        for words in (
+        for arguments in (
             ["--version"], ["--help"], [], ["state", "nonexist"], ["state"], ["kill", "create", "KILL"], ["list"], ["ps", "run"],
             ["delete", "nonexist"], ["delete", "-f", "nonexist"], ["update", "nonexist"], ["create", "--help"], ["features"],
             ["frobnicate"], ["--root"], ["spec", "--help"], ["events", "nonexist"], ["pause", "delete"], ["create"], ["run"],
             ["create", "a", "b"], ["exec", "nonexist", "true"], ["--no-such-option"], ["create", "--no-such", "x"],
         ):  # fmt: skip
-            with self.subTest(words):
-                plain, ours = stage.run(which("runc"), *words), stage.run(RUNTIME, *words)
+            with self.subTest(arguments):
+                plain, ours = stage.run(which("runc"), *arguments), stage.run(RUNTIME, *arguments)
                 self.assertEqual(ours.returncode, plain.returncode)
                 self.assertEqual(without_times(ours.stdout), without_times(plain.stdout))
                 self.assertEqual(without_times(ours.stderr), without_times(plain.stderr))
@@ -842,14 +842,14 @@ class Many(Staged):
         stage = self.stage("v1")
         mounts = lambda: (pathlib.Path("/proc/mounts").read_text(), stage.path("/proc/mounts").read_text())  # noqa: E731
         groups = lambda: sorted(path for mount in engines.CGROUPS.iterdir() for path in os.listdir(mount) if str(os.getpid()) in path)  # noqa: E731
-        folders = lambda: sorted(os.listdir(stage.path("/run/runc"))) if stage.path("/run/runc").exists() else []  # noqa: E731
-        before = (mounts(), groups(), folders(), stage.ledger(), sorted(os.listdir(stage.path("/run"))))
+        directories = lambda: sorted(os.listdir(stage.path("/run/runc"))) if stage.path("/run/runc").exists() else []  # noqa: E731
+        before = (mounts(), groups(), directories(), stage.ledger(), sorted(os.listdir(stage.path("/run"))))
         inner = stage.run("cat", "/proc/self/mounts").stdout
 
         def live(number: int) -> str | None:
             with boxes.box(stage) as box:
                 box.ask(("0", "all", UUID)[number % 3]).start()
-                listed = sorted(os.listdir(box.folder))
+                listed = sorted(os.listdir(box.directory))
                 opens = box.opens("/dev/nvidia0")
                 box.ok("delete", "-f", box.name)
                 gone = not box.entry().exists() and not any((mount / box.name).exists() for mount in engines.CGROUPS.iterdir())
@@ -861,7 +861,7 @@ class Many(Staged):
             wrong = [text for text in pool.map(live, range(count)) if text]
         self.assertEqual(wrong, [])
         FIGURES.append(f"{count} containers with a GPU, 8 at a time: {(time.monotonic() - began) / count * 1e3:.0f} ms each")
-        after = (mounts(), groups(), folders(), stage.ledger(), sorted(os.listdir(stage.path("/run"))))
+        after = (mounts(), groups(), directories(), stage.ledger(), sorted(os.listdir(stage.path("/run"))))
         self.assertEqual(after[1:4], before[1:4])
         self.assertEqual(after[0], before[0])
         self.assertEqual(stage.run("cat", "/proc/self/mounts").stdout, inner)
@@ -874,7 +874,7 @@ class Many(Staged):
             box.write()
             box.start()
             box.delete()
-            listed.append(sorted(str(path.relative_to(box.folder)) for path in box.folder.rglob("*")))
+            listed.append(sorted(str(path.relative_to(box.directory)) for path in box.directory.rglob("*")))
         self.assertEqual(listed[0], listed[-1])
         with self.subTest("also with a spec that has all of it already"):
             again = box.file.read_bytes()
@@ -896,19 +896,19 @@ NO_DRIVER = [*OTHER_DEV, *MOVE_DEV, "mount -t tmpfs none /proc/driver", "sed /nv
 
 class Refused(Staged):
     def test_an_unknown_gpu(self):
-        for visible, word in (("99", "99"), ("0,99", "99"), ("GPU-9", "GPU-9"), ("-1", "-1"), ("0:7", "0:7"), ("zero", "zero"), ("MIG-1", "MIG-1"), ("ü\"\\", "ü")):
+        for visible, named in (("99", "99"), ("0,99", "99"), ("GPU-9", "GPU-9"), ("-1", "-1"), ("0:7", "0:7"), ("zero", "zero"), ("MIG-1", "MIG-1"), ("ü\"\\", "ü")):
             with self.subTest(visible):
-                self.check_refused(self.gpu("v1", visible), "NVIDIA_VISIBLE_DEVICES", word, "holdfast devices")
+                self.check_refused(self.gpu("v1", visible), "NVIDIA_VISIBLE_DEVICES", named, "holdfast devices")
 
     def test_no_driver(self):
         box = self.gpu()
-        with box.stage.changed(*NO_DRIVER) as seat:
-            self.check_refused(box, "NVIDIA_VISIBLE_DEVICES=0", "modprobe nvidia", seat=seat)
+        with box.stage.changed(*NO_DRIVER) as branch:
+            self.check_refused(box, "NVIDIA_VISIBLE_DEVICES=0", "modprobe nvidia", place=branch)
 
     def test_no_uvm(self):
         box = self.gpu()
-        with box.stage.changed(*NO_UVM, *OTHER_DEV, "cp -a /dev/nvidia0 /dev/nvidia1 /dev/nvidiactl /run/other-dev/", *MOVE_DEV) as seat:
-            self.check_refused(box, "/dev/nvidia-uvm", "modprobe nvidia-uvm", seat=seat)
+        with box.stage.changed(*NO_UVM, *OTHER_DEV, "cp -a /dev/nvidia0 /dev/nvidia1 /dev/nvidiactl /run/other-dev/", *MOVE_DEV) as branch:
+            self.check_refused(box, "/dev/nvidia-uvm", "modprobe nvidia-uvm", place=branch)
 
     def test_no_libraries_for_the_driver(self):
         box = self.gpu()
@@ -920,17 +920,17 @@ class Refused(Staged):
     def test_an_unknown_cdi_device(self):
         self.check_refused(self.box().ask("nvidia.com/gpu=77"), "nvidia.com/gpu=77", "/etc/cdi")
 
-    def test_nodes_of_the_host_that_are_missing_are_made(self):
-        """Nobody else does where the driver was loaded by hand."""
+    def test_missing_nodes_of_the_host_are_created(self):
+        """No other program creates them if the driver was loaded by hand."""
         for missing in ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl"):
             with self.subTest(missing):
                 box = self.gpu()
                 there = [path for path in NODES if path != missing]
-                with box.stage.changed(*OTHER_DEV, *(f"cp -a {path} /run/other-dev/" for path in there), *MOVE_DEV) as seat:
-                    box.seat = seat
+                with box.stage.changed(*OTHER_DEV, *(f"cp -a {path} /run/other-dev/" for path in there), *MOVE_DEV) as branch:
+                    box.place = branch
                     box.start()
                     self.check_opens(box)
-                    self.assertEqual(seat.run("stat", "-c", "%t:%T", missing).stdout.split(), [f"{NODES[missing][0]:x}:{NODES[missing][1]:x}"])
+                    self.assertEqual(branch.run("stat", "-c", "%t:%T", missing).stdout.split(), [f"{NODES[missing][0]:x}:{NODES[missing][1]:x}"])
                     box.delete()
 
     def test_a_broken_config(self):
@@ -940,8 +940,8 @@ class Refused(Staged):
                 with box.stage.config(text):
                     self.check_refused(box, "/etc/holdfast/config.yaml")
                     plain = self.box().write().start()
-                    for words in (["state", plain.name], ["kill", plain.name, "0"], ["ps", plain.name], ["update", "--cpuset-cpus", "0", plain.name], ["exec", plain.name, "/bin/busybox", "true"], ["list"], ["--version"]):
-                        plain.ok(*words)
+                    for arguments in (["state", plain.name], ["kill", plain.name, "0"], ["ps", plain.name], ["update", "--cpuset-cpus", "0", plain.name], ["exec", plain.name, "/bin/busybox", "true"], ["list"], ["--version"]):
+                        plain.ok(*arguments)
                     plain.ok("delete", "-f", plain.name)
 
     def test_a_config_that_breaks_later(self):
@@ -965,20 +965,20 @@ class Refused(Staged):
         with box.stage.config(config(f"programs: [{RUNTIME}, holdfast-runtime]")):
             self.check_refused(box, "runtime.programs")
 
-    def test_odd_words_for_capabilities(self):
-        for words in ("bogus", "compute,bogus", ",,", "ALL", "\\", "compute " * 2000):
-            with self.subTest(words[:20]):
-                box = self.box().ask("0", f"NVIDIA_DRIVER_CAPABILITIES={words}")
+    def test_odd_capabilities(self):
+        for value in ("bogus", "compute,bogus", ",,", "ALL", "\\", "compute " * 2000):
+            with self.subTest(value[:20]):
+                box = self.box().ask("0", f"NVIDIA_DRIVER_CAPABILITIES={value}")
                 done = box.create()
                 self.assertIn(done.returncode, (0, 1), done.stderr)
                 if done.returncode != 0:
                     self.refused(done, "NVIDIA_DRIVER_CAPABILITIES")
                 box.delete()
 
-    def check_written(self, text: bytes, *words: str) -> None:
+    def check_written(self, text: bytes, *texts: str) -> None:
         box = self.gpu()
         box.file.write_bytes(text)
-        self.check_refused(box, *(words or (str(box.file),)))
+        self.check_refused(box, *(texts or (str(box.file),)))
 
     def spec_text(self) -> bytes:
         box = self.gpu()
@@ -1019,24 +1019,24 @@ class Refused(Staged):
 
     def test_no_space_for_the_spec(self):
         box = self.gpu()
-        box.spec["root"]["path"] = str(box.folder / "rootfs")
+        box.spec["root"]["path"] = str(box.directory / "rootfs")
         box.write()
-        full = box.folder / "full"
+        full = box.directory / "full"
         full.mkdir()
         steps = (f"mount -t tmpfs -o size=8k none {full}", f"cp {box.file} {full}/config.json", f"dd if=/dev/zero of={full}/rest bs=1k 2>/dev/null || true")
-        with box.stage.changed(*steps) as seat:
-            box.seat = seat
+        with box.stage.changed(*steps) as branch:
+            box.place = branch
             done = box.call("create", "--bundle", str(full), box.name)
             self.refused(done, "config.json", "No space left")
-            self.assertEqual(seat.run("cat", full / "config.json").stdout, box.file.read_text())
-            self.assertEqual(seat.run("ls", "-A", full).stdout.split(), ["config.json", "rest"])
+            self.assertEqual(branch.run("cat", full / "config.json").stdout, box.file.read_text())
+            self.assertEqual(branch.run("ls", "-A", full).stdout.split(), ["config.json", "rest"])
         self.assertFalse(box.entry().exists())
         self.assertFalse(box.exists())
 
     def test_a_spec_that_cannot_be_written(self):
         box = self.gpu()
-        with box.stage.changed(f"mount --bind {box.folder} {box.folder}", f"mount -o remount,bind,ro {box.folder}") as seat:
-            box.seat = seat
+        with box.stage.changed(f"mount --bind {box.directory} {box.directory}", f"mount -o remount,bind,ro {box.directory}") as branch:
+            box.place = branch
             self.refused(box.create(), "config.json", "Read-only")
         self.assertFalse(box.entry().exists())
 
@@ -1044,8 +1044,8 @@ class Refused(Staged):
         """What could not be kept is not given; and the spec is as it was."""
         box = self.gpu()
         before = box.file.read_bytes()
-        with box.stage.changed("mkdir -p /run/holdfast", "mount -t tmpfs -o ro none /run/holdfast") as seat:
-            box.seat = seat
+        with box.stage.changed("mkdir -p /run/holdfast", "mount -t tmpfs -o ro none /run/holdfast") as branch:
+            box.place = branch
             self.refused(box.create(), "/run/holdfast")
         self.assertFalse(box.exists())
         self.assertEqual(box.file.read_bytes(), before)
@@ -1058,12 +1058,12 @@ class Names(Staged):
     def test_a_name_that_is_taken_leaves_the_first_alone(self):
         first, second = self.gpu().start(), self.gpu()
         kept = first.entry().read_bytes()
-        done = second.call("create", "--bundle", str(second.folder), first.name)
+        done = second.call("create", "--bundle", str(second.directory), first.name)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(first.entry().read_bytes(), kept)
         with self.subTest("also where the second wants no GPU"):
             plain = self.box().write()
-            self.assertNotEqual(plain.call("create", "--bundle", str(plain.folder), first.name).returncode, 0)
+            self.assertNotEqual(plain.call("create", "--bundle", str(plain.directory), first.name).returncode, 0)
             self.assertEqual(first.entry().read_bytes(), kept)
 
     def test_a_create_that_fails_leaves_no_entry(self):
@@ -1077,7 +1077,7 @@ class Names(Staged):
     def test_the_next_of_that_name_is_given_nothing_that_the_last_one_had(self):
         box = self.box()
         box.spec["process"]["args"] = ["/bin/busybox", "true"]
-        box.ask("0").ok("run", "--bundle", str(box.folder), box.name)
+        box.ask("0").ok("run", "--bundle", str(box.directory), box.name)
         box.spec = boxes.usual_spec(box.cgroup)
         box.write().start()
         before = box.rules()
@@ -1089,7 +1089,7 @@ class Names(Staged):
         for name in ("../x", "a/b", ".", "..", "", "x" * 5000, "-x"):
             with self.subTest(name[:20]):
                 box = self.gpu()
-                done = box.call("create", "--bundle", str(box.folder), name)
+                done = box.call("create", "--bundle", str(box.directory), name)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertEqual(box.stage.ledger(), [])
 
@@ -1098,28 +1098,28 @@ class Names(Staged):
 
 
 class Hostile(Staged):
-    """Links in an image that lead out of it. (Of /dev itself runc 1.1 follows one, with us or without.)"""
+    """Symlinks in an image that lead out of it. (Of /dev itself runc 1.1 follows one, with us or without.)"""
 
-    def snapshot(self, folder: pathlib.Path) -> list:
-        return sorted((str(path), path.lstat().st_mtime_ns, path.lstat().st_mode, path.read_bytes() if path.is_file() else b"") for path in [folder, *folder.rglob("*")])
+    def snapshot(self, directory: pathlib.Path) -> list:
+        return sorted((str(path), path.lstat().st_mtime_ns, path.lstat().st_mode, path.read_bytes() if path.is_file() else b"") for path in [directory, *directory.rglob("*")])
 
     def check(self, link: str, target: str, *, runtime: str = "runc", is_file: bool = False) -> None:
         box = self.gpu()
         self.config(box.stage, f"programs: [{runtime}]")
-        victim = box.folder / "victim"
-        (victim / "folder").mkdir(parents=True)
+        victim = box.directory / "victim"
+        (victim / "directory").mkdir(parents=True)
         (victim / "file").write_text("mine")
         before = self.snapshot(victim)
-        place = box.folder / "rootfs" / link
+        place = box.directory / "rootfs" / link
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.is_dir():
             place.rmdir()
         up = "../" * 20
-        place.symlink_to(target.format(victim=victim, up=up, name=box.folder.name))
+        place.symlink_to(target.format(victim=victim, up=up, name=box.directory.name))
         done = box.create()
         self.assertIn(done.returncode, (0, 1), done.stderr)
         self.assertEqual(self.snapshot(victim), before, done.stderr)
-        self.assertEqual(sorted(os.listdir(box.folder)), ["config.json", "rootfs", "victim"])
+        self.assertEqual(sorted(os.listdir(box.directory)), ["config.json", "rootfs", "victim"])
         box.delete()
 
     def test_links(self):
@@ -1127,7 +1127,7 @@ class Hostile(Staged):
         files = ("etc/ld.so.cache", "etc/ld.so.cache~", "etc/ld.so.conf", "usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib/x86_64-linux-gnu/libcuda.so", f"usr/lib/x86_64-linux-gnu/libcuda.so.{VERSION}", "usr/bin/nvidia-smi")
         for runtime in ("runc", "crun"):
             for place in places:
-                for target in ("{victim}/folder", "{up}tmp/{name}/victim/folder"):
+                for target in ("{victim}/directory", "{up}tmp/{name}/victim/directory"):
                     if runtime == "runc" or target.startswith("{up}"):
                         with self.subTest(place, target=target, runtime=runtime):
                             self.check(place, target, runtime=runtime)
@@ -1141,9 +1141,9 @@ class Hostile(Staged):
                 self.check(link, target)
 
     def test_an_image_with_a_library_of_its_own(self):
-        """What is no link is the image's: it stays."""
+        """A file of the image that is not a symlink is kept."""
         box = self.gpu()
-        place = box.folder / "rootfs" / LIBRARIES.lstrip("/")
+        place = box.directory / "rootfs" / LIBRARIES.lstrip("/")
         place.mkdir(parents=True)
         (place / "libcuda.so.1").write_text("of the image")
         (place / "libnvidia-ml.so.1").symlink_to("libnvidia-ml.so.1.of-the-image")
@@ -1153,20 +1153,20 @@ class Hostile(Staged):
 
     def test_a_program_of_the_image_is_not_run(self):
         box = self.gpu()
-        mark = box.folder / "rootfs/ran"
+        mark = box.directory / "rootfs/ran"
         for name in ("sbin/ldconfig", "sbin/ldconfig.real", "usr/sbin/ldconfig"):
-            (box.folder / "rootfs" / name).parent.mkdir(parents=True, exist_ok=True)
-            (box.folder / "rootfs" / name).write_text("#!/bin/busybox sh\n/bin/busybox touch /ran\n")
-            (box.folder / "rootfs" / name).chmod(0o755)
+            (box.directory / "rootfs" / name).parent.mkdir(parents=True, exist_ok=True)
+            (box.directory / "rootfs" / name).write_text("#!/bin/busybox sh\n/bin/busybox touch /ran\n")
+            (box.directory / "rootfs" / name).chmod(0o755)
         box.start()
         self.assertFalse(mark.exists())
         self.assertTrue(box.inside("/etc/ld.so.cache").exists())
 
 
-# ---- What somebody else began ---------------------------------------------------------------------------------------
+# ---- Specs that others completed -------------------------------------------------------------------------------------
 
 
-def node_words(nodes: dict[str, tuple[int, int]]) -> tuple[list, list]:
+def devices_and_rules(nodes: dict[str, tuple[int, int]]) -> tuple[list, list]:
     listed = [{"path": path, "type": "c", "major": major, "minor": minor, "fileMode": 0o666} for path, (major, minor) in nodes.items()]
     rules = [{"allow": True, "type": "c", "major": major, "minor": minor, "access": "rw"} for major, minor in nodes.values()]
     return listed, rules
@@ -1185,7 +1185,7 @@ def allocate(stage: Stage, uid: str, ids: list[str]) -> pathlib.Path:
 
 class Completed(Staged):
     def with_nodes(self, box: Box, nodes: dict[str, tuple[int, int]]) -> Box:
-        listed, rules = node_words(nodes)
+        listed, rules = devices_and_rules(nodes)
         box.spec["linux"]["devices"] = listed
         box.spec["linux"]["resources"]["devices"] += rules
         return box.write()
@@ -1199,7 +1199,7 @@ class Completed(Staged):
                 self.assertEqual(box.opens("/dev/nvidia1"), "ENOENT")
                 box.delete()
 
-    def test_numbers_of_another_time(self):
+    def test_stale_device_numbers(self):
         """They change with a restart of the machine; a spec that was made before has the old ones."""
         for version in ("v1", "v2"):
             with self.subTest(version):
@@ -1248,7 +1248,7 @@ class Completed(Staged):
 
 # ---- Becoming the runtime -------------------------------------------------------------------------------------------
 
-TELLER = r"""
+REPORTER = r"""
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -1256,15 +1256,15 @@ TELLER = r"""
 #include <string.h>
 #include <unistd.h>
 extern char** environ;
-int main(int count, char** words) {
-  for (int i = 1; i < count; ++i) printf("word %s\n", words[i]);
+int main(int count, char** arguments) {
+  for (int i = 1; i < count; ++i) printf("argument %s\n", arguments[i]);
   for (char** one = environ; *one; ++one) printf("variable %s\n", *one);
-  DIR* folder = opendir("/proc/self/fd");
-  for (struct dirent* entry; (entry = readdir(folder));) {
+  DIR* directory = opendir("/proc/self/fd");
+  for (struct dirent* entry; (entry = readdir(directory));) {
     char path[300], target[300];
     snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
     ssize_t size = readlink(path, target, sizeof target - 1);
-    if (size > 0 && atoi(entry->d_name) != dirfd(folder)) target[size] = 0, printf("fd %s %s\n", entry->d_name, atoi(entry->d_name) > 2 ? target : "");
+    if (size > 0 && atoi(entry->d_name) != dirfd(directory)) target[size] = 0, printf("fd %s %s\n", entry->d_name, atoi(entry->d_name) > 2 ? target : "");
   }
   sigset_t blocked;
   sigprocmask(SIG_SETMASK, NULL, &blocked);
@@ -1273,9 +1273,9 @@ int main(int count, char** words) {
     sigaction(i, NULL, &action);
     if (sigismember(&blocked, i) || action.sa_handler != SIG_DFL) printf("signal %d %d %d\n", i, sigismember(&blocked, i), action.sa_handler == SIG_IGN);
   }
-  printf("folder %s\nask %o\n", getcwd(NULL, 0), umask(0));
+  printf("directory %s\numask %o\n", getcwd(NULL, 0), umask(0));
   for (char line[100]; fgets(line, sizeof line, stdin);) printf("input %s", line);
-  for (int i = 1; i < count; ++i) if (strcmp(words[i], "--die") == 0) kill(getpid(), 9);
+  for (int i = 1; i < count; ++i) if (strcmp(arguments[i], "--die") == 0) kill(getpid(), 9);
   return getenv("CODE") ? atoi(getenv("CODE")) : 0;
 }
 """
@@ -1284,20 +1284,20 @@ int main(int count, char** words) {
 class Becoming(Staged):
     def setUp(self):
         super().setUp()
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
-        self.teller = self.folder / "teller"
-        source = "#include <sys/stat.h>\n" + TELLER
-        subprocess.run(["cc", "-static", "-x", "c", "-", "-o", self.teller], input=source, text=True, check=True, timeout=60)
-        self.config(self.stage(), f"programs: [{self.teller}]")
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
+        self.reporter = self.directory / "reporter"
+        source = "#include <sys/stat.h>\n" + REPORTER
+        subprocess.run(["cc", "-static", "-x", "c", "-", "-o", self.reporter], input=source, text=True, check=True, timeout=60)
+        self.config(self.stage(), f"programs: [{self.reporter}]")
 
-    def both(self, *words: str, **options) -> tuple[subprocess.CompletedProcess, subprocess.CompletedProcess]:
-        return self.stage().run(self.teller, *words, **options), self.stage().run(RUNTIME, *words, **options)
+    def both(self, *arguments: str, **options) -> tuple[subprocess.CompletedProcess, subprocess.CompletedProcess]:
+        return self.stage().run(self.reporter, *arguments, **options), self.stage().run(RUNTIME, *arguments, **options)
 
     def same(self, plain: subprocess.CompletedProcess, ours: subprocess.CompletedProcess) -> None:
         lines = [sorted(done.stdout.splitlines()) for done in (plain, ours)]
         self.assertEqual(lines[1], lines[0])
         self.assertEqual((ours.returncode, ours.stderr), (plain.returncode, plain.stderr))
-        self.assertTrue(any(line.startswith("word ") for line in lines[0]), lines)
+        self.assertTrue(any(line.startswith("argument ") for line in lines[0]), lines)
 
     def test_everything_reaches_it_unchanged(self):
         kept = os.open("/dev/null", os.O_RDONLY)
@@ -1305,12 +1305,12 @@ class Becoming(Staged):
         os.close(kept)
         self.addCleanup(os.close, 63)
         environment = {"PATH": "/bin", "EMPTY": "", "ODD": "a=b\nc", "CODE": "37", "NOTIFY_SOCKET": "/x", "_LIBCONTAINER_X": "1", "LANG": "ü"}
-        for words in (
+        for arguments in (
             ["state", "x"], ["--root", "/a b", "kill", "x", "TERM"], ["create", "--bundle", "/nowhere", "ü"], ["exec", "x", "sh", "-c", "a  'b\""],
             ["delete", "x"], ["update", "x"], ["start", ""], ["frob", "-", "--", "\n"], ["run", "x"], ["features", "x" * 100_000],
         ):  # fmt: skip
-            with self.subTest(words[0]):
-                plain, ours = self.both(*words, env=environment, pass_fds=(63,), cwd="/usr")
+            with self.subTest(arguments[0]):
+                plain, ours = self.both(*arguments, env=environment, pass_fds=(63,), cwd="/usr")
                 self.same(plain, ours)
                 self.assertEqual(ours.returncode, 37)
                 self.assertIn("fd 63 /dev/null", ours.stdout)
@@ -1337,23 +1337,23 @@ class Becoming(Staged):
         plain, ours = self.both("state", "--die")
         self.assertEqual(ours.returncode, plain.returncode)
 
-    def test_with_an_entry_it_is_a_child_and_nobody_can_tell(self):
+    def test_with_an_entry_it_is_a_child_and_behaves_the_same(self):
         """An update and a delete of a container that was given something come back to us first."""
-        name = engines.unique_name("told")
+        name = engines.unique_name("child")
         ledger = self.stage().path(LEDGER)
         ledger.mkdir(parents=True, exist_ok=True, mode=0o700)
         node = {"path": "/dev/nvidia0", "type": "c", "major": 195, "minor": 0, "access": "rw"}
         file = ledger / f"{name}.json"
         self.addCleanup(file.unlink, missing_ok=True)
-        for words, options in ((["update", "--cpu-share", "5", name], {}), (["update", "-r", "-", name], {"input": "{}\n", "text": True}), (["delete", "--force", name], {})):
+        for arguments, options in ((["update", "--cpu-share", "5", name], {}), (["update", "-r", "-", name], {"input": "{}\n", "text": True}), (["delete", "--force", name], {})):
             for code in ("37", "0"):
-                with self.subTest(words, code=code):
-                    file.write_text(json.dumps({"version": 1, "container": name, "bundle": str(self.folder), "nodes": [node]}))
+                with self.subTest(arguments, code=code):
+                    file.write_text(json.dumps({"version": 1, "container": name, "bundle": str(self.directory), "nodes": [node]}))
                     file.chmod(0o600)
-                    plain, ours = self.both(*words, env={"CODE": code, "PATH": "/usr/bin"}, **options)
+                    plain, ours = self.both(*arguments, env={"CODE": code, "PATH": "/usr/bin"}, **options)
                     self.assertEqual(sorted(ours.stdout.splitlines()), sorted(plain.stdout.splitlines()))
                     self.assertEqual(ours.returncode, int(code))
-                    self.assertEqual(file.exists(), words[0] == "update" or code == "37")
+                    self.assertEqual(file.exists(), arguments[0] == "update" or code == "37")
 
 
 if __name__ == "__main__":

@@ -21,26 +21,26 @@ class SetupCase(unittest.TestCase):
     def setUp(self) -> None:
         if os.geteuid() != 0:
             self.skipTest("needs root")
-        folder = tempfile.TemporaryDirectory(prefix="hf-e2e-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.runtime = self.folder / "holdfast-runtime"
+        directory = tempfile.TemporaryDirectory(prefix="hf-e2e-")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.runtime = self.directory / "holdfast-runtime"
         self.runtime.write_text('#!/bin/sh\nexec runc "$@"\n')
         self.runtime.chmod(0o755)
 
     def copy(self, name: str) -> pathlib.Path:
-        path = self.folder / name
+        path = self.directory / name
         path.write_bytes((DATA / name).read_bytes())
         return path
 
-    def setup_engine(self, engine: str, path: pathlib.Path, *words: str, status: int = 0) -> str:
-        more = () if "--undo" in words else ("--runtime-path", str(self.runtime))
-        done = holdfast("setup", engine, "--config", str(path), *more, *words)
+    def setup_engine(self, engine: str, path: pathlib.Path, *arguments: str, status: int = 0) -> str:
+        more = () if "--undo" in arguments else ("--runtime-path", str(self.runtime))
+        done = holdfast("setup", engine, "--config", str(path), *more, *arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
 
-    def refused(self, contains: str, *words: str) -> None:
-        done = holdfast("setup", *words)
+    def refused(self, contains: str, *arguments: str) -> None:
+        done = holdfast("setup", *arguments)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn(contains, done.stderr)
@@ -51,22 +51,22 @@ class Engines(SetupCase):
     def test_every_file_comes_back_byte_for_byte(self):
         for source in sorted(DATA.iterdir()):
             engine = {"crio.conf": "crio", "containers.conf": "podman"}.get(source.name, source.name.split("-")[0])
-            for words in ((), ("--default",)):
-                with self.subTest(file=source.name, words=words):
+            for options in ((), ("--default",)):
+                with self.subTest(file=source.name, options=options):
                     path = self.copy(source.name)
                     path.chmod(0o640)
                     os.chown(path, 0, 4)
-                    self.setup_engine(engine, path, *words)
+                    self.setup_engine(engine, path, *options)
                     edited = path.read_bytes()
                     self.assertIn(str(self.runtime).encode(), edited)
                     before = path.stat()
-                    self.assertIn("nothing to do", self.setup_engine(engine, path, *words))
+                    self.assertIn("nothing to do", self.setup_engine(engine, path, *options))
                     after = path.stat()
                     self.assertEqual((before.st_mtime_ns, before.st_ino), (after.st_mtime_ns, after.st_ino))
                     self.assertEqual((stat.S_IMODE(after.st_mode), after.st_gid), (0o640, 4))
                     self.setup_engine(engine, path, "--undo")
                     self.assertEqual(path.read_bytes(), source.read_bytes())
-                    self.assertEqual(sorted(entry.name for entry in self.folder.iterdir()), sorted(["holdfast-runtime", path.name]))
+                    self.assertEqual(sorted(entry.name for entry in self.directory.iterdir()), sorted(["holdfast-runtime", path.name]))
                     self.assertIn("nothing to undo", self.setup_engine(engine, path, "--undo"))
                     path.unlink()
 
@@ -90,13 +90,13 @@ class Engines(SetupCase):
 
     def test_the_answer_has_the_verdict_the_diff_and_the_command(self):
         for engine, command in (("docker", "systemctl reload docker"), ("containerd", "systemctl restart containerd")):
-            path = self.folder / "new" / engine
+            path = self.directory / "new" / engine
             lines = self.setup_engine(engine, path).splitlines()
             self.assertIn("holdfast is a runtime now", lines[0])
             self.assertEqual(lines[1:3], ["--- /dev/null", f"+++ {path}"])
             self.assertTrue(lines[-1].endswith(command), lines[-1])
             self.setup_engine(engine, path, "--undo")
-            self.assertFalse(path.exists(), "a file that was made anew goes")
+            self.assertFalse(path.exists(), "a file that was created is removed")
 
     def test_features_of_docker_stay(self):
         path = self.copy("docker-features.json")
@@ -108,18 +108,18 @@ class Engines(SetupCase):
         self.assertEqual(new, old)
         self.assertEqual(list(new), list(old))
 
-    def test_what_somebody_changed_since_stays(self):
+    def test_changes_made_since_are_kept(self):
         path = self.copy("docker-nvidia.json")
         self.setup_engine("docker", path, "--default")
         path.write_text(path.read_text().replace("overlay2", "btrfs"))
         self.setup_engine("docker", path, "--undo")
         self.assertEqual(path.read_text(), (DATA / "docker-nvidia.json").read_text().replace("overlay2", "btrfs"))
 
-    def test_bad_files_and_words_get_one_clear_line_and_nothing_is_written(self):
-        broken = self.folder / "broken"
-        link = self.folder / "link"
+    def test_bad_files_and_arguments_get_one_clear_line_and_nothing_is_written(self):
+        broken = self.directory / "broken"
+        link = self.directory / "link"
         link.symlink_to(broken)
-        theirs = self.folder / "theirs"
+        theirs = self.directory / "theirs"
         theirs.write_text("#!/bin/sh\n")
         theirs.chmod(0o777)
         common = ("--runtime-path", str(self.runtime))
@@ -134,7 +134,7 @@ class Engines(SetupCase):
                 broken.write_text(text)
                 self.refused(names, engine, "--config", str(broken), *common)
                 self.assertEqual(broken.read_text(), text)
-        self.refused("link", "docker", "--config", str(link), *common)
+        self.refused("symlink", "docker", "--config", str(link), *common)
         self.refused("No such file", "docker", "--config", str(broken), "--runtime-path", "/no/such/program")
         self.refused("others than root", "docker", "--config", str(broken), "--runtime-path", str(theirs))
         self.refused("absolute", "docker", "--config", str(broken), "--runtime-path", "holdfast-runtime")
@@ -142,16 +142,16 @@ class Engines(SetupCase):
         self.refused("docker, containerd, crio, podman or node", *())
         self.refused("nonsense", "nonsense")
         self.refused("--undo", "docker", "--undo", "--default")
-        self.refused("ordinary file", "docker", "--config", "/dev/null", *common)
+        self.refused("regular file", "docker", "--config", "/dev/null", *common)
 
     def test_a_full_disk_leaves_the_file_as_it_was(self):
-        """On a file system of its own that has no room for the new text."""
+        """On a file system of its own that has no space for the new text."""
         script = (
-            f"mount -t tmpfs -o size=16k none {self.folder}/full; cd {self.folder}/full; cp {DATA}/docker-features.json d.json; "
+            f"mount -t tmpfs -o size=16k none {self.directory}/full; cd {self.directory}/full; cp {DATA}/docker-features.json d.json; "
             f"head -c 1M /dev/zero > filler 2>/dev/null || true; {HOLDFAST} setup docker --config d.json "
             f"--runtime-path {self.runtime} 2>&1; echo rc=$?; cmp d.json {DATA}/docker-features.json && ls -A"
         )
-        (self.folder / "full").mkdir()
+        (self.directory / "full").mkdir()
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
         self.assertIn("No space left on device", done.stdout, done.stderr)
         self.assertIn("rc=2\nd.json\nfiller\n", done.stdout)
@@ -169,7 +169,7 @@ class RealEngines(SetupCase):
             (None, "io.containerd.grpc.v1.cri"),
         ):
             with self.subTest(name):
-                path = self.copy(name) if name else self.folder / "new.toml"
+                path = self.copy(name) if name else self.directory / "new.toml"
                 self.setup_engine("containerd", path, "--default")
                 done = subprocess.run([containerd, "--config", path, "config", "dump"], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -188,7 +188,7 @@ class RealEngines(SetupCase):
             self.skipTest("needs dockerd")
         if "--validate" not in subprocess.run([dockerd, "--help"], capture_output=True, text=True, check=False).stdout:
             self.skipTest("this dockerd has no --validate")
-        path = self.folder / "daemon.json"
+        path = self.directory / "daemon.json"
         for text in ("", '{"features": {"buildkit": true}}', '{\n\t"runtimes": {"x": {"path": "/bin/x"}}\n}'):
             path.write_text(text)
             self.setup_engine("docker", path, "--default")
@@ -205,24 +205,24 @@ class RealEngines(SetupCase):
     def check_reload(self) -> None:
         server, client = engines.program("dockerd"), engines.program("docker")
         engines.need("containerd")
-        with engines.scratch_folder() as folder, engines.view("v1") as seat:
-            config = folder / "daemon.json"
-            config.write_text(f'{{"deprecated-key-path": "{folder}/key.json", "features": {{"buildkit": true}}}}')
+        with engines.scratch_directory() as directory, engines.view("v1") as machine:
+            config = directory / "daemon.json"
+            config.write_text(f'{{"deprecated-key-path": "{directory}/key.json", "features": {{"buildkit": true}}}}')
             old = config.read_bytes()
-            where = ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
+            where = ["--data-root", f"{directory}/data", "--exec-root", f"{directory}/exec", "--pidfile", f"{directory}/pid"]
             quiet = ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--bridge=none", "--storage-driver=vfs"]
 
-            def call(*words: str) -> str:
-                return seat.call(client, "--config", f"{folder}", "-H", f"unix://{folder}/d.sock", *words)
+            def call(*arguments: str) -> str:
+                return machine.call(client, "--config", f"{directory}", "-H", f"unix://{directory}/d.sock", *arguments)
 
             def runtimes_after_reload() -> tuple[dict, str]:
-                os.kill(int((folder / "pid").read_text()), signal.SIGHUP)
+                os.kill(int((directory / "pid").read_text()), signal.SIGHUP)
                 time.sleep(1)
                 known, default = call("info", "--format", "{{json .Runtimes}} {{.DefaultRuntime}}").rsplit(maxsplit=1)
                 return json.loads(known), default
 
-            words = [server, "-H", f"unix://{folder}/d.sock", "--config-file", str(config), *where, *quiet]
-            with engines.daemon(seat, *words, ready=lambda: call("version"), log=folder / "log"):
+            command = [server, "-H", f"unix://{directory}/d.sock", "--config-file", str(config), *where, *quiet]
+            with engines.daemon(machine, *command, ready=lambda: call("version"), log=directory / "log"):
                 self.setup_engine("docker", config, "--default")
                 known, default = runtimes_after_reload()
                 self.assertEqual((known["holdfast"]["path"], default), (str(self.runtime), "holdfast"))
@@ -238,10 +238,10 @@ class RealEngines(SetupCase):
         path = self.copy("containers.conf")
         self.setup_engine("podman", path, "--default")
         environment = {**os.environ, "CONTAINERS_CONF": str(path)}
-        where = ["--root", str(self.folder / "root"), "--runroot", str(self.folder / "run"), "--storage-driver=vfs"]
+        where = ["--root", str(self.directory / "root"), "--runroot", str(self.directory / "run"), "--storage-driver=vfs"]
         asked = "{{.Host.OCIRuntime.Name}} {{.Host.OCIRuntime.Path}}"
-        words = [podman, "--cgroup-manager=cgroupfs", *where, "info", "--format", asked]
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        command = [podman, "--cgroup-manager=cgroupfs", *where, "info", "--format", asked]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(done.stdout.split(), ["holdfast", str(self.runtime)], done.stderr)
 
 
@@ -250,7 +250,7 @@ class Node(SetupCase):
         """In a mount namespace with an empty /dev and a made-up /etc/udev: the machine's own stay as they are."""
         script = (
             "set -e; mount -t tmpfs none /dev; mknod /dev/null c 1 3; mknod /dev/fuse c 10 229; mkdir -p /dev/char; "
-            f"ln -s ../nonsense /dev/char/10:229; mkdir -p {self.folder}/udev; mount -t tmpfs none /etc; mkdir /etc/udev; "
+            f"ln -s ../nonsense /dev/char/10:229; mkdir -p {self.directory}/udev; mount -t tmpfs none /etc; mkdir /etc/udev; "
             f"{HOLDFAST} setup node --dry-run && exit 9; ls /etc/udev; {HOLDFAST} setup node; readlink /dev/char/10:229; "
             f"{HOLDFAST} setup node; {HOLDFAST} setup node --quiet; cat /etc/udev/rules.d/71-holdfast.rules; "
             f"{HOLDFAST} setup node --undo; ls /etc/udev/rules.d"

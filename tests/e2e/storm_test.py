@@ -45,7 +45,7 @@ def setUpModule():
 
 
 class Attacker:
-    """All ways to take devices away, chosen at random, without a process for each."""
+    """All ways to remove devices, chosen at random, without a process for each."""
 
     def __init__(self, containers: list[Plain], seed: int):
         self.chance = random.Random(seed)
@@ -107,9 +107,9 @@ class Storm(Case):
     def test_nothing_is_lost_wider_or_leaked(self):
         programs_before = attack.device_programs()
         containers = self.populate()
-        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-storm-")))
-        daemon = Daemon(HOLDFASTD, folder)
-        daemon.config.write_text(policy("heal", "{burst: 100000, per_second: 10000}"))  # Here nobody is a fighter.
+        directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-storm-")))
+        daemon = Daemon(HOLDFASTD, directory)
+        daemon.config.write_text(policy("heal", "{burst: 100000, per_second: 10000}"))  # No container is slowed down here.
         self.addCleanup(daemon.kill)
         daemon.start(CONTAINERS)
         self.settle(containers)
@@ -167,7 +167,7 @@ class Storm(Case):
         self.assertLess(last[1], first[1] + 20_000, "kilobytes")
         self.assertLess(held, CONTAINERS * 4 + 600, "programs")
         self.assertLess(daemon.stop(), 2)
-        self.assertIn("took the shield off", remove_shields())
+        self.assertIn("removed the shield from", remove_shields())
         attached = sum(len(attack.attached(group)) for group in attacker.groups.values())
         left = eventually(lambda: len(attack.device_programs() - programs_before) <= attached and [True])
         self.assertTrue(left, f"{len(attack.device_programs() - programs_before)} programs are left, {attached} are attached")

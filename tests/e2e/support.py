@@ -25,12 +25,12 @@ def why_not() -> str | None:
     return None
 
 
-def holdfast(*words: str, stdin: str | None = None) -> subprocess.CompletedProcess:
-    return subprocess.run([HOLDFAST, *words], capture_output=True, text=True, input=stdin, timeout=60, check=False)
+def holdfast(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run([HOLDFAST, *arguments], capture_output=True, text=True, input=stdin, timeout=60, check=False)
 
 
-def holdfast_json(*words: str) -> dict:
-    return json.loads(holdfast(*words, "-o", "json").stdout)
+def holdfast_json(*arguments: str) -> dict:
+    return json.loads(holdfast(*arguments, "-o", "json").stdout)
 
 
 def remove_cgroup(path: pathlib.Path) -> None:
@@ -61,8 +61,8 @@ def scratch_cgroup(hierarchy: pathlib.Path, below: pathlib.Path | None = None):
 
 @contextlib.contextmanager
 def node(major: int, minor: int, kind: str = "c"):
-    with tempfile.TemporaryDirectory(prefix="hf-e2e-") as folder:
-        path = os.path.join(folder, "node")
+    with tempfile.TemporaryDirectory(prefix="hf-e2e-") as directory:
+        path = os.path.join(directory, "node")
         subprocess.run(["mknod", path, kind, str(major), str(minor)], check=True)
         yield path
 
@@ -75,8 +75,8 @@ def errno_of_open(cgroup: pathlib.Path, path: str, flags: int = os.O_RDWR) -> st
         "try: os.close(os.open(sys.argv[2],int(sys.argv[3]))); print('ok')\n"
         "except OSError as error: print(errno.errorcode[error.errno])\n"
     )
-    words = [sys.executable, "-c", program, str(cgroup), path, str(flags)]
-    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    command = [sys.executable, "-c", program, str(cgroup), path, str(flags)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
 
 class Case(unittest.TestCase):
@@ -84,14 +84,14 @@ class Case(unittest.TestCase):
         if reason := why_not():
             self.skipTest(reason)
 
-    def ok(self, *words: str) -> str:
-        done = holdfast(*words)
+    def ok(self, *arguments: str) -> str:
+        done = holdfast(*arguments)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
-    def refused(self, status: int, contains: str, *words: str, stdin: str | None = None) -> None:
+    def refused(self, status: int, contains: str, *arguments: str, stdin: str | None = None) -> None:
         """One line on standard error that names the thing, nothing on standard output, and this exit code."""
-        done = holdfast(*words, stdin=stdin)
+        done = holdfast(*arguments, stdin=stdin)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr.startswith("holdfast: "), done.stderr)

@@ -17,12 +17,12 @@ NODES = {GPU: "/dev/nvidia0", FUSE: "/dev/fuse"}
 SYSTEMD = pathlib.Path("/lib/systemd/systemd")
 PROGRAMS = ("systemctl", "busctl", "dbus-daemon", "runc", "busybox", "unshare", "nsenter", "setpriv")
 
-# The machine's own root, read-only but for the scratch folder; what systemd writes goes to tmpfs, what it must not touch is hidden.
+# The machine's own root, read-only but for the scratch directory; what systemd writes goes to tmpfs, what it must not touch is hidden.
 # Only our target and the bus are started: no sysinit.target, hence no udev, sysctl, fstab or getty.
 BOOT = r"""
 for group in $GROUPS_TO_JOIN; do echo 0 >"$group/cgroup.procs"; done
 exec unshare --mount --cgroup --uts --ipc --net sh -ec '
-mount --bind "$FOLDER" "$FOLDER"
+mount --bind "$DIRECTORY" "$DIRECTORY"
 mount -o remount,bind,ro /
 for path in /dev /sys; do umount --recursive --lazy $path; done
 for path in /dev /run /var/lib /etc/systemd/system; do mount -t tmpfs -o mode=755 tmpfs $path; done
@@ -53,7 +53,7 @@ mknod -m 666 /dev/urandom c 1 9
 mknod -m 666 /dev/tty c 5 0
 tr -d - </proc/sys/kernel/random/uuid >/run/machine-id
 [ ! -e /etc/machine-id ] || mount --bind /run/machine-id /etc/machine-id
-cp "$FOLDER"/units/* /etc/systemd/system/
+cp "$DIRECTORY"/units/* /etc/systemd/system/
 exec env -i container=holdfast-test PATH=/usr/sbin:/usr/bin:/sbin:/bin "$SYSTEMD" --system --unit=holdfast-test.target
 '
 """
@@ -67,7 +67,7 @@ UNITS = {
 
 
 def why_no_systemd() -> str | None:
-    """What a machine lacks for this, in words; None where nothing is missing."""
+    """A description of what this machine lacks; None if nothing is missing."""
     if not SYSTEMD.exists():
         return "needs systemd"
     return next((f"needs {name}" for name in PROGRAMS if not which(name)), None)
@@ -76,37 +76,37 @@ def why_no_systemd() -> str | None:
 class Systemd:
     """A booted systemd; `pid` is its PID 1 and `cgroup` its root in the hierarchy that rules devices, as seen from this machine."""
 
-    def __init__(self, pid: int, groups: dict[str, pathlib.Path], folder: pathlib.Path):
-        self.pid, self.groups, self.folder = pid, groups, folder
+    def __init__(self, pid: int, groups: dict[str, pathlib.Path], directory: pathlib.Path):
+        self.pid, self.groups, self.directory = pid, groups, directory
         self.cgroup = next((path for name, path in groups.items() if "devices" in name.split(",")), groups[""])
         self.root = pathlib.Path(f"/proc/{pid}/root")
 
-    def enter(self, *words: str | os.PathLike) -> list[str | os.PathLike]:
-        """The words that run a command of this machine inside: same paths, but inner pids, /proc, /sys, /run, /var and /dev."""
+    def enter(self, *command: str | os.PathLike) -> list[str | os.PathLike]:
+        """The command line that runs a command of this machine inside: same paths, but inner pids, /proc, /sys, /run, /var and /dev."""
         join = [path / "init.scope" if (path / "init.scope").exists() else path for path in self.groups.values()]
         enter = 'for group in $0; do echo 0 >"$group/cgroup.procs"; done; exec nsenter -t "$1" -m -p -u -i -n -C -- "${@:2}"'
-        return ["bash", "-ec", enter, " ".join(map(str, join)), str(self.pid), *words]
+        return ["bash", "-ec", enter, " ".join(map(str, join)), str(self.pid), *command]
 
-    def run(self, *words: str | os.PathLike, check: bool = True) -> subprocess.CompletedProcess:
+    def run(self, *command: str | os.PathLike, check: bool = True) -> subprocess.CompletedProcess:
         # Into files: a container that goes on in the background would hold a pipe open.
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            command = self.enter(*words)
-            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=60, check=False).returncode
+            entered = self.enter(*command)
+            code = subprocess.run(entered, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=60, check=False).returncode
             out.seek(0)
             err.seek(0)
-            done = subprocess.CompletedProcess(words, code, out.read(), err.read())
+            done = subprocess.CompletedProcess(command, code, out.read(), err.read())
         if check and code != 0:
-            raise RuntimeError(f"{' '.join(map(str, words))}: {done.stdout}{done.stderr}".strip())
+            raise RuntimeError(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}".strip())
         return done
 
-    def systemctl(self, *words: str) -> str:
-        return self.run("systemctl", *words).stdout.strip()
+    def systemctl(self, *arguments: str) -> str:
+        return self.run("systemctl", *arguments).stdout.strip()
 
     def daemon_reload(self) -> None:
         self.systemctl("daemon-reload")
 
     def announce(self, major: int, minor: int) -> None:
-        """Makes /dev/char/MAJOR:MINOR, without which runc 1.1.3 to 1.1.6 do not tell systemd of a device in the spec."""
+        """Makes /dev/char/MAJOR:MINOR, without which runc 1.1.3 to 1.1.6 do not pass a device of the spec to systemd."""
         self.run("mknod", f"/dev/char/{major}:{minor}", "c", str(major), str(minor))
 
     def wait(self, seconds: float = 30) -> None:
@@ -115,7 +115,7 @@ class Systemd:
         state = "not started"
         while state != "running":
             if time.monotonic() > end or not self.root.exists():
-                raise RuntimeError(f"systemd did not come up ({state}): {(self.folder / 'log').read_text()}")
+                raise RuntimeError(f"systemd did not come up ({state}): {(self.directory / 'log').read_text()}")
             time.sleep(0.02)
             if (self.cgroup / "init.scope").exists():
                 state = self.run("systemctl", "is-system-running", check=False).stdout.strip()
@@ -123,12 +123,12 @@ class Systemd:
     @contextlib.contextmanager
     def container(self, devices: list[tuple[int, int]] = ()):
         """A running container of runc's systemd driver; `devices` are character devices that its spec allows."""
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="c-", dir=self.folder))
-        name = folder.name
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="c-", dir=self.directory))
+        name = directory.name
         runc = ("runc", "--systemd-cgroup")
-        make_bundle(folder, f"system.slice:holdfast-test:{name}", devices)
+        make_bundle(directory, f"system.slice:holdfast-test:{name}", devices)
         try:
-            self.run(*runc, "run", "-d", "--bundle", folder, name)
+            self.run(*runc, "run", "-d", "--bundle", directory, name)
             yield Container(self, f"holdfast-test-{name}.scope", runc, name)
         finally:
             self.run(*runc, "delete", "-f", name, check=False)
@@ -144,23 +144,23 @@ class Container:
         self.inner_pid = json.loads(self.call("state", name))["pid"]
         self.unit_file = host.root / "run/systemd/transient" / unit
 
-    def call(self, *words: str) -> str:
-        return self.host.run(*self.runc, *words).stdout
+    def call(self, *arguments: str) -> str:
+        return self.host.run(*self.runc, *arguments).stdout
 
     def show(self, name: str) -> list[str]:
         """What systemd holds for a property of the scope: DeviceAllow has one line for each entry."""
         return self.host.systemctl("show", self.unit, f"--property={name}", "--value").splitlines()
 
     def opens(self, device: tuple[int, int] = GPU) -> str:
-        """From the container's seat: ENXIO (of the GPU, which has no driver) or ok says that the cgroup lets it through."""
+        """From inside the container: ENXIO (of the GPU, which has no driver) or ok says that the cgroup lets it through."""
         return errno_of_open(self.cgroup, f"/proc/{self.pid}/root{NODES[device]}")
 
 
-def make_bundle(folder: pathlib.Path, cgroups_path: str, devices: list[tuple[int, int]]) -> None:
+def make_bundle(directory: pathlib.Path, cgroups_path: str, devices: list[tuple[int, int]]) -> None:
     """busybox that sleeps, with nodes that only `devices` can allow."""
-    rootfs = folder / "rootfs"
-    for directory in ("bin", "dev", "proc", "sys", "tmp"):
-        (rootfs / directory).mkdir(parents=True)
+    rootfs = directory / "rootfs"
+    for entry in ("bin", "dev", "proc", "sys", "tmp"):
+        (rootfs / entry).mkdir(parents=True)
     shutil.copy(which("busybox"), rootfs / "bin/busybox")
     for numbers, path in NODES.items():
         os.mknod(f"{rootfs}{path}", 0o20666, os.makedev(*numbers))
@@ -178,7 +178,7 @@ def make_bundle(folder: pathlib.Path, cgroups_path: str, devices: list[tuple[int
             "resources": {"devices": [{"allow": False, "access": "rwm"}, *rules]},
         },
     }
-    (folder / "config.json").write_text(json.dumps(config))
+    (directory / "config.json").write_text(json.dumps(config))
 
 
 def only_child(process: subprocess.Popen, seconds: float = 10) -> int:
@@ -214,22 +214,22 @@ def scratch_groups(version: str):
 def systemd_host(version: str = "v2"):
     """Boots systemd on pure cgroup v2, or with devices on v1; all of it goes with its PID 1, which dies with this process too."""
     with tempfile.TemporaryDirectory(prefix="hf-systemd-") as name, contextlib.ExitStack() as stack:
-        folder = pathlib.Path(name)
-        (folder / "units").mkdir()
+        directory = pathlib.Path(name)
+        (directory / "units").mkdir()
         for unit, text in UNITS.items():
-            (folder / "units" / unit).write_text(text)
+            (directory / "units" / unit).write_text(text)
         groups = stack.enter_context(scratch_groups(version))
         environment = {
             "GROUPS_TO_JOIN": " ".join(map(str, groups.values())),
             "V1_HIERARCHIES": " ".join(filter(None, groups)),
-            "FOLDER": name,
+            "DIRECTORY": name,
             "SYSTEMD": str(SYSTEMD),
         }
-        words = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "sh", "-ec", BOOT]
-        log = stack.enter_context(open(folder / "log", "w"))
-        process = subprocess.Popen(words, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "sh", "-ec", BOOT]
+        log = stack.enter_context(open(directory / "log", "w"))
+        process = subprocess.Popen(command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         stack.callback(process.wait)
         stack.callback(process.kill)
-        host = Systemd(only_child(process), groups, folder)
+        host = Systemd(only_child(process), groups, directory)
         host.wait()
         yield host

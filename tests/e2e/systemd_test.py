@@ -14,11 +14,11 @@ class Reload(Case):
         if reason := why_no_systemd():
             self.skipTest(reason)
 
-    def ask(self, host: Systemd, *words: str) -> dict:
-        return json.loads(host.run(HOLDFAST, *words, "-o", "json", check=False).stdout)
+    def ask(self, host: Systemd, *arguments: str) -> dict:
+        return json.loads(host.run(HOLDFAST, *arguments, "-o", "json", check=False).stdout)
 
     def findings(self, host: Systemd, container: Container, device: tuple[int, int]) -> list[dict]:
-        """What stands in the way of a device; that nobody drives the stand-in GPU is left out."""
+        """Findings about a device; that the stand-in GPU has no driver is left out."""
         report = self.ask(host, "doctor", container.name)
         return [f for f in report["findings"] if NODES[device] in f["verdict"] and f["code"] not in ("HF-104", "HF-107")]
 
@@ -46,7 +46,7 @@ class Reload(Case):
             self.assertEqual(self.codes(host, container, FUSE), ["HF-201"])
             self.assertEqual(self.ask(host, "explain", container.name)["container"]["state"], "at risk")
             host.daemon_reload()
-            self.assertEqual(container.opens(FUSE), "EPERM", "as it was foretold")
+            self.assertEqual(container.opens(FUSE), "EPERM", "as it was predicted")
             lost = self.findings(host, container, FUSE)
             self.assertEqual([finding["code"] for finding in lost], ["HF-101"])
             self.assertIn("systemd", lost[0]["verdict"])
@@ -75,12 +75,12 @@ class Reload(Case):
             self.assertEqual(container.opens(FUSE), "ok")
 
     def check_left_out(self, version: str):
-        """runc 1.1.3 to 1.1.6 do not tell systemd of a device without a link, though the bundle lists it."""
+        """runc 1.1.3 to 1.1.6 do not pass a device without a link to systemd, though the bundle lists it."""
         with systemd_host(version) as host, host.container(devices=[GPU, FUSE]) as container:
             runtime = self.ask(host, "explain", container.name)["container"]["runtime_version"]
             if not "1.1.3" <= runtime[:5] <= "1.1.6":
                 self.skipTest(f"runc {runtime} has not this fault")
-            self.assertEqual(self.codes(host, container, FUSE), [], "sysfs knows it, so runc told systemd of it")
+            self.assertEqual(self.codes(host, container, FUSE), [], "sysfs knows it, so runc passed it to systemd")
             self.assertEqual(self.codes(host, container, GPU), ["HF-202"])
             host.daemon_reload()
             self.assertEqual(container.opens(FUSE), "ok")

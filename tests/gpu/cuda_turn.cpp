@@ -1,5 +1,5 @@
-// One turn of a CUDA program: opens the GPU anew, computes nothing but copies memory there and back, and ends.
-// Exit: 0 it worked; otherwise the number of the CUDA call that failed, with CUDA's own number on standard error.
+// A short CUDA program: it opens the GPU, copies memory to it and back, and ends.
+// Exit: 0 it worked; otherwise the number of the CUDA call that failed, with the CUDA error code on standard error.
 #include <cstdio>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU, root and cgroup v2: what `devices` and `doctor` say, beside nvidia-smi's and CUDA's own words, of
-# a container that lost nvidiactl and of one that lost nvidia-uvm; and that doctor's cures cure.
-# usage: doctor_test.sh HOLDFAST; exit 77 where there is no GPU to test with.
+# On a host with an NVIDIA GPU, root and cgroup v2: the reports of `devices` and `doctor`, beside the messages of nvidia-smi and CUDA,
+# for a container that lost nvidiactl and for one that lost nvidia-uvm; and that the cures of doctor work.
+# usage: doctor_test.sh HOLDFAST; exit 77 if there is no GPU to test with.
 set -euo pipefail
 holdfast=$1
 skip() { echo "skipped: $1"; exit 77; }
@@ -12,7 +12,7 @@ v2=$(awk '$(NF-2) == "cgroup2" { print $5; exit }' /proc/self/mountinfo)
 [ -n "$v2" ] || skip "needs cgroup v2"
 id=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
 group="$v2/docker/$id"
-mkdir -p "$group" 2>/dev/null || skip "cannot make a cgroup in $v2"
+mkdir -p "$group" 2>/dev/null || skip "cannot create a cgroup in $v2"
 ledger="/run/holdfast/ledger/$id.json"
 worker=
 clean() {
@@ -31,10 +31,10 @@ minor=$(sed -n 's/^Device Minor:[[:space:]]*//p' /proc/driver/nvidia/gpus/*/info
 [ -n "$uvm" ] && [ -n "$minor" ] || skip "needs nvidia-uvm loaded"
 
 echo "--- devices"
-"$holdfast" devices || fail "devices finds something wrong"
-"$holdfast" devices -o json | grep -q '"uuid": "GPU-' || fail "devices knows no UUID"
+"$holdfast" devices || fail "devices reports a problem"
+"$holdfast" devices -o json | grep -q '"uuid": "GPU-' || fail "devices shows no UUID"
 
-# A container by hand: namespaces and a cgroup of its own, and the ledger's word that it was given the GPU.
+# A handmade container: separate namespaces, a cgroup, and an entry in the ledger that it was given the GPU.
 bash -c 'echo 0 > "$0/cgroup.procs" && exec unshare --mount --pid --fork --kill-child sleep 600' "$group" &
 worker=$!
 sleep 0.5
@@ -44,24 +44,24 @@ sleep 0.5
    "$(node "/dev/nvidia$minor" "$frontend" "$minor")" "$(node /dev/nvidiactl "$frontend" 255)" "$(node /dev/nvidia-uvm "$uvm" 0)" >"$ledger")
 
 echo "--- all is well"
-"$holdfast" ps || fail "ps sees trouble"
-"$holdfast" doctor "${id:0:62}" || fail "doctor sees trouble in a healthy container"
-"$holdfast" doctor "$id" --deep || fail "doctor --deep sees trouble in a healthy container"
+"$holdfast" ps || fail "ps reports a problem"
+"$holdfast" doctor "${id:0:62}" || fail "doctor reports a problem of a healthy container"
+"$holdfast" doctor "$id" --deep || fail "doctor --deep reports a problem of a healthy container"
 
-lose() {  # what, rule, words that nvidia-smi or the libraries must say
+lose() {  # NODE RULE MESSAGE, which the libraries must report
   echo "--- lost: $1"
   "$holdfast" revoke "$id" "$2" >/dev/null
   in_group nvidia-smi -L || true
   local said report status=0
   said=$(in_group "$holdfast" devices || true)
   echo "$said" | sed -n '1,3p'
-  echo "$said" | grep -q "$3" || fail "the libraries do not say '$3'"
+  echo "$said" | grep -q "$3" || fail "the libraries do not report '$3'"
   report=$("$holdfast" doctor "$id") || status=$?
   echo "$report"
   [ "$status" -eq 1 ] || fail "doctor exits with $status"
   echo "$report" | grep -q "HF-101 critical.*$1" || fail "doctor does not name $1"
   echo "$report" | sed -n 's/^  cure: holdfast //p' | while read -r cure; do eval "\"\$holdfast\" $cure" >/dev/null; done
-  "$holdfast" doctor "$id" || fail "the cure did not cure"
+  "$holdfast" doctor "$id" || fail "the cure did not help"
   in_group nvidia-smi -L || fail "nvidia-smi does not work after the cure"
 }
 lose /dev/nvidiactl "c $frontend:255 rw" "NVML: Unknown Error (999)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU, root and cgroup v2: a process loses its GPU and gets it back, without a restart.
-# usage: gpu_test.sh HOLDFAST; exit 77 where there is no GPU to test with.
+# On a host with an NVIDIA GPU, root and cgroup v2: a process loses its GPU and gets it back, without a restart.
+# usage: gpu_test.sh HOLDFAST; exit 77 if there is no GPU to test with.
 set -euo pipefail
 holdfast=$1
 skip() { echo "skipped: $1"; exit 77; }
@@ -10,7 +10,7 @@ fail() { echo "FAILED: $1"; exit 1; }
 v2=$(awk '$(NF-2) == "cgroup2" { print $5; exit }' /proc/self/mountinfo)
 [ -n "$v2" ] || skip "needs cgroup v2"
 group="$v2/hf-gpu-$$"
-mkdir "$group" 2>/dev/null || skip "cannot make a cgroup in $v2"
+mkdir "$group" 2>/dev/null || skip "cannot create a cgroup in $v2"
 worker=
 trap '[ -z "$worker" ] || kill "$worker" 2>/dev/null || true; for i in 1 2 3 4 5; do rmdir "$group" 2>/dev/null && break; sleep 0.2; done' EXIT
 
@@ -25,7 +25,7 @@ grep -q "hf-gpu-$$" "/proc/$worker/cgroup" || fail "the worker did not join its 
 frontend=$(major_of nvidia-frontend); frontend=${frontend:-$(major_of nvidia)}; frontend=${frontend:-195}
 uvm=$(major_of nvidia-uvm)
 
-echo "--- the loss: somebody refuses c $frontend:*"
+echo "--- the loss: another process refuses c $frontend:*"
 "$holdfast" revoke "pid:$worker" "c $frontend:* rwm"
 if in_group nvidia-smi -L; then fail "the GPU is still there"; fi
 "$holdfast" rules "pid:$worker" --ask "c:$frontend:255:rw" && fail "holdfast does not see the loss"

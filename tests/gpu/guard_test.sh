@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A real NVIDIA GPU in a cgroup that is attacked again and again, while nvidia-smi and a CUDA program open it anew in turn:
-# how many of them fail without the guard, with it (behind the shield none does), and when it locks. Skips (77) without a GPU or root.
+# A real NVIDIA GPU in a cgroup that is attacked many times, while nvidia-smi and a CUDA program open the GPU by turns: how many
+# of them fail without the guard, with it (with the shield none does), and in mode lock. Skips (77) without a GPU or root.
 #
 # usage: guard_test.sh HOLDFAST HOLDFASTD CUDA_TURN [ATTACKS]
 set -uo pipefail
@@ -10,7 +10,7 @@ holdfast=$1 holdfastd=$2 cuda=$3 attacks=${4:-1000}
 root=$(awk '$9 == "cgroup2" || $3 == "cgroup2" { print $2; exit }' /proc/mounts)
 [ -n "$root" ] || { echo "skipped: no cgroup v2"; exit 77; }
 name=hf-gpu-$$
-folder=$(mktemp -d /tmp/hf-gpu-XXXXXX)
+directory=$(mktemp -d /tmp/hf-gpu-XXXXXX)
 parent=$root/$name-parent
 cgroup=$parent/$name
 ledger=/run/holdfast/ledger/$name.json
@@ -22,7 +22,7 @@ cleanup() {
   echo 1 >"$cgroup/cgroup.kill" 2>/dev/null
   sleep 0.3
   rmdir "$cgroup" "$parent" 2>/dev/null
-  rm -rf "$folder" "$ledger"
+  rm -rf "$directory" "$ledger"
 }
 trap cleanup EXIT
 
@@ -36,29 +36,29 @@ done
 printf '{"version":1,"container":"%s","cgroup":"/%s","nodes":[%s]}\n' "$name" "$name-parent/$name" "$owed" >"$ledger"
 chmod 600 "$ledger"
 
-# The container: the first process of a pid namespace, in a cgroup and a mount namespace of its own. It takes turns.
-cat >"$folder/turns" <<'TURNS'
+# The container: the first process of a pid namespace, in its own cgroup and mount namespace. It runs both programs by turns.
+cat >"$directory/turns" <<'TURNS'
 #!/usr/bin/env bash
-cuda=$1 folder=$2
+cuda=$1 directory=$2
 echo 0 >"$3/cgroup.procs"
 while :; do
-  if [ -e "$folder/go" ]; then
-    phase=$(cat "$folder/go")
-    nvidia-smi -L >/dev/null 2>>"$folder/$phase.errors"; echo "nvidia-smi $?" >>"$folder/$phase"
-    "$cuda" 2>>"$folder/$phase.errors"; echo "cuda $?" >>"$folder/$phase"
+  if [ -e "$directory/go" ]; then
+    phase=$(cat "$directory/go")
+    nvidia-smi -L >/dev/null 2>>"$directory/$phase.errors"; echo "nvidia-smi $?" >>"$directory/$phase"
+    "$cuda" 2>>"$directory/$phase.errors"; echo "cuda $?" >>"$directory/$phase"
   else
     sleep 0.05
   fi
 done
 TURNS
-chmod +x "$folder/turns"
-unshare --pid --fork --mount-proc "$folder/turns" "$cuda" "$folder" "$cgroup" &
+chmod +x "$directory/turns"
+unshare --pid --fork --mount-proc "$directory/turns" "$cuda" "$directory" "$cgroup" &
 init=$!
 sleep 0.5
 
-# A program that refuses everything but /dev/null and its like, attached beside what is there, as systemd attaches its own: bpf(2) by
-# hand. Prints how many of them the kernel refused.
-cat >"$folder/deny" <<'DENIER'
+# Attaches a program that refuses everything with another major than 1 beside the existing ones, as systemd attaches its own, with
+# bpf(2). Prints how many of them the kernel refused.
+cat >"$directory/deny" <<'DENIER'
 import ctypes, os, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 lines = [(0x61, 0x12, 4, 0), (0xB7, 0, 0, 1), (0x15, 2, 1, 1), (0xB7, 0, 0, 0), (0x95, 0, 0, 0)]  # return major == 1
@@ -77,55 +77,55 @@ for _ in range(int(sys.argv[2])):
     time.sleep(float(sys.argv[3]))
 print(refused)
 DENIER
-attack() { python3 "$folder/deny" "$cgroup" "$1" "$2"; }  # TIMES PAUSE
-count() { grep -c "^$2 $3" "$folder/$1" 2>/dev/null || true; }
-tell() {
+attack() { python3 "$directory/deny" "$cgroup" "$1" "$2"; }  # TIMES PAUSE
+count() { grep -c "^$2 $3" "$directory/$1" 2>/dev/null || true; }
+report() {
   local all failed
   for what in nvidia-smi cuda; do
     all=$(count "$1" $what '') failed=$((all - $(count "$1" $what '0$')))
     echo "$1: $what: $failed of $all turns failed"
   done
 }
-turn_on() { echo "$1" >"$folder/go.new"; mv "$folder/go.new" "$folder/go"; }
-turn_off() { rm -f "$folder/go"; sleep 3; }
+turn_on() { echo "$1" >"$directory/go.new"; mv "$directory/go.new" "$directory/go"; }
+turn_off() { rm -f "$directory/go"; sleep 3; }
 
-turn_on calm; sleep 8; turn_off; tell calm
-turn_on unguarded; sleep 1; attack 1 0 >/dev/null; sleep 8; turn_off; tell unguarded
+turn_on calm; sleep 8; turn_off; report calm
+turn_on unguarded; sleep 1; attack 1 0 >/dev/null; sleep 8; turn_off; report unguarded
 "$holdfast" heal --all >/dev/null
 
-"$holdfastd" --journal "$folder/journal" --listen none --socket none 2>"$folder/log" &
+"$holdfastd" --journal "$directory/journal" --listen none --socket none 2>"$directory/log" &
 guard=$!
-for _ in $(seq 100); do grep -q "ready " "$folder/log" && break; sleep 0.1; done
+for _ in $(seq 100); do grep -q "ready " "$directory/log" && break; sleep 0.1; done
 sleep 2
 turn_on guarded
 before=$(date +%s.%N)
 attack "$attacks" 0.02 >/dev/null
 echo "guarded: $attacks attacks in $(awk -v a="$before" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }') s"
-turn_off; tell guarded
-"$holdfast" blame "$name" --journal "$folder/journal" -o json >"$folder/blame.json"
-echo "guarded: $(tail -n 1 <("$holdfast" blame "$name" --journal "$folder/journal"))"
-grep -o '"loss_ns": *[0-9]*' "$folder/blame.json" | grep -o '[0-9]*$' | sort -n |
+turn_off; report guarded
+"$holdfast" blame "$name" --journal "$directory/journal" -o json >"$directory/blame.json"
+echo "guarded: $(tail -n 1 <("$holdfast" blame "$name" --journal "$directory/journal"))"
+grep -o '"loss_ns": *[0-9]*' "$directory/blame.json" | grep -o '[0-9]*$' | sort -n |
   awk '{ v[NR] = $1 } END { printf "guarded: loss by the record: n %d, median %.0f µs, p99 %.0f µs, max %.0f µs\n", NR, v[int((NR + 1) / 2)] / 1000, v[int(NR * 0.99)] / 1000, v[NR] / 1000 }'
-cat "$folder"/guarded.errors | sort | uniq -c | sort -rn | head -n 5
+cat "$directory"/guarded.errors | sort | uniq -c | sort -rn | head -n 5
 kill "$guard"; wait "$guard"; guard=
-cp "$folder/log" "$folder/guarded.log"
-grep -o '"held_opens": *[0-9]*' "$folder/blame.json" | grep -o '[0-9]*$' | awk '{ n += $1 } END { printf "guarded: %d opens would have failed without the shield\n", n }'
+cp "$directory/log" "$directory/guarded.log"
+grep -o '"held_opens": *[0-9]*' "$directory/blame.json" | grep -o '[0-9]*$' | awk '{ n += $1 } END { printf "guarded: %d opens would have failed without the shield\n", n }'
 
-printf 'guard:\n  mode: lock\n' >"$folder/lock.yaml"
-"$holdfastd" --config "$folder/lock.yaml" --journal "$folder/journal" --listen none --socket none 2>"$folder/log" &
+printf 'guard:\n  mode: lock\n' >"$directory/lock.yaml"
+"$holdfastd" --config "$directory/lock.yaml" --journal "$directory/journal" --listen none --socket none 2>"$directory/log" &
 guard=$!
-for _ in $(seq 100); do grep -q "locked " "$folder/log" && break; sleep 0.1; done
+for _ in $(seq 100); do grep -q "locked " "$directory/log" && break; sleep 0.1; done
 turn_on locked
 refused=$(attack 100 0.05)
-turn_off; tell locked
+turn_off; report locked
 echo "locked: the kernel refused $refused of 100 programs that would deny everything"
 
 failed() { [ "$(count "$1" nvidia-smi '')" -ne "$(count "$1" nvidia-smi '0$')" ] || [ "$(count "$1" cuda '')" -ne "$(count "$1" cuda '0$')" ]; }
 status=0
 failed calm && { echo "FAILED: turns fail without any attack"; status=1; }
 failed unguarded || { echo "FAILED: the attack did nothing"; status=1; }
-failed locked && { echo "FAILED: turns fail behind the exclusive attachment"; status=1; }
-[ "$refused" = 100 ] || { echo "FAILED: somebody came past the exclusive attachment"; status=1; }
-grep -q "shielded container=" "$folder/guarded.log" && failed guarded && { echo "FAILED: turns fail behind the shield"; status=1; }
+failed locked && { echo "FAILED: turns fail with the exclusive attachment"; status=1; }
+[ "$refused" = 100 ] || { echo "FAILED: a program was attached despite the exclusive attachment"; status=1; }
+grep -q "shielded container=" "$directory/guarded.log" && failed guarded && { echo "FAILED: turns fail with the shield"; status=1; }
 [ "$(count guarded cuda '0$')" -gt 0 ] || { echo "FAILED: nothing works with the guard"; status=1; }
 exit $status

@@ -8,27 +8,27 @@ runtime=$(realpath "$1") cuda=$(realpath "$2")
 [ "$(id -u)" -eq 0 ] || { echo "skipped: needs root"; exit 77; }
 [ -c /dev/nvidia0 ] && command -v nvidia-smi >/dev/null || { echo "skipped: no NVIDIA GPU"; exit 77; }
 command -v runc >/dev/null || { echo "skipped: no runc"; exit 77; }
-folder=$(mktemp -d /tmp/hf-runtime-XXXXXX)
+directory=$(mktemp -d /tmp/hf-runtime-XXXXXX)
 name=hf-runtime-$$
 status=0
 cleanup() {
   "$runtime" delete -f "$name" 2>/dev/null
-  rm -rf "$folder"
+  rm -rf "$directory"
 }
 trap cleanup EXIT
 fail() { echo "FAILED: $*"; status=1; }
 
-root=$folder/rootfs
+root=$directory/rootfs
 mkdir -p "$root"/{proc,dev,sys,tmp,etc}
-# The C library and its loader, of the host: what every image brings itself.
+# The C library and its loader from the host, which real images contain.
 for file in $(ldd "$cuda" $(command -v sleep) | grep -o '/[^ ]*' | sort -u) /lib/x86_64-linux-gnu/lib{dl,pthread,rt,m}.so.*; do
   [ -f "$file" ] || continue
   mkdir -p "$root$(dirname "$file")" && cp -L "$file" "$root$file"
 done
 cp "$cuda" "$root/cuda_turn" && cp "$(command -v sleep)" "$root/sleep"
-write_spec() {  # the variables of the environment
-  (cd "$folder" && rm -f config.json && runc spec)
-  python3 - "$folder/config.json" "$@" <<'EDIT'
+write_spec() {  # VARIABLE=VALUE…
+  (cd "$directory" && rm -f config.json && runc spec)
+  python3 - "$directory/config.json" "$@" <<'EDIT'
 import json, sys
 path, *environment = sys.argv[1:]
 spec = json.load(open(path))
@@ -39,24 +39,24 @@ EDIT
 
 write_spec NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 before=$(date +%s%N)
-"$runtime" create -b "$folder" "$name" </dev/null >"$folder/out" 2>&1 || { cat "$folder/out"; fail "create"; exit 1; }
-echo "create took $((($(date +%s%N) - before) / 1000000)) ms, $(grep -o '"destination"' "$folder/config.json" | wc -l) mounts"
+"$runtime" create -b "$directory" "$name" </dev/null >"$directory/out" 2>&1 || { cat "$directory/out"; fail "create"; exit 1; }
+echo "create took $((($(date +%s%N) - before) / 1000000)) ms, $(grep -o '"destination"' "$directory/config.json" | wc -l) mounts"
 "$runtime" start "$name" || fail start
-smi=$(python3 -c 'import json,sys; print(next(m["destination"] for m in json.load(open(sys.argv[1]))["mounts"] if m["destination"].endswith("/nvidia-smi")))' "$folder/config.json")
+smi=$(python3 -c 'import json,sys; print(next(m["destination"] for m in json.load(open(sys.argv[1]))["mounts"] if m["destination"].endswith("/nvidia-smi")))' "$directory/config.json")
 "$runtime" exec "$name" "$smi" -L || fail "nvidia-smi"
 "$runtime" exec "$name" /cuda_turn && echo "the CUDA program ran" || fail "CUDA"
 "$runtime" exec "$name" "$smi" --query-gpu=name,driver_version --format=csv,noheader || fail "nvidia-smi asks the driver"
 "$runtime" update --cpu-share 512 "$name" || fail update
-"$runtime" exec "$name" /cuda_turn && echo "and after an update" || fail "CUDA after the update"
+"$runtime" exec "$name" /cuda_turn && echo "the CUDA program ran after an update" || fail "CUDA after the update"
 grep -q . "/run/holdfast/ledger/$name.json" || fail "no ledger"
 "$runtime" delete -f "$name" || fail delete
 [ ! -e "/run/holdfast/ledger/$name.json" ] || fail "the ledger stays"
 
 write_spec
-"$runtime" create -b "$folder" "$name" </dev/null >"$folder/out" 2>&1 && "$runtime" start "$name" || fail "without a GPU"
-"$runtime" exec "$name" /cuda_turn 2>/dev/null && fail "a GPU nobody asked for"
+"$runtime" create -b "$directory" "$name" </dev/null >"$directory/out" 2>&1 && "$runtime" start "$name" || fail "without a GPU"
+"$runtime" exec "$name" /cuda_turn 2>/dev/null && fail "a GPU that was not requested"
 "$runtime" delete -f "$name"
 
 write_spec NVIDIA_VISIBLE_DEVICES=7
-if "$runtime" create -b "$folder" "$name" </dev/null >"$folder/out" 2>&1; then fail "a GPU that is not there"; else cat "$folder/out"; fi
+if "$runtime" create -b "$directory" "$name" </dev/null >"$directory/out" 2>&1; then fail "a GPU that is not there"; else cat "$directory/out"; fi
 exit $status

@@ -1,4 +1,4 @@
-// What open, mknod and access do in real cgroups, against what Table says.
+// Compares the results of open, mknod and access in real cgroups with the verdicts of Table.
 #include <cstdlib>
 
 #include <bpf/bpf.h>
@@ -7,9 +7,9 @@
 #include "core/bpf/generate.h"
 #include "core/device/shortest.h"
 #include "core/device/v1_list.h"
-#include "kernel/device_v1.h"
-#include "kernel/device_v2.h"
-#include "kernel/observe.h"
+#include "kernel/cgroup/device_v1.h"
+#include "kernel/cgroup/device_v2.h"
+#include "kernel/cgroup/observe.h"
 #include "kernel_test.h"
 #include "support/random.h"
 #include "support/vectors.h"
@@ -22,7 +22,7 @@ using device::Access;
 using device::Request;
 using device::Table;
 
-// HOLDFAST_SEED repeats a run; HOLDFAST_ROUNDS makes it longer (250 rounds are 30,000 verdicts a hierarchy).
+// HOLDFAST_SEED repeats a run; HOLDFAST_ROUNDS makes it longer (250 rounds are 30,000 verdicts per hierarchy).
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -30,13 +30,15 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 
 class Differential : public KernelTest {
  protected:
+  Differential() : KernelTest(Needs::v2) {}
+
   void SetUp() override {
     KernelTest::SetUp();
     majors_ = unused_majors(5);
     RecordProperty("seed", std::to_string(seed_));
   }
 
-  // Rules and requests of the random generator have small majors; here they are ones without a driver.
+  // Rules and requests of the random generator have small majors; this maps them to majors without a driver.
   device::Rule with_real_major(device::Rule rule) const {
     if (rule.selector.major) {
       const std::uint32_t major = majors_[rule.selector.major->first];
@@ -66,7 +68,7 @@ class Differential : public KernelTest {
     }
   }
 
-  // One that refuses a rule, lets everything through, overrules for a rule, or does as the verdict says.
+  // A program that refuses one major, overrules earlier programs for one major, or inverts the verdict so far.
   [[nodiscard]] bpf::Code random_program(Random& random) const {
     const auto make = [](unsigned code, unsigned dst, unsigned src, int off, std::int32_t imm) {
       return bpf::Instruction{.code = std::uint8_t(code),
@@ -89,7 +91,7 @@ class Differential : public KernelTest {
       case 2: return {load, is_major, set(-1), call_set, allow, end};
       case 3:  // overrules, and refuses all the same
         return {load, is_major, set(0), call_set, refuse, end};
-      default:  // what was refused is let through, and the other way around
+      default:  // inverts the verdict so far
         return {make(BPF_JMP | BPF_CALL, 0, 0, 0, 186),
                 make(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 4, 0),
                 set(0),
@@ -105,10 +107,13 @@ class Differential : public KernelTest {
   std::uint64_t rounds_ = from_environment("HOLDFAST_ROUNDS", 250);
   std::uint64_t verdicts_ = 0;
   std::vector<std::uint32_t> majors_;
-  NodeFolder nodes_;
+  NodeDirectory nodes_;
 };
 
 TEST_F(Differential, V1ListsMeanWhatTheKernelDoes) {
+  if (!host_->v1) {
+    GTEST_SKIP() << "needs cgroup v1 devices";
+  }
   for (std::uint64_t round = 0; round < rounds_; ++round) {
     Random random(seed_ + round);
     const ScratchCgroup cgroup(*host_, Hierarchy::v1);
@@ -155,7 +160,7 @@ TEST_F(Differential, OurProgramsMeanTheirTables) {
   std::printf("%llu verdicts of cgroup v2, no difference\n", static_cast<unsigned long long>(verdicts_));
 }
 
-// Programs that refuse, and programs that overrule those before them, in any order and on three levels.
+// Programs that refuse and programs that overrule earlier ones, in random order on three levels.
 TEST_F(Differential, OrdersOfProgramsThatSetTheVerdictMeanWhatTheKernelDoes) {
   for (std::uint64_t round = 0; round < rounds_ / 5; ++round) {
     Random random(seed_ + round);
@@ -198,7 +203,7 @@ TEST_F(Differential, OrdersOfProgramsThatSetTheVerdictMeanWhatTheKernelDoes) {
 TEST_F(Differential, RecordedFiltersDoInTheKernelWhatTheirTablesSay) {
   const std::vector<Vector> vectors = read_bpf_vectors();
   if (vectors.empty()) {
-    GTEST_SKIP() << "no recorded filters at " << vectors_folder();
+    GTEST_SKIP() << "no recorded filters at " << vectors_directory();
   }
   for (const Vector& vector : vectors) {
     if (!bpf::check_loadable_again(vector.program.code)) {
@@ -211,15 +216,15 @@ TEST_F(Differential, RecordedFiltersDoInTheKernelWhatTheirTablesSay) {
     std::vector<Request> asked;
     for (const device::Device& device : landmark_devices(vector.program.code)) {
       // Kernel: numbers beyond dev_t do not exist, and 0:0 is never asked about (devcgroup_inode_permission).
-      const bool is_nothing = device.major == 0 && device.minor == 0;
-      if (is_nothing || device.major > device::kLastMajor || device.minor > device::kLastMinor) {
+      const bool is_zero = device.major == 0 && device.minor == 0;
+      if (is_zero || device.major > device::kLastMajor || device.minor > device::kLastMinor) {
         continue;
       }
       for (const Access access : {Access::mknod, Access::read, Access::write, Access::read | Access::write}) {
         asked.push_back({device, access});
       }
     }
-    NodeFolder nodes;
+    NodeDirectory nodes;
     const std::vector<bool> answers = ask_kernel({&cgroup}, asked, nodes);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       ASSERT_EQ(meaning.allows(asked[i]), answers[i]) << vector.name << " " << to_string(asked[i]);

@@ -1,4 +1,4 @@
-// Programs on real v2 cgroups: read, replaced, locked, behind links, beyond reading.
+// Tests of device programs on real v2 cgroups: reading, replacing and locking them, links, and opaque programs.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "core/bpf/generate.h"
-#include "core/container/change.h"
-#include "kernel/apply.h"
-#include "kernel/device_v1.h"
-#include "kernel/device_v2.h"
-#include "kernel/exchange_note.h"
-#include "kernel/observe.h"
-#include "kernel/probe.h"
+#include "core/container/gate/change.h"
+#include "kernel/cgroup/apply.h"
+#include "kernel/cgroup/device_v1.h"
+#include "kernel/cgroup/device_v2.h"
+#include "kernel/cgroup/exchange_note.h"
+#include "kernel/cgroup/observe.h"
+#include "kernel/container/probe.h"
 #include "kernel_test.h"
 
 namespace hf::test {
@@ -50,7 +50,7 @@ class FilterTest : public KernelTest {
     return ask_kernel({&cgroup}, {*device::parse_request(question)}, nodes_).front();
   }
 
-  NodeFolder nodes_;
+  NodeDirectory nodes_;
 };
 
 TEST_F(FilterTest, EveryGateUpToTheRootCountsAndTheOneThatRefusesIsNamed) {
@@ -99,7 +99,7 @@ TEST_F(FilterTest, GrantWidensEveryOwnProgramAndNothingElse) {
   const Result<kernel::Applied> applied = grant(cgroup, {"c 195:0 rw"});
   ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_TRUE(applied->holds);
-  EXPECT_EQ(applied->plan.steps.size(), 2U) << "one is widened, and the other, which is ours, says nothing more then";
+  EXPECT_EQ(applied->plan.steps.size(), 2U) << "one is widened, and the other, which is ours, becomes redundant";
   EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw", "c 195:0 rw"}));
   EXPECT_TRUE(kernel_allows(cgroup, "c:195:0:rw"));
   EXPECT_FALSE(kernel_allows(cgroup, "c:195:1:r"));
@@ -113,7 +113,7 @@ TEST_F(FilterTest, GrantNeverWidensAGateAbove) {
   ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
   const Result<kernel::Applied> applied = grant(child, {"c 195:0 rw"});
   ASSERT_FALSE(applied);
-  EXPECT_EQ(applied.error().code, container::kRefusedAbove);
+  EXPECT_EQ(applied.error().reason, Reason::refused_above);
   EXPECT_NE(applied.error().message.find(parent.directory()), std::string::npos);
   EXPECT_EQ(*observe(child).gates[0].meaning, table({"c 1:3 rw"})) << "nothing was changed";
 }
@@ -140,7 +140,7 @@ TEST_F(FilterTest, GrantReplacesAProgramAttachedAlone) {
   EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw", "c 195:0 rw"}));
 }
 
-TEST_F(FilterTest, AProgramAttachedAloneIsReplacedOnlyIfNobodyWasFaster) {
+TEST_F(FilterTest, AProgramAttachedAloneIsReplacedOnlyIfItIsUnchanged) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
   ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Alone{}));
   const std::uint64_t revision = bpf_->query(cgroup.cgroup(), kernel::Reach::own)->revision;
@@ -166,7 +166,7 @@ TEST_F(FilterTest, GrantReplacesAProgramHeldByALink) {
   EXPECT_TRUE(kernel_allows(scratch, "c:195:0:rw"));
 }
 
-TEST_F(FilterTest, RevokeTakesEveryRequestItTouches) {
+TEST_F(FilterTest, RevokeRefusesEveryRequestItOverlaps) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
   const Result<kernel::Applied> applied = kernel::apply(*filters_, cgroup.open(), {Verb::deny, rules({"c 195:* w"})});
   ASSERT_TRUE(applied) << applied.error().message;
@@ -184,7 +184,8 @@ TEST_F(FilterTest, RevokeBelowAnOverridableProgramKeepsWhatThatRefuses) {
   const Result<kernel::Applied> applied = kernel::apply(*filters_, child.open(), {Verb::deny, rules({"c 1:5 rw"})});
   ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw"}));
-  EXPECT_FALSE(kernel_allows(child, "c:195:0:r")) << "the new program switched the one above off";
+  EXPECT_FALSE(kernel_allows(child, "c:195:0:r"))
+      << "the new program disabled the one above, and keeps what that refused";
   EXPECT_TRUE(kernel_allows(child, "c:1:3:rw"));
 }
 
@@ -198,7 +199,7 @@ TEST_F(FilterTest, GrantWidensTwoProgramsThatMeanTheSame) {
   EXPECT_TRUE(kernel_allows(cgroup, "c:195:0:rw"));
 }
 
-TEST_F(FilterTest, GrantAddsLettersUpAsV1Does) {
+TEST_F(FilterTest, GrantAddsAccessBitsUpAsV1Does) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
   ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 195:0 r"})), kernel::Beside{}));
   ASSERT_TRUE(grant(cgroup, {"c 195:0 w"}));
@@ -219,11 +220,11 @@ TEST_F(FilterTest, AV1GrantThatFailsHalfwayLeavesNothingBehind) {
   child.write("devices.deny", "a");
   const Result<kernel::Applied> applied = grant(child, {"c 195:0 rw", "c 196:0 rw"});
   ASSERT_FALSE(applied);
-  EXPECT_EQ(applied.error().code, container::kRefusedAbove) << applied.error().message;
+  EXPECT_EQ(applied.error().reason, Reason::refused_above) << applied.error().message;
   EXPECT_TRUE(kernel::read_v1_list(child.cgroup())->exceptions.empty());
 }
 
-TEST_F(FilterTest, TheProbeOfAFrozenCgroupGivesUpForGood) {
+TEST_F(FilterTest, TheProbeOfAFrozenCgroupFailsForGood) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup joined = scratch.cgroup();
   Result<kernel::Probe> probe = kernel::Probe::start({&joined});
@@ -236,7 +237,7 @@ TEST_F(FilterTest, TheProbeOfAFrozenCgroupGivesUpForGood) {
 }
 
 TEST_F(FilterTest, ADeviceWithAnyAccessExistsForItsProcesses) {
-  // access(2) with F_OK asks with no letter at all; runtimes and cgroup v1 say yes where any letter is allowed.
+  // access(2) with F_OK asks without any access bit; runtimes and cgroup v1 allow it where any bit is allowed.
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0 r"})), kernel::Beside{}));
   const std::string allowed = nodes_.node({device::Kind::character, 195, 0});
@@ -245,7 +246,7 @@ TEST_F(FilterTest, ADeviceWithAnyAccessExistsForItsProcesses) {
   EXPECT_EQ(run_in({&scratch}, [&] { return ::access(denied.c_str(), F_OK) == 0 ? 0 : errno; }), EPERM);
 }
 
-TEST_F(FilterTest, LockWantsAProgramToLock) {
+TEST_F(FilterTest, LockNeedsAProgramToLock) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   EXPECT_FALSE(kernel::lock_programs(*filters_, scratch.cgroup()));
 }
@@ -261,7 +262,7 @@ TEST_F(FilterTest, LockKeepsEveryOtherWriterOut) {
   ASSERT_EQ(observed.gates.size(), 1U);
   EXPECT_EQ(*observed.gates[0].meaning, table({"c 1:3 rw"})) << "what both let through";
   EXPECT_EQ(observed.gates[0].program->attachment, Attachment::single);
-  EXPECT_FALSE(bpf_->attach(cgroup, load(Table()), kernel::Beside{})) << "the kernel refuses everybody else";
+  EXPECT_FALSE(bpf_->attach(cgroup, load(Table()), kernel::Beside{})) << "the kernel refuses every other writer";
   std::ifstream freeze(scratch.directory() + "/cgroup.freeze");
   EXPECT_EQ(freeze.get(), '0') << "thawed again";
 
@@ -270,7 +271,7 @@ TEST_F(FilterTest, LockKeepsEveryOtherWriterOut) {
   EXPECT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::Beside{}));
 }
 
-// The real kernel, but for attaching.
+// The real kernel, except that attaching is replaced.
 class FailingAttach final : public kernel::Bpf {
  public:
   FailingAttach(kernel::Bpf& real, std::function<Result<void>()> attach) : real_(real), attach_(std::move(attach)) {}
@@ -306,14 +307,14 @@ TEST_F(FilterTest, ALockThatFailsHalfWayIsFinishedByTheSameProcess) {
   FailingAttach refusing(*bpf_, [] { return fail(std::errc::not_enough_memory, "attach"); });
   kernel::Filters filters(*host_, refusing);
   ASSERT_FALSE(kernel::lock_programs(filters, cgroup));
-  EXPECT_EQ(std::ifstream(scratch.directory() + "/cgroup.freeze").get(), '1') << "rather than without a filter";
+  EXPECT_EQ(std::ifstream(scratch.directory() + "/cgroup.freeze").get(), '1') << "it must not run without a filter";
   EXPECT_EQ(kernel::finish_exchanges(*host_, *filters_).size(), 1U);
   EXPECT_EQ(std::ifstream(scratch.directory() + "/cgroup.freeze").get(), '0');
   EXPECT_EQ(*observe(scratch).gates.at(0).meaning, table({"c 1:3 rw"}));
   EXPECT_TRUE(kernel::finish_exchanges(*host_, *filters_).empty());
 }
 
-TEST_F(FilterTest, AHalfDoneChangeOfAV1ListIsUndoneToTheLetter) {
+TEST_F(FilterTest, AHalfDoneChangeOfAV1ListIsUndoneExactly) {
   if (!host_->v1) {
     GTEST_SKIP() << "needs cgroup v1";
   }
@@ -333,21 +334,22 @@ TEST_F(FilterTest, AHalfDoneChangeOfAV1ListIsUndoneToTheLetter) {
   EXPECT_EQ(meaning(*kernel::read_v1_list(*cgroups.v1)), before);
 }
 
-TEST_F(FilterTest, WhoeverIsKilledWhileHeLocksHasItFinishedByTheNext) {
+TEST_F(FilterTest, ALockInterruptedByAKillIsFinishedByTheNextProcess) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
   const pid_t child = ::fork();
   if (child == 0) {
-    FailingAttach mortal(*bpf_, [] {
+    FailingAttach killed(*bpf_, [] {
       ::raise(SIGKILL);
       return Result<void>();
     });
-    kernel::Filters filters(*host_, mortal);
+    kernel::Filters filters(*host_, killed);
     (void)kernel::lock_programs(filters, cgroup);
     ::_exit(0);
   }
-  EXPECT_TRUE(kernel::finish_exchanges(*host_, *filters_).empty()) << "whoever is at work is not disturbed";
+  EXPECT_TRUE(kernel::finish_exchanges(*host_, *filters_).empty())
+      << "a process that is still at work is not disturbed";
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
@@ -355,7 +357,7 @@ TEST_F(FilterTest, WhoeverIsKilledWhileHeLocksHasItFinishedByTheNext) {
     std::ifstream file(scratch.directory() + "/cgroup.freeze");
     return file.get() == '1';
   };
-  ASSERT_TRUE(frozen() && observe(scratch).gates.empty()) << "it stands still, and without a filter";
+  ASSERT_TRUE(frozen() && observe(scratch).gates.empty()) << "it is frozen, and has no filter";
   EXPECT_EQ(kernel::finish_exchanges(*host_, *filters_).size(), 1U);
   EXPECT_FALSE(frozen());
   const Observed observed = observe(scratch);
@@ -365,7 +367,7 @@ TEST_F(FilterTest, WhoeverIsKilledWhileHeLocksHasItFinishedByTheNext) {
   EXPECT_TRUE(kernel::finish_exchanges(*host_, *filters_).empty()) << "done once";
 }
 
-TEST_F(FilterTest, LockIsRefusedWhereACgroupBelowHasItsOwnFilter) {
+TEST_F(FilterTest, LockIsRefusedIfACgroupBelowHasItsOwnFilter) {
   const ScratchCgroup parent(*host_, Hierarchy::v2);
   const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
   ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
@@ -377,7 +379,7 @@ TEST_F(FilterTest, LockIsRefusedWhereACgroupBelowHasItsOwnFilter) {
 }
 
 TEST_F(FilterTest, AnOpaqueProgramIsKeptBehindTheNewRules) {
-  // Lets odd minors of every major be read: no list of rules says that.
+  // Allows odd minors of every major, which no list of rules can express.
   const bpf::Code odd_minors = *bpf::parse_hex("6110080000000000\n5700000001000000\n9500000000000000\n");
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::Beside{}));
@@ -395,7 +397,7 @@ TEST_F(FilterTest, AnOpaqueProgramIsKeptBehindTheNewRules) {
   EXPECT_TRUE(kernel_allows(scratch, "c:195:0:rw"));
 }
 
-TEST_F(FilterTest, AnOpaqueProgramIsAnsweredForByRunningIt) {
+TEST_F(FilterTest, AnOpaqueProgramIsJudgedByRunningIt) {
   const bpf::Code odd_minors = *bpf::parse_hex("6110080000000000\n5700000001000000\n9500000000000000\n");
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::Beside{}));
@@ -405,7 +407,7 @@ TEST_F(FilterTest, AnOpaqueProgramIsAnsweredForByRunningIt) {
   EXPECT_FALSE(container::effective(observed).exact);
 }
 
-// Programs that use maps or helpers come back from the kernel rewritten.
+// The kernel returns programs that use maps or helpers in a rewritten form.
 class MapTest : public FilterTest {
  protected:
   void SetUp() override {
@@ -456,7 +458,7 @@ TEST_F(MapTest, AProgramThatOnlyCountsInAMapIsReadExactly) {
   const Gate gate = observe(scratch).gates[0];
   ASSERT_TRUE(gate.meaning) << gate.meaning.error().why;
   EXPECT_EQ(*gate.meaning, table({"a 195:* rwm"}));
-  ASSERT_TRUE(grant(scratch, {"c 1:3 rw"})) << "written anew from its meaning";
+  ASSERT_TRUE(grant(scratch, {"c 1:3 rw"})) << "regenerated from its meaning";
   EXPECT_TRUE(kernel_allows(scratch, "c:1:3:rw"));
 }
 
@@ -477,7 +479,7 @@ TEST_F(MapTest, AProgramThatAsksAMapIsOpaqueAndLeftAlone) {
   EXPECT_NE(applied.error().message.find("nothing was changed"), std::string::npos) << applied.error().message;
   EXPECT_EQ(observe(scratch).gates[0].program->id, program->id);
 
-  // The probe still tells: element 0 of the map is 0 now, and 1 later.
+  // The probe still gives the verdict: element 0 of the map is 0 now, and 1 later.
   const kernel::Cgroup joined = scratch.cgroup();
   Result<kernel::Probe> probe = kernel::Probe::start({&joined});
   ASSERT_TRUE(probe) << probe.error().message;
@@ -492,7 +494,7 @@ TEST_F(MapTest, AHelperThatSetsTheErrorIsNotTakenForHarmless) {
   const bpf::Code code = {make(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, -1),
                           make(BPF_JMP | BPF_CALL, 0, 0, 0, 187),  // bpf_set_retval
                           make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1), make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)};
-  // Kernel: the helper is there only for programs loaded for this attach type by name.
+  // Kernel: only programs loaded with this expected attach type may call the helper.
   LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
   const kernel::Fd program(
       ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "setter", "GPL", code.data(), code.size(), &options));
@@ -520,7 +522,7 @@ TEST_F(FilterTest, AHelperWhoseAnswerIsNotUsedDoesNoHarm) {
   EXPECT_EQ(*gate.meaning, table({"a 195:* rwm"}));
 }
 
-// A kernel setting for the duration of a test.
+// Changes a kernel setting for the duration of a test.
 class Setting {
  public:
   Setting(std::string path, const std::string& value) : path_(std::move(path)) {
@@ -546,7 +548,7 @@ class Setting {
 constexpr const char* kHarden = "/proc/sys/net/core/bpf_jit_harden";
 constexpr const char* kHideAddresses = "/proc/sys/kernel/kptr_restrict";
 
-TEST_F(FilterTest, ProgramsTheKernelDoesNotGiveOutAreAskedByTheProbe) {
+TEST_F(FilterTest, ProgramsTheKernelDoesNotReturnAreTestedByTheProbe) {
   const Setting harden(kHarden, "2");
   const Setting hide(kHideAddresses, "2");
   if (!harden.works() || !hide.works()) {
@@ -556,7 +558,7 @@ TEST_F(FilterTest, ProgramsTheKernelDoesNotGiveOutAreAskedByTheProbe) {
   ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0-7 rw"})), kernel::Beside{}));
   const Observed observed = observe(scratch);
   if (observed.gates[0].meaning) {
-    GTEST_SKIP() << "this kernel gives the code out all the same";
+    GTEST_SKIP() << "this kernel returns the code all the same";
   }
   EXPECT_FALSE(container::effective(observed).exact);
   EXPECT_EQ(container::judge(observed, *device::parse_request("c:195:0:r")).kind, container::Answer::Kind::unknown);
@@ -570,7 +572,7 @@ TEST_F(FilterTest, ProgramsTheKernelDoesNotGiveOutAreAskedByTheProbe) {
   EXPECT_NE(applied.error().message.find("nothing was changed"), std::string::npos) << applied.error().message;
 }
 
-TEST_F(FilterTest, BlindedProgramsAreReadExactlyAndWrittenAnew) {
+TEST_F(FilterTest, BlindedProgramsAreReadExactlyAndRegenerated) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const Table meaning = table({"c 1:3 rw", "c 195:0-7 rw", "b *:* m"});
   {
@@ -633,13 +635,13 @@ TEST_F(FilterTest, AVanishedCgroupIsAnErrorNotAnAnswer) {
   EXPECT_FALSE(kernel::apply(*filters_, v2, {Verb::deny, rules({"c 1:3 rw"})}));
 }
 
-TEST_F(FilterTest, NodeOverviewListsWhatRestricts) {
+TEST_F(FilterTest, HostOverviewListsCgroupsThatRestrict) {
   const ScratchCgroup free_v1(*host_, Hierarchy::v1);
   const ScratchCgroup v1(*host_, Hierarchy::v1);
   const ScratchCgroup v2(*host_, Hierarchy::v2);
   v1.write("devices.deny", "a");
   ASSERT_TRUE(bpf_->attach(v2.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
-  const Result<kernel::ObservedNode> gates = kernel::observe_node(*host_, *filters_);
+  const Result<kernel::ObservedHost> gates = kernel::observe_host(*host_, *filters_);
   ASSERT_TRUE(gates) << gates.error().message;
   const auto lists = [&](const ScratchCgroup& cgroup) {
     return std::ranges::count(gates->gates, cgroup.directory(), &Gate::where);

@@ -1,4 +1,4 @@
-// KernelTest: what every test on the real kernel begins with.
+// KernelTest: the base class of tests on the real kernel.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,19 @@
 
 #include "core/device/rule.h"
 #include "core/device/table.h"
-#include "kernel/bpf_api.h"
-#include "kernel/filters.h"
-#include "kernel/host.h"
+#include "kernel/cgroup/bpf_api.h"
+#include "kernel/cgroup/filters.h"
+#include "kernel/files/host.h"
 #include "support/sandbox.h"
 
 namespace hf::test {
 
 class KernelTest : public testing::Test {
  protected:
+  explicit KernelTest(Needs needs = Needs::both) : needs_(needs) {}
+
   void SetUp() override {
-    if (const std::optional<std::string> why = why_no_kernel_tests()) {
+    if (const std::optional<std::string> why = why_no_kernel_tests(needs_)) {
       GTEST_SKIP() << *why;
     }
     host_ = *kernel::open_host();
@@ -36,6 +38,7 @@ class KernelTest : public testing::Test {
   }
   static device::Table table(std::initializer_list<const char*> lines) { return device::Table::of_rules(rules(lines)); }
 
+  const Needs needs_;
   std::optional<kernel::Host> host_;
   std::unique_ptr<kernel::Bpf> bpf_;
   std::optional<kernel::Filters> filters_;

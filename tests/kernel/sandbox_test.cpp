@@ -1,5 +1,5 @@
-// The sandbox for file systems of images, on the real kernel: what it lets through, and what it does not.
-#include "kernel/sandbox.h"
+// Tests of the sandbox for file systems of images on the real kernel: what it permits, and what it prevents.
+#include "kernel/process/sandbox.h"
 
 #include <cerrno>
 #include <csignal>
@@ -20,7 +20,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 #include "support/sandbox.h"
 
 namespace hf::kernel {
@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLimit{5000};
 
-// A root file system with a procfs in it, in a mount namespace of the test's own.
+// Creates a root file system with a procfs in it, in a mount namespace of the test.
 class SandboxTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ class SandboxTest : public testing::Test {
   Fd root_;
 };
 
-std::string errors_of(std::initializer_list<std::pair<const char*, long>> calls) {
+std::string successes_of(std::initializer_list<std::pair<const char*, long>> calls) {
   std::string text;
   for (const auto& [name, result] : calls) {
     text += result >= 0 ? std::string(name) + " worked\n" : "";
@@ -76,12 +76,12 @@ std::string errors_of(std::initializer_list<std::pair<const char*, long>> calls)
 
 TEST_F(SandboxTest, WorksInTheRootFileSystem) {
   const Result<std::string> done = inside([]() -> Result<std::string> {
-    std::ofstream("/etc/made") << "text";
+    std::ofstream("/etc/created") << "text";
     return std::string(::access("/outside", F_OK) == 0 ? "out" : "in");
   });
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(*done, "in");
-  EXPECT_EQ(*read_text(root_.get(), "etc/made"), "text");
+  EXPECT_EQ(*read_text(root_.get(), "etc/created"), "text");
 }
 
 TEST_F(SandboxTest, HasNoProcfsAnywhere) {
@@ -112,23 +112,23 @@ TEST_F(SandboxTest, SymlinksThroughProcLeadNowhere) {
 
 TEST_F(SandboxTest, MayDoNothingBeyondFiles) {
   const Result<std::string> done = inside([]() -> Result<std::string> {
-    return errors_of({{"mount", ::mount("none", "/etc", "tmpfs", 0, nullptr)},
-                      {"unshare", ::unshare(CLONE_NEWNS)},
-                      {"chroot", ::chroot("/etc")},
-                      {"socket", ::socket(AF_UNIX, SOCK_STREAM, 0)},
-                      {"mknod", ::mknod("/etc/node", S_IFCHR | 0600, makedev(1, 3))},
-                      {"kill", ::kill(1, 0)},
-                      {"bpf", ::syscall(SYS_bpf, 0, nullptr, 0)},
-                      {"chown", ::chown("/etc", 1, 1)},
-                      {"execve", ::syscall(SYS_execve, "/bin/true", nullptr, nullptr)},
-                      {"fork", ::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)}});
+    return successes_of({{"mount", ::mount("none", "/etc", "tmpfs", 0, nullptr)},
+                         {"unshare", ::unshare(CLONE_NEWNS)},
+                         {"chroot", ::chroot("/etc")},
+                         {"socket", ::socket(AF_UNIX, SOCK_STREAM, 0)},
+                         {"mknod", ::mknod("/etc/node", S_IFCHR | 0600, makedev(1, 3))},
+                         {"kill", ::kill(1, 0)},
+                         {"bpf", ::syscall(SYS_bpf, 0, nullptr, 0)},
+                         {"chown", ::chown("/etc", 1, 1)},
+                         {"execve", ::syscall(SYS_execve, "/bin/true", nullptr, nullptr)},
+                         {"fork", ::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)}});
   });
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(*done, "");
 }
 
-// A container that shares a pid namespace with the child could else open the host's files through its descriptors.
-TEST_F(SandboxTest, CannotBeLookedIntoAndHoldsNothingOfTheHost) {
+// Otherwise a container that shares a pid namespace with the child could open the host's files through its descriptors.
+TEST_F(SandboxTest, IsNotDumpableAndHoldsNoDescriptorsOfTheHost) {
   const Result<std::string> done = inside([]() -> Result<std::string> {
     std::string open;
     for (int file = 3; file < 256; ++file) {
@@ -155,15 +155,15 @@ TEST_F(SandboxTest, EndsAtItsDeadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(4));
 }
 
-TEST_F(SandboxTest, HandsErrorsOn) {
+TEST_F(SandboxTest, ReturnsTheErrorOfTheWork) {
   const Result<std::string> done =
-      inside([]() -> Result<std::string> { return fail(std::errc::read_only_file_system, "say why"); });
+      inside([]() -> Result<std::string> { return fail(std::errc::read_only_file_system, "the reason"); });
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, std::errc::read_only_file_system);
-  EXPECT_EQ(done.error().message, "say why");
+  EXPECT_EQ(done.error().message, "the reason");
 }
 
-TEST_F(SandboxTest, TheMachineSeesNoMountOfIt) {
+TEST_F(SandboxTest, ItsMountsDoNotReachTheHost) {
   const std::string before = *read_text(AT_FDCWD, "/proc/self/mountinfo");
   ASSERT_TRUE(inside([]() -> Result<std::string> { return std::string(); }));
   EXPECT_EQ(*read_text(AT_FDCWD, "/proc/self/mountinfo"), before);
@@ -192,10 +192,10 @@ class ProgramTest : public SandboxTest {
   Fd busybox_;
 };
 
-TEST_F(ProgramTest, ReturnsWhatTheProgramLeaves) {
-  const Result<std::string> done = run([](const std::string& file) { return "echo made >" + file; });
+TEST_F(ProgramTest, ReturnsTheFileThatTheProgramWrites) {
+  const Result<std::string> done = run([](const std::string& file) { return "echo text >" + file; });
   ASSERT_TRUE(done) << done.error().message;
-  EXPECT_EQ(*done, "made\n");
+  EXPECT_EQ(*done, "text\n");
 }
 
 TEST_F(ProgramTest, EverythingElseIsReadOnly) {

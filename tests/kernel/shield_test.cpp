@@ -1,4 +1,4 @@
-// The shield on the real kernel: every claim is tried with open(2).
+// Tests of the shield on the real kernel: every claim is checked with open(2).
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "core/bpf/generate.h"
-#include "kernel/apply.h"
-#include "kernel/observe.h"
-#include "kernel/shield.h"
+#include "kernel/cgroup/apply.h"
+#include "kernel/cgroup/observe.h"
+#include "kernel/cgroup/shield.h"
 #include "kernel_test.h"
 
 namespace hf::test {
@@ -29,7 +29,7 @@ using device::Table;
 
 constexpr Access kReadWrite = Access::read | Access::write;
 
-// What processes of a cgroup were told, counted by themselves.
+// Results of open(2) in processes of a cgroup, counted by these processes.
 struct Tally {
   std::atomic<std::uint64_t> opens = 0;
   std::atomic<std::uint64_t> refused = 0;
@@ -59,13 +59,12 @@ bool is_refused(const std::string& node) {
 
 class ShieldTest : public KernelTest {
  protected:
+  ShieldTest() : KernelTest(Needs::v2) {}
+
   void SetUp() override {
     KernelTest::SetUp();
     if (IsSkipped()) {
       return;
-    }
-    if (!host_->v2) {
-      GTEST_SKIP() << "needs cgroup v2";
     }
     Result<kernel::Shield> shield = kernel::Shield::open(*host_, *filters_);
     if (!shield) {
@@ -102,7 +101,7 @@ class ShieldTest : public KernelTest {
   std::optional<kernel::Shield> shield_;
   std::optional<ScratchCgroup> parent_;
   std::optional<ScratchCgroup> own_;
-  NodeFolder nodes_;
+  NodeDirectory nodes_;
   std::uint32_t major_ = 0;
   std::string owed_;
   std::string unowed_;
@@ -155,13 +154,13 @@ TEST_F(ShieldTest, LetsThroughWhatIsEnteredAndNothingElse) {
   const ScratchCgroup nested(*host_, Hierarchy::v2, own_->directory());
   EXPECT_FALSE(opens(nested, owed_)) << "a cgroup inside, such as a nested container's";
   const int mknod = run_in({&*own_}, [this] {
-    const std::string made = nodes_.path() + "/made";
-    return ::mknod(made.c_str(), S_IFCHR | 0600, ::makedev(major_, 0)) < 0 && errno == EPERM ? 1 : 0;
+    const std::string node = nodes_.path() + "/node";
+    return ::mknod(node.c_str(), S_IFCHR | 0600, ::makedev(major_, 0)) < 0 && errno == EPERM ? 1 : 0;
   });
   EXPECT_EQ(mknod, 1) << "mknod is not owed";
 }
 
-TEST_F(ShieldTest, AProcessThatIsMovedToAnotherCgroupIsNotShieldedThere) {
+TEST_F(ShieldTest, AProcessMovedToAnotherCgroupIsNotShieldedThere) {
   enter(*own_);
   attach(*own_, Table());
   const ScratchCgroup elsewhere(*host_, Hierarchy::v2, parent_->directory());
@@ -174,7 +173,7 @@ TEST_F(ShieldTest, AProcessThatIsMovedToAnotherCgroupIsNotShieldedThere) {
   EXPECT_EQ(refused, 2);
 }
 
-TEST_F(ShieldTest, ProgramsOfTheParentThatComeLaterAndThoseAboveKeepTheirSay) {
+TEST_F(ShieldTest, ProgramsAttachedToTheParentLaterStillRefuse) {
   enter(*own_);
   attach(*own_, Table());
   ASSERT_TRUE(opens(*own_, owed_));
@@ -184,7 +183,7 @@ TEST_F(ShieldTest, ProgramsOfTheParentThatComeLaterAndThoseAboveKeepTheirSay) {
   EXPECT_TRUE(opens(*own_, owed_));
 }
 
-TEST_F(ShieldTest, ShieldsOnTwoLevelsDoNotStandInForEachOther) {
+TEST_F(ShieldTest, ShieldsOnTwoLevelsAreIndependent) {
   enter(*own_);
   const ScratchCgroup inner(*host_, Hierarchy::v2, own_->directory());
   const kernel::Cgroup own = own_->cgroup();
@@ -197,7 +196,7 @@ TEST_F(ShieldTest, ShieldsOnTwoLevelsDoNotStandInForEachOther) {
   EXPECT_TRUE(opens(*own_, owed_));
 }
 
-TEST_F(ShieldTest, ACgroupMadeAgainUnderTheSameNameIsNotShielded) {
+TEST_F(ShieldTest, ACgroupRecreatedUnderTheSameNameIsNotShielded) {
   enter(*own_);
   const std::string directory = own_->directory();
   ASSERT_EQ(::rmdir(directory.c_str()), 0);
@@ -249,13 +248,13 @@ TEST_F(ShieldTest, ARevokedDeviceIsRefusedWhenRevokeReturns) {
   EXPECT_FALSE(opens(*own_, owed_));
 }
 
-TEST_F(ShieldTest, CannotStandBesideAProgramThatIsAlone) {
+TEST_F(ShieldTest, CannotBeAttachedBesideAnExclusiveProgram) {
   const kernel::Program alone = *bpf_->load(*bpf::generate(Table::everything()));
   ASSERT_TRUE(bpf_->attach(parent_->cgroup(), alone, kernel::Alone{}));
   EXPECT_FALSE(shield_->attach(parent_->cgroup()));
 }
 
-TEST_F(ShieldTest, RemovingAllLeavesNothing) {
+TEST_F(ShieldTest, RemovingAllShieldsLeavesNone) {
   enter(*own_);
   attach(*own_, Table());
   const Result<std::vector<std::string>> removed = kernel::remove_shields(*host_, *filters_);

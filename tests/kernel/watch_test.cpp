@@ -1,5 +1,6 @@
-// Every tier on the real kernel: what others do to rules is told, with who did it; what changes nothing is not.
-#include "kernel/watch.h"
+// Tests of every tier on the real kernel: changes of rules by other processes are reported with their writer, and calls
+// that change nothing are not.
+#include "kernel/watch/watch.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -25,8 +26,8 @@
 #include <unistd.h>
 
 #include "core/bpf/generate.h"
-#include "kernel/clock.h"
-#include "kernel/file.h"
+#include "kernel/files/clock.h"
+#include "kernel/files/file.h"
 #include "kernel_test.h"
 
 namespace hf::test {
@@ -44,11 +45,11 @@ constexpr std::size_t kMostParents = 8;       // TRACE_PARENTS
 
 std::string title_of(Hierarchy hierarchy) { return hierarchy == Hierarchy::v1 ? "v1" : "v2"; }
 
-pid_t start_child(const std::function<bool()>& deed) {
+pid_t start_child(const std::function<bool()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_NAME, kName);
-    ::_exit(deed() ? 0 : 1);
+    ::_exit(work() ? 0 : 1);
   }
   return child;
 }
@@ -60,21 +61,21 @@ bool has_ended_well(pid_t child) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-pid_t by_child(const std::function<bool()>& deed) {
-  const pid_t child = start_child(deed);
+pid_t by_child(const std::function<bool()>& work) {
+  const pid_t child = start_child(work);
   EXPECT_TRUE(has_ended_well(child)) << "the child could not do what the test is about";
   return child;
 }
 
-// By a process whose parent is not ours: of our children's cgroups we do not tell.
-void by_grandchild(const std::function<bool()>& deed) {
-  by_child([&] { return has_ended_well(start_child(deed)); });
+// By a process whose parent is not this one: cgroup events of our own children are not reported.
+void by_grandchild(const std::function<bool()>& work) {
+  by_child([&] { return has_ended_well(start_child(work)); });
 }
 
-// A mount that only this process sees, and only in a child.
-bool mount_privately(const char* type, const std::string& folder, const char* options) {
+// A mount that only the calling process sees; to be called in a child.
+bool mount_privately(const char* type, const std::string& directory, const char* options) {
   return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         ::mount("none", folder.c_str(), type, 0, options) == 0;
+         ::mount("none", directory.c_str(), type, 0, options) == 0;
 }
 
 bool write_to(const std::string& path, const std::string& text) {
@@ -95,26 +96,27 @@ std::string line_of(std::string text) {
 }
 
 // "attach 12 instead of 11 flags 6", "write deny a"
-std::string told(const Event& event) {
-  std::string words = to_string(event.kind);
-  words += event.program ? " " + std::to_string(event.program->value) : "";
-  words += event.replaced ? " instead of " + std::to_string(event.replaced->value) : "";
-  words += event.flags != 0 ? " flags " + std::to_string(event.flags) : "";
-  return words + (event.text.empty() ? "" : " " + event.text);
+std::string describe(const Event& event) {
+  std::string text = to_string(event.kind);
+  text += event.program ? " " + std::to_string(event.program->value) : "";
+  text += event.replaced ? " instead of " + std::to_string(event.replaced->value) : "";
+  text += event.flags != 0 ? " flags " + std::to_string(event.flags) : "";
+  return text + (event.text.empty() ? "" : " " + event.text);
 }
 
-Lines told(const std::vector<Event>& events) {
+Lines describe(const std::vector<Event>& events) {
   Lines lines;
-  std::ranges::transform(events, std::back_inserter(lines), [](const Event& event) { return told(event); });
+  std::ranges::transform(events, std::back_inserter(lines), [](const Event& event) { return describe(event); });
   return lines;
 }
 
-std::string words(const char* verb, const kernel::Program& program, const char* rest = "") {
+std::string line_for(const char* verb, const kernel::Program& program, const char* rest = "") {
   return std::string(verb) + " " + std::to_string(program.id.value) + rest;
 }
 
-std::string words(const char* verb, const kernel::Program& program, const kernel::Program& old, const char* rest = "") {
-  return words(verb, program) + " instead of " + std::to_string(old.id.value) + rest;
+std::string line_for(const char* verb, const kernel::Program& program, const kernel::Program& old,
+                     const char* rest = "") {
+  return line_for(verb, program) + " instead of " + std::to_string(old.id.value) + rest;
 }
 
 void expect_writer(const Event& event, pid_t pid) {
@@ -122,24 +124,24 @@ void expect_writer(const Event& event, pid_t pid) {
   EXPECT_EQ(event.writer.name, kName);
   std::string command = read_file("/proc/self/cmdline").substr(0, kLongestCommand);
   std::ranges::replace(command = line_of(command), '\0', ' ');
-  EXPECT_EQ(event.writer.command, command) << "a child has its parent's words";
-  Lines told_parents;
+  EXPECT_EQ(event.writer.command, command) << "a child has the command line of its parent";
+  Lines reported_parents;
   for (const container::Ancestor& parent : event.writer.parents) {
-    told_parents.push_back(std::to_string(parent.pid.value) + " " + parent.name);
+    reported_parents.push_back(std::to_string(parent.pid.value) + " " + parent.name);
   }
   Lines parents;
   for (pid_t parent = ::getpid(); parent > 0 && parents.size() < kMostParents;) {
-    const std::string folder = "/proc/" + std::to_string(parent);
-    parents.push_back(std::to_string(parent) + " " + line_of(read_file(folder + "/comm")));
-    const std::string status = read_file(folder + "/status");
+    const std::string directory = "/proc/" + std::to_string(parent);
+    parents.push_back(std::to_string(parent) + " " + line_of(read_file(directory + "/comm")));
+    const std::string status = read_file(directory + "/status");
     parent = std::stoi(status.substr(status.find("PPid:") + 5));
   }
-  EXPECT_EQ(told_parents, parents);
+  EXPECT_EQ(reported_parents, parents);
   EXPECT_LE(event.at, kernel::monotonic_now());
   EXPECT_GT(event.at + 60'000'000'000U, kernel::monotonic_now());
 }
 
-// Needs no more of the machine than each test says: in tests/vm there is often one hierarchy only.
+// Each test checks what it needs of the host: in tests/vm there is often one hierarchy only.
 class WatchTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -178,7 +180,7 @@ class WatchTest : public testing::Test {
     return events;
   }
 
-  // Others on this machine do things of their own meanwhile.
+  // Other processes of this host cause events meanwhile.
   template <typename Condition>
   std::vector<Event> take_if(const Condition& condition) {
     std::vector<Event> events = take();
@@ -196,7 +198,8 @@ class WatchTest : public testing::Test {
   std::vector<Event> sweep() {
     std::vector<Event> events;
     watch_->sweep(events);
-    std::erase_if(events, [](const Event& event) { return !event.cgroup; });  // others make cgroups meanwhile
+    std::erase_if(events,
+                  [](const Event& event) { return !event.cgroup; });  // other processes create cgroups meanwhile
     return events;
   }
 
@@ -217,7 +220,7 @@ class WatchTest : public testing::Test {
   std::unique_ptr<kernel::Bpf> bpf_;
   std::optional<kernel::Watch> watch_;
   bool was_lost_ = false;
-  NodeFolder folder_;
+  NodeDirectory directory_;
 };
 
 TEST_F(WatchTest, TakesTheBestTierThatOpensHere) {
@@ -225,11 +228,12 @@ TEST_F(WatchTest, TakesTheBestTierThatOpensHere) {
   const container::Tiers& tiers = watch_->tiers();
   const bool tracepoints = kernel::Trace::open().has_value();
   EXPECT_EQ(tiers.v2 == Tier::tracepoints, tracepoints) << why();
-  EXPECT_EQ(tracepoints, why().find("tracepoints: ") == std::string::npos) << "a tier that is refused says why";
+  EXPECT_EQ(tracepoints, why().find("tracepoints: ") == std::string::npos)
+      << "the reason is given for a tier that cannot be used";
   std::printf("tiers: v2 %s, v1 %s; %s\n", to_string(tiers.v2).c_str(), to_string(tiers.v1).c_str(), why().c_str());
 }
 
-// ---- Programs of ours in the kernel ---------------------------------------------------------------------------------
+// ---- Tracepoints of bpf(2) ------------------------------------------------------------------------------------------
 
 class Tracer : public WatchTest, public testing::WithParamInterface<Tier> {
  protected:
@@ -258,7 +262,7 @@ class TracerOfPrograms : public Tracer {
 std::string name_of(const testing::TestParamInfo<Tier>& info) { return to_string(info.param); }
 INSTANTIATE_TEST_SUITE_P(Tier, TracerOfPrograms, testing::Values(Tier::tracepoints), name_of);
 
-TEST_P(TracerOfPrograms, TellsOfAttachReplaceAndDetach) {
+TEST_P(TracerOfPrograms, ReportsAttachReplaceAndDetach) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program first = load("c 1:3 rw");
@@ -269,14 +273,14 @@ TEST_P(TracerOfPrograms, TellsOfAttachReplaceAndDetach) {
   });
   EXPECT_TRUE(becomes_readable());
   const std::vector<Event> events = take_of(cgroup);
-  EXPECT_EQ(told(events), (Lines{words("attach", first, " flags 2"), words("attach", second, first, " flags 6"),
-                                 words("detach", second)}));
+  EXPECT_EQ(describe(events), (Lines{line_for("attach", first, " flags 2"),
+                                     line_for("attach", second, first, " flags 6"), line_for("detach", second)}));
   for (const Event& event : events) {
     expect_writer(event, attacker);
   }
 }
 
-TEST_P(TracerOfPrograms, TellsOfProgramsAttachedAlone) {
+TEST_P(TracerOfPrograms, ReportsProgramsAttachedAlone) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program first = load("c 1:3 rw");
@@ -286,11 +290,11 @@ TEST_P(TracerOfPrograms, TellsOfProgramsAttachedAlone) {
     return bpf_->attach(cgroup, first, how) && bpf_->attach(cgroup, second, how) &&
            ::bpf_prog_detach(cgroup.directory.get(), BPF_CGROUP_DEVICE) == 0;  // names no program
   });
-  EXPECT_EQ(told(take_of(cgroup)),
-            (Lines{words("attach", first, " flags 1"), words("attach", second, " flags 1"), "detach"}));
+  EXPECT_EQ(describe(take_of(cgroup)),
+            (Lines{line_for("attach", first, " flags 1"), line_for("attach", second, " flags 1"), "detach"}));
 }
 
-TEST_P(TracerOfPrograms, TellsOfLinks) {
+TEST_P(TracerOfPrograms, ReportsLinks) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program first = load("c 1:3 rw");
@@ -302,14 +306,14 @@ TEST_P(TracerOfPrograms, TellsOfLinks) {
            ::bpf_link_update(link, first.fd.get(), &expecting) == 0 && ::bpf_link_detach(link) == 0;
   });
   const std::vector<Event> events = take_of(cgroup);
-  EXPECT_EQ(told(events), (Lines{words("attach", first, " flags 2"), words("attach", second, first),
-                                 words("attach", first, second), words("detach", first)}));
+  EXPECT_EQ(describe(events), (Lines{line_for("attach", first, " flags 2"), line_for("attach", second, first),
+                                     line_for("attach", first, second), line_for("detach", first)}));
   for (const Event& event : events) {
     expect_writer(event, attacker);
   }
 }
 
-TEST_P(TracerOfPrograms, TellsOfALinkThatIsClosedOrASweepFindsIt) {
+TEST_P(TracerOfPrograms, ReportsALinkThatIsClosedOrASweepFindsIt) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program program = load("c 1:3 rw");
@@ -320,24 +324,24 @@ TEST_P(TracerOfPrograms, TellsOfALinkThatIsClosedOrASweepFindsIt) {
     return link >= 0 && ::write(ready[1], "x", 1) == 1 && ::pause() == 0;
   });
   ::close(ready[1]);
-  char letter = 0;
-  EXPECT_EQ(::read(ready[0], &letter, 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
   ::close(ready[0]);
-  EXPECT_EQ(told(take_of(cgroup)), Lines{words("attach", program, " flags 2")});
+  EXPECT_EQ(describe(take_of(cgroup)), Lines{line_for("attach", program, " flags 2")});
   add(scratch);
   ::kill(holder, SIGKILL);
   ::waitpid(holder, nullptr, 0);
-  EXPECT_EQ(told(take_of(cgroup)), Lines{}) << "closing is no call of bpf(2)";
-  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  EXPECT_EQ(describe(take_of(cgroup)), Lines{}) << "closing is no call of bpf(2)";
+  EXPECT_EQ(describe(sweep()), Lines{"found changed"});
 }
 
-TEST_P(TracerOfPrograms, TellsOfAPinnedProgramThatWasLoadedLongAgo) {
+TEST_P(TracerOfPrograms, ReportsAPinnedProgramThatWasLoadedLongAgo) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program program = load("c 1:3 rw");
   const pid_t attacker = by_child([&] {
-    const std::string pin = folder_.path() + "/pin";
-    if (!mount_privately("bpf", folder_.path(), nullptr) || ::bpf_obj_pin(program.fd.get(), pin.c_str()) < 0) {
+    const std::string pin = directory_.path() + "/pin";
+    if (!mount_privately("bpf", directory_.path(), nullptr) || ::bpf_obj_pin(program.fd.get(), pin.c_str()) < 0) {
       return false;
     }
     const int target = cgroup.directory.get();
@@ -346,11 +350,11 @@ TEST_P(TracerOfPrograms, TellsOfAPinnedProgramThatWasLoadedLongAgo) {
            ::bpf_prog_detach2(again, target, BPF_CGROUP_DEVICE) == 0 &&
            ::bpf_prog_attach(again, target, BPF_CGROUP_DEVICE, BPF_F_ALLOW_MULTI) == 0;
   });
-  const std::string attached = words("attach", program, " flags 2");
-  EXPECT_EQ(told(take_by(attacker)), (Lines{attached, words("detach", program), attached}));
+  const std::string attached = line_for("attach", program, " flags 2");
+  EXPECT_EQ(describe(take_by(attacker)), (Lines{attached, line_for("detach", program), attached}));
 }
 
-TEST_P(TracerOfPrograms, SaysNothingOfWhatWeDoOurselves) {
+TEST_P(TracerOfPrograms, DoesNotReportChangesByThisProcess) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program first = load("c 1:3 rw");
@@ -362,11 +366,11 @@ TEST_P(TracerOfPrograms, SaysNothingOfWhatWeDoOurselves) {
     const kernel::Fd link(::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr));
     ASSERT_EQ(::bpf_link_update(link.get(), second.fd.get(), nullptr), 0) << std::strerror(errno);
   }
-  EXPECT_EQ(told(take_of(cgroup)), Lines{});
-  EXPECT_EQ(told(take_by(::getpid())), Lines{});
+  EXPECT_EQ(describe(take_of(cgroup)), Lines{});
+  EXPECT_EQ(describe(take_by(::getpid())), Lines{});
 }
 
-TEST_P(TracerOfPrograms, SaysNothingOfCallsThatFail) {
+TEST_P(TracerOfPrograms, DoesNotReportCallsThatFail) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program first = load("c 1:3 rw");
@@ -385,10 +389,10 @@ TEST_P(TracerOfPrograms, SaysNothingOfCallsThatFail) {
            ::bpf_link_create(-1, target, BPF_CGROUP_DEVICE, nullptr) < 0 &&
            ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "refused", "GPL", &only_exit, 1, nullptr) < 0;
   });
-  EXPECT_EQ(told(take_by(attacker)), Lines{});
+  EXPECT_EQ(describe(take_by(attacker)), Lines{});
 }
 
-TEST_P(TracerOfPrograms, SaysNothingOfProgramsThatAreNotAboutDevices) {
+TEST_P(TracerOfPrograms, DoesNotReportProgramsThatAreNotAboutDevices) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const pid_t attacker = by_child([&] {
@@ -401,10 +405,10 @@ TEST_P(TracerOfPrograms, SaysNothingOfProgramsThatAreNotAboutDevices) {
            ::bpf_prog_detach2(program, target, BPF_CGROUP_INET_EGRESS) == 0 &&
            ::bpf_link_update(link, program, nullptr) == 0 && ::bpf_link_detach(link) == 0;
   });
-  EXPECT_EQ(told(take_by(attacker)), Lines{});
+  EXPECT_EQ(describe(take_by(attacker)), Lines{});
 }
 
-TEST_P(TracerOfPrograms, SaysWhenTheKernelHadNoRoomAndASweepThenFindsWhatChanged) {
+TEST_P(TracerOfPrograms, ReportsLostEventsAndASweepThenFindsWhatChanged) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program program = load("c 1:3 rw");
@@ -418,35 +422,35 @@ TEST_P(TracerOfPrograms, SaysWhenTheKernelHadNoRoomAndASweepThenFindsWhatChanged
   });
   const auto lost = [](const Event& event) { return event.kind == EventKind::lost; };
   EXPECT_EQ(take_if(lost).size(), 1U);
-  EXPECT_EQ(told(sweep()), Lines{words("found changed", program)});
-  EXPECT_EQ(take_if(lost).size(), 0U) << "said once";
+  EXPECT_EQ(describe(sweep()), Lines{line_for("found changed", program)});
+  EXPECT_EQ(take_if(lost).size(), 0U) << "reported once";
   by_child([&] { return bool(bpf_->detach(cgroup, program, 0)); });
-  EXPECT_EQ(told(take_of(cgroup)), Lines{words("detach", program)}) << "there is room again";
+  EXPECT_EQ(describe(take_of(cgroup)), Lines{line_for("detach", program)}) << "events are reported again";
 }
 
 // ---- Cgroups that come and go ---------------------------------------------------------------------------------------
 
 class CgroupsOf : public Tracer {
  protected:
-  void expect_told(Hierarchy hierarchy) {
+  void expect_reported(Hierarchy hierarchy) {
     if (!has(hierarchy)) {
       GTEST_SKIP() << "needs cgroup " << title_of(hierarchy);
     }
-    // Somebody else may make more cgroups at once than the kernel has room to tell of.
-    std::vector<Lines> seen = see(hierarchy);
+    // Another process may create more cgroups at once than fit into the event buffer.
+    std::vector<Lines> seen = create_and_remove(hierarchy);
     for (int tries = 0; was_lost_ && tries < 10; ++tries) {
       was_lost_ = false;
-      seen = see(hierarchy);
+      seen = create_and_remove(hierarchy);
     }
     const std::string path = " " + path_;
     EXPECT_EQ(seen,
               (std::vector<Lines>{
                   {"cgroup made" + path}, {"cgroup joined" + path}, {}, {"cgroup made" + path, "cgroup gone" + path}}))
-        << "made; joined; removed by ourselves; made and removed";
+        << "created; joined; removed by this process; created and removed";
   }
 
  private:
-  std::vector<Lines> see(Hierarchy hierarchy) {
+  std::vector<Lines> create_and_remove(Hierarchy hierarchy) {
     const ScratchCgroup scratch(*host_, hierarchy);
     const std::string made = scratch.directory() + "/made";
     by_grandchild([&] { return ::mkdir(made.c_str(), 0755) == 0; });
@@ -457,16 +461,16 @@ class CgroupsOf : public Tracer {
     const kernel::Cgroup& cgroup = hierarchy == Hierarchy::v1 ? *opened->v1 : *opened->v2;
     path_ = cgroup.path.text;
     EXPECT_TRUE(becomes_readable());
-    std::vector<Lines> seen{told(take_of(cgroup))};
+    std::vector<Lines> seen{describe(take_of(cgroup))};
     by_grandchild([&] { return write_to(made + "/cgroup.procs", "0"); });
-    seen.push_back(told(take_of(cgroup)));
+    seen.push_back(describe(take_of(cgroup)));
     int tries = 0;
     while (::rmdir(made.c_str()) < 0 && errno == EBUSY && ++tries < 500) {
       ::usleep(10'000);
     }
-    seen.push_back(told(take_of(cgroup)));
+    seen.push_back(describe(take_of(cgroup)));
     by_grandchild([&] { return ::mkdir(made.c_str(), 0755) == 0 && ::rmdir(made.c_str()) == 0; });
-    seen.push_back(told(take_if([&](const Event& event) { return event.writer.name == kName; })));
+    seen.push_back(describe(take_if([&](const Event& event) { return event.writer.name == kName; })));
     return seen;
   }
 
@@ -474,21 +478,21 @@ class CgroupsOf : public Tracer {
 };
 INSTANTIATE_TEST_SUITE_P(Tier, CgroupsOf, testing::Values(Tier::tracepoints), name_of);
 
-TEST_P(CgroupsOf, V2AreTold) { expect_told(Hierarchy::v2); }
-TEST_P(CgroupsOf, V1AreTold) { expect_told(Hierarchy::v1); }
+TEST_P(CgroupsOf, V2AreReported) { expect_reported(Hierarchy::v2); }
+TEST_P(CgroupsOf, V1AreReported) { expect_reported(Hierarchy::v1); }
 
-TEST_P(CgroupsOf, OtherHierarchiesOfV1AreNot) {
+TEST_P(CgroupsOf, OtherHierarchiesOfV1AreNotReported) {
   const std::string made = "/sys/fs/cgroup/freezer/hf-test-" + std::to_string(::getpid());
   if (::access("/sys/fs/cgroup/freezer/cgroup.procs", F_OK) != 0) {
     GTEST_SKIP() << "there is no other v1 hierarchy";
   }
   by_grandchild([&] { return ::mkdir(made.c_str(), 0755) == 0 && ::rmdir(made.c_str()) == 0; });
-  EXPECT_EQ(told(take_if([](const Event& event) { return event.writer.name == kName; })), Lines{});
+  EXPECT_EQ(describe(take_if([](const Event& event) { return event.writer.name == kName; })), Lines{});
 }
 
 // ---- Writes to v1 files ---------------------------------------------------------------------------------------------
 
-// A sysctl with another value, for a while.
+// Changes a sysctl for the duration of a test.
 class ShortQueue {
  public:
   ShortQueue(std::string path, const std::string& value) : path_(std::move(path)), before_(read_file(path_)) {
@@ -519,11 +523,11 @@ class WritesToV1 : public WatchTest, public testing::WithParamInterface<Tier> {
   }
 
   // A tier that sees files does not see what is written.
-  static std::string words(const std::string& verb) { return "write devices." + verb; }
+  static std::string line_for(const std::string& verb) { return "write devices." + verb; }
 };
 INSTANTIATE_TEST_SUITE_P(Tier, WritesToV1, testing::Values(Tier::files), name_of);
 
-TEST_P(WritesToV1, AreTold) {
+TEST_P(WritesToV1, AreReported) {
   const ScratchCgroup scratch(*host_, Hierarchy::v1);
   const kernel::Cgroup cgroup = scratch.cgroup();
   add(scratch);
@@ -535,33 +539,33 @@ TEST_P(WritesToV1, AreTold) {
     for (const Event& event : events) {
       EXPECT_EQ(event.writer.pid.value, attacker);
     }
-    return told(events);
+    return describe(events);
   };
-  EXPECT_EQ(attack("devices.deny", "a"), Lines{words("deny")});
-  EXPECT_EQ(attack("devices.allow", "c 195:0 rw\n"), Lines{words("allow")});
-  EXPECT_EQ(attack("devices.deny", " c 195:* rwm \n"), Lines{words("deny")});
+  EXPECT_EQ(attack("devices.deny", "a"), Lines{line_for("deny")});
+  EXPECT_EQ(attack("devices.allow", "c 195:0 rw\n"), Lines{line_for("allow")});
+  EXPECT_EQ(attack("devices.deny", " c 195:* rwm \n"), Lines{line_for("deny")});
 }
 
-TEST_P(WritesToV1, AreToldFromAnotherMountNamespaceToo) {
+TEST_P(WritesToV1, AreReportedFromAnotherMountNamespaceToo) {
   const ScratchCgroup scratch(*host_, Hierarchy::v1);
   const kernel::Cgroup cgroup = scratch.cgroup();
   add(scratch);
   const pid_t attacker = by_child([&] {
-    return mount_privately("cgroup", folder_.path(), "devices") &&
-           write_to(folder_.path() + cgroup.path.text + "/devices.deny", "c 195:0 rw");
+    return mount_privately("cgroup", directory_.path(), "devices") &&
+           write_to(directory_.path() + cgroup.path.text + "/devices.deny", "c 195:0 rw");
   });
-  EXPECT_EQ(told(take_by(attacker)), Lines{words("deny")});
+  EXPECT_EQ(describe(take_by(attacker)), Lines{line_for("deny")});
 }
 
-TEST_P(WritesToV1, AreNotToldWhereTheyFailOrAreOurs) {
+TEST_P(WritesToV1, AreNotReportedIfTheyFailOrAreOurs) {
   const ScratchCgroup scratch(*host_, Hierarchy::v1);
   add(scratch);
   scratch.write("devices.deny", "a");
   by_child([&] { return !write_to(scratch.directory() + "/devices.allow", "nonsense"); });
-  EXPECT_EQ(told(take_of(scratch.cgroup())), Lines{});
+  EXPECT_EQ(describe(take_of(scratch.cgroup())), Lines{});
 }
 
-TEST_P(WritesToV1, SayWhenTheKernelHadNoRoomAndASweepThenFindsWhatChanged) {
+TEST_P(WritesToV1, LostAreReportedAndASweepThenFindsWhatChanged) {
   const ShortQueue few("/proc/sys/fs/fanotify/max_queued_events", "8");
   if (!few.is_set()) {
     GTEST_SKIP() << "the queue of fanotify cannot be made short here";
@@ -577,15 +581,15 @@ TEST_P(WritesToV1, SayWhenTheKernelHadNoRoomAndASweepThenFindsWhatChanged) {
     }
     return done;
   };
-  // fanotify makes one of many alike: there it takes many writers.
+  // fanotify merges equal events, so many writers are needed.
   for (int writers = 20; writers > 0; --writers) {
     by_child([&] { return attack(1); });
   }
   EXPECT_EQ(take_if([](const Event& event) { return event.kind == EventKind::lost; }).size(), 1U);
-  EXPECT_EQ(told(sweep()), Lines{"found changed"});
+  EXPECT_EQ(describe(sweep()), Lines{"found changed"});
 }
 
-// ---- Less is known --------------------------------------------------------------------------------------------------
+// ---- Polling --------------------------------------------------------------------------------------------------------
 
 class SweepOf : public WatchTest, public testing::WithParamInterface<Hierarchy> {
  protected:
@@ -606,16 +610,16 @@ class SweepOf : public WatchTest, public testing::WithParamInterface<Hierarchy> 
 INSTANTIATE_TEST_SUITE_P(Hierarchy, SweepOf, testing::Values(Hierarchy::v1, Hierarchy::v2),
                          [](const auto& one) { return title_of(one.param); });
 
-TEST_P(SweepOf, FindsEachChangeOnceWherePollingIsAllThereIs) {
+TEST_P(SweepOf, FindsEachChangeOnceIfNothingButPollingWorks) {
   open(Tier::polling);
   EXPECT_TRUE(watch_->tiers().polls());
   auto scratch = std::make_unique<ScratchCgroup>(*host_, GetParam());
   const ScratchCgroup other(*host_, GetParam());
   const kernel::CgroupsPtr cgroups = add(*scratch);
   add(other);
-  EXPECT_EQ(told(sweep()), Lines{});
+  EXPECT_EQ(describe(sweep()), Lines{});
   by_child([&] { return change(*scratch); });
-  EXPECT_EQ(told(take()), Lines{});
+  EXPECT_EQ(describe(take()), Lines{});
   const std::vector<Event> events = sweep();
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, EventKind::found_changed);
@@ -623,25 +627,25 @@ TEST_P(SweepOf, FindsEachChangeOnceWherePollingIsAllThereIs) {
   EXPECT_EQ(events[0].cgroup, scratch->cgroup().id);
   EXPECT_EQ(events[0].hierarchy, GetParam());
   EXPECT_FALSE(events[0].writer.is_known());
-  EXPECT_EQ(told(sweep()), Lines{});
+  EXPECT_EQ(describe(sweep()), Lines{});
   scratch.reset();
-  EXPECT_EQ(told(sweep()), Lines{"cgroup gone"});
-  EXPECT_EQ(told(sweep()), Lines{}) << "said once";
+  EXPECT_EQ(describe(sweep()), Lines{"cgroup gone"});
+  EXPECT_EQ(describe(sweep()), Lines{}) << "reported once";
   watch_->remove(*cgroups);
-  EXPECT_EQ(told(sweep()), Lines{});
+  EXPECT_EQ(describe(sweep()), Lines{});
 }
 
-TEST_P(SweepOf, FindsThatThereAreOtherCgroupsThanBefore) {
+TEST_P(SweepOf, FindsCgroupsThatAreNew) {
   open(Tier::polling);
   std::vector<Event> events;
   watch_->sweep(events);
   events.clear();
   const ScratchCgroup scratch(*host_, GetParam());
   watch_->sweep(events);
-  EXPECT_EQ(told(events), Lines{"cgroup made"});
+  EXPECT_EQ(describe(events), Lines{"cgroup made"});
 }
 
-TEST_F(WatchTest, CgroupsOfBothHierarchiesWithTheSameNumberAreNotMistakenForOneAnother) {
+TEST_F(WatchTest, CgroupsOfBothHierarchiesWithTheSameNumberHaveDifferentKeys) {
   kernel::CgroupsOfProcess v1;
   v1.v1.emplace().id = container::CgroupId{57};
   kernel::CgroupsOfProcess v2;
@@ -649,51 +653,51 @@ TEST_F(WatchTest, CgroupsOfBothHierarchiesWithTheSameNumberAreNotMistakenForOneA
   EXPECT_NE(kernel::key_of(v1), kernel::key_of(v2));
 }
 
-// ---- All the rest ---------------------------------------------------------------------------------------------------
+// ---- Other events ---------------------------------------------------------------------------------------------------
 
-TEST_P(SweepOf, AFirstProcessThatEndsIsTold) {
+TEST_P(SweepOf, AFirstProcessThatEndsIsReported) {
   open(Tier::polling);
   const ScratchCgroup scratch(*host_, GetParam());
   const pid_t first = start_child([] { return ::pause() == 0; });
   add(scratch, first);
-  EXPECT_EQ(told(take()), Lines{});
+  EXPECT_EQ(describe(take()), Lines{});
   ::kill(first, SIGKILL);
   EXPECT_TRUE(becomes_readable());
   const std::vector<Event> events = take();
   ::waitpid(first, nullptr, 0);
-  ASSERT_EQ(told(events), Lines{"process gone"});
+  ASSERT_EQ(describe(events), Lines{"process gone"});
   EXPECT_EQ(events[0].cgroup, scratch.cgroup().id);
   EXPECT_EQ(events[0].hierarchy, GetParam());
-  EXPECT_EQ(told(take()), Lines{});
+  EXPECT_EQ(describe(take()), Lines{});
 }
 
-TEST_P(SweepOf, AFirstProcessThatHasEndedBeforeIsToldToo) {
+TEST_P(SweepOf, AFirstProcessThatHasEndedBeforeIsReportedToo) {
   open(Tier::polling);
   const ScratchCgroup scratch(*host_, GetParam());
   add(scratch, by_child([] { return true; }));
   EXPECT_TRUE(becomes_readable());
-  EXPECT_EQ(told(take()), Lines{"process gone"});
+  EXPECT_EQ(describe(take()), Lines{"process gone"});
 }
 
-TEST_F(WatchTest, EvidenceThatChangesIsTold) {
+TEST_F(WatchTest, EvidenceThatChangesIsReported) {
   open(Tier::polling);
-  watch_->add_folder(*host_, folder_.path());
-  watch_->add_folder(*host_, folder_.path() + "/none");
-  EXPECT_EQ(told(take()), Lines{});
-  std::ofstream(folder_.path() + "/spec.json") << "{}";
+  watch_->add_directory(*host_, directory_.path());
+  watch_->add_directory(*host_, directory_.path() + "/none");
+  EXPECT_EQ(describe(take()), Lines{});
+  std::ofstream(directory_.path() + "/spec.json") << "{}";
   EXPECT_TRUE(becomes_readable());
-  EXPECT_EQ(told(take()), Lines{"evidence"});
-  std::filesystem::rename(folder_.path() + "/spec.json", folder_.path() + "/other.json");
-  EXPECT_EQ(told(take()), Lines{"evidence"});
-  EXPECT_EQ(told(take()), Lines{});
+  EXPECT_EQ(describe(take()), Lines{"evidence"});
+  std::filesystem::rename(directory_.path() + "/spec.json", directory_.path() + "/other.json");
+  EXPECT_EQ(describe(take()), Lines{"evidence"});
+  EXPECT_EQ(describe(take()), Lines{});
 }
 
-TEST_F(WatchTest, DriversThatComeAreTold) {
+TEST_F(WatchTest, DriversThatAreLoadedAreReported) {
   open(Tier::polling);
   const auto is_about_drivers = [](const Event& event) { return event.kind == EventKind::drivers; };
-  const std::string folder = "/sys/bus/platform/drivers/";
-  const std::vector<std::string> names = kernel::list_names(host_->root.get(), kernel::below_root(folder));
-  if (names.empty() || !write_to(folder + names.front() + "/uevent", "add")) {
+  const std::string directory = "/sys/bus/platform/drivers/";
+  const std::vector<std::string> names = kernel::list_names(host_->root.get(), kernel::below_root(directory));
+  if (names.empty() || !write_to(directory + names.front() + "/uevent", "add")) {
     GTEST_SKIP() << "no driver's uevent can be made here: " << std::strerror(errno);
   }
   EXPECT_TRUE(becomes_readable());

@@ -7,39 +7,42 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/report/node_report.h"
+#include "core/report/host_report.h"
+#include "render/finding.h"
+#include "render/host.h"
+#include "render/rules.h"
 #include "services/doctor/doctor.h"
 #include "story.h"
 
 namespace hf::test {
 namespace {
 
-// Other stories may be told: HOLDFAST_STORIES=FOLDER.
+// HOLDFAST_STORIES=DIRECTORY runs the scenarios of another directory.
 std::string stories() {
-  const char* const folder = std::getenv("HOLDFAST_STORIES");
-  return folder == nullptr ? HOLDFAST_STORIES : folder;
+  const char* const directory = std::getenv("HOLDFAST_STORIES");
+  return directory == nullptr ? HOLDFAST_STORIES : directory;
 }
 
 class Scenario : public testing::TestWithParam<std::string> {};
 
-// As people are shown it.
+// The finding as `holdfast doctor` prints it.
 std::string text_of(const report::Finding& finding) {
   report::DoctorReport report;
   report.findings = {finding};
   return render_text(report);
 }
 
-TEST_P(Scenario, IsToldRight) {
+TEST_P(Scenario, IsDiagnosedAsExpected) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root, to make device nodes";
+    GTEST_SKIP() << "needs root, to create device nodes";
   }
   Story story(stories(), GetParam());
-  doctor::Machine machine{story.host(), story.filters(), story.seats(), kNow};
+  host::OpenHost machine{story.host(), story.filters(), story.prober(), kNow};
   const Result<report::DoctorReport> report = doctor::diagnose(machine, {});
   ASSERT_TRUE(report) << report.error().message;
-  const std::string told = render_text(*report);
+  const std::string text = render_text(*report);
   if (std::getenv("HOLDFAST_TELL") != nullptr) {
-    std::cout << told;
+    std::cout << text;
   }
 
   using Key = std::pair<std::string, std::string>;
@@ -50,15 +53,15 @@ TEST_P(Scenario, IsToldRight) {
     }
     const bool found = std::ranges::any_of(report->findings, [&expected](const report::Finding& finding) {
       return finding.code == expected.code && finding.subject == expected.subject &&
-             text_of(finding).find(expected.words) != std::string::npos;
+             text_of(finding).find(expected.text) != std::string::npos;
     });
-    EXPECT_NE(found, expected.is_banned) << expected.code << " " << expected.subject << " with '" << expected.words
-                                         << (expected.is_banned ? "' is in\n" : "' is not in\n") << told;
+    EXPECT_NE(found, expected.is_banned) << expected.code << " " << expected.subject << " with '" << expected.text
+                                         << (expected.is_banned ? "' is in\n" : "' is not in\n") << text;
   }
   std::set<std::tuple<std::string, std::string, std::string>> verdicts;
   for (const report::Finding& finding : report->findings) {
-    EXPECT_TRUE(wanted.contains({finding.code, finding.subject})) << "not expected: " << finding.code << "\n" << told;
-    EXPECT_TRUE(verdicts.emplace(finding.code, finding.subject, finding.verdict).second) << "said twice:\n" << told;
+    EXPECT_TRUE(wanted.contains({finding.code, finding.subject})) << "not expected: " << finding.code << "\n" << text;
+    EXPECT_TRUE(verdicts.emplace(finding.code, finding.subject, finding.verdict).second) << "reported twice:\n" << text;
     EXPECT_FALSE(report::page_of(finding.code).empty()) << finding.code << " has no page in docs/FINDINGS.md";
   }
   const Result<report::ContainerList> list = doctor::list_containers(machine);

@@ -1,4 +1,4 @@
-// Story: a made-up machine from a folder of files (README.md), and what is expected of it.
+// Story: an invented machine from a directory of files (README.md), and the expected findings.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "kernel/filters.h"
-#include "kernel/host.h"
-#include "kernel/seat.h"
+#include "kernel/cgroup/filters.h"
+#include "kernel/container/node_prober.h"
+#include "kernel/files/host.h"
 #include "support/fake_bpf.h"
 
 namespace hf::test {
@@ -17,54 +17,54 @@ namespace hf::test {
 inline constexpr std::int64_t kBoot = 1'000'000'000;
 inline constexpr std::int64_t kNow = 1'000'100'000;
 
-std::vector<std::string> list_stories(const std::string& folder);
+std::vector<std::string> list_stories(const std::string& directory);
 
-// What one line of `expected` wants.
+// One line of `expected`.
 struct Expectation {
   std::string code;
   std::string subject;
-  std::string words;       // that stand somewhere in the finding; "" for any
-  bool is_banned = false;  // they must not stand there
+  std::string text;        // must occur in the finding; "" for any
+  bool is_banned = false;  // the text must not occur
 };
 
-// Answers from a seat: nodes as they lie in the tree, access and open as the story tells.
-class FakeSeats final : public kernel::Seats {
+// Answers probes from inside: nodes as they lie in the tree, access and open as the file `access` says.
+class FakeNodeProber final : public kernel::NodeProber {
  public:
-  FakeSeats(std::string root, const std::vector<std::vector<std::string>>& told);
+  FakeNodeProber(std::string root, const std::vector<std::vector<std::string>>& answers);
 
-  Result<std::vector<container::Seen>> look(const kernel::Look& look) override;
+  Result<std::vector<container::NodeView>> probe(const kernel::ProbeRequest& request) override;
 
  private:
-  struct Told {
+  struct Answer {
     int access = 0;
     std::optional<int> open;
   };
 
   std::string root_;
-  std::map<std::pair<int, std::string>, Told> told_;
+  std::map<std::pair<int, std::string>, Answer> answers_;
 };
 
 class Story {
  public:
-  Story(const std::string& folder, const std::string& name);  // throws where a file of it makes no sense
+  Story(const std::string& directory, const std::string& name);  // throws if one of its files makes no sense
   Story(const Story&) = delete;
   Story& operator=(const Story&) = delete;
   ~Story();
 
   [[nodiscard]] const kernel::Host& host() const { return *host_; }
   [[nodiscard]] kernel::Filters& filters() { return *filters_; }
-  [[nodiscard]] kernel::Seats& seats() { return *seats_; }
+  [[nodiscard]] kernel::NodeProber& prober() { return *prober_; }
   [[nodiscard]] const std::vector<Expectation>& findings() const { return findings_; }
   [[nodiscard]] const std::map<std::string, std::string>& states() const { return states_; }
 
  private:
-  void lay(const std::string& folder);
+  void add_layer(const std::string& directory);
   void make_nodes();
   void make_links();
   void set_modes();
-  void make_process(const std::map<std::string, std::string>& words);
+  void make_process(const std::map<std::string, std::string>& fields);
   void attach_filters();
-  void read_expected(const std::string& folder);
+  void read_expected(const std::string& directory);
 
   std::string root_;
   std::map<std::string, std::vector<std::string>> nodes_;
@@ -78,7 +78,7 @@ class Story {
   std::optional<kernel::Host> host_;
   FakeBpf bpf_;
   std::unique_ptr<kernel::Filters> filters_;
-  std::unique_ptr<FakeSeats> seats_;
+  std::unique_ptr<FakeNodeProber> prober_;
 };
 
 }  // namespace hf::test

@@ -9,7 +9,7 @@ namespace hf::test {
 namespace {
 
 nlohmann::json read_vectors() {
-  std::ifstream file(vectors_folder() + "/cpu/kubelet-tables.json");
+  std::ifstream file(vectors_directory() + "/cpu/kubelet-tables.json");
   return file ? nlohmann::json::parse(file) : nlohmann::json();
 }
 

@@ -1,4 +1,4 @@
-// CpuVectors: kubelet's own answers about CPUs, as they were recorded, where the folder with them is there.
+// CpuVectors: recorded CPU allocations of kubelet, if the directory with them exists.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace hf::test {
 
-// The whole file; null where there is none: a test then skips, saying why.
+// The whole file; null if there is none: a test then skips, with the reason.
 const nlohmann::json& cpu_vectors();
 cpu::Topology topology_of(const nlohmann::json& json);  // rows and counters
 cpu::Topology recorded_topology(const std::string& name);

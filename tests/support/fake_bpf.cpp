@@ -76,8 +76,8 @@ void FakeBpf::add(const kernel::Cgroup& cgroup, const bpf::Code& code, const std
 }
 
 Result<void> FakeBpf::attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) {
-  if (const std::function<void()> faster = std::exchange(before_attach, nullptr)) {
-    faster();
+  if (const std::function<void()> other_writer = std::exchange(before_attach, nullptr)) {
+    other_writer();
   }
   kernel::AttachedPrograms& here = attached_[cgroup.id.value];
   if (const kernel::InsteadOf* instead = std::get_if<kernel::InsteadOf>(&how)) {

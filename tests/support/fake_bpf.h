@@ -1,4 +1,4 @@
-// FakeBpf: bpf(2) with a memory: keeps programs and attachments by cgroup as the kernel does, and judges by
+// FakeBpf: bpf(2) in memory. It keeps programs and attachments by cgroup as the kernel does, and computes verdicts with
 // `interpret`.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/device/device.h"
-#include "kernel/bpf_api.h"
+#include "kernel/cgroup/bpf_api.h"
 
 namespace hf::test {
 
@@ -24,20 +24,20 @@ class FakeBpf final : public kernel::Bpf {
   Result<kernel::ShieldMapPtr> open_shield_map(const kernel::Program& shield) override;
   Result<kernel::Program> load_shield(const kernel::ShieldMap& map, unsigned depth) override;
 
-  // A program as somebody else has attached it, with the name and the time (seconds since 1970) he gave it.
+  // Attaches a program of another writer with this name and load time (seconds since 1970).
   void add(const kernel::Cgroup& cgroup, const bpf::Code& code, const std::string& name, std::int64_t loaded_at);
 
-  // What a process of the cgroup would be told.
+  // Whether a process of the cgroup may open the device.
   bool allows(const kernel::Cgroup& cgroup, const device::Request& request);
 
-  // The same for a cgroup and those above it, from the inside out: each program sees the verdict of those before it.
+  // The same for a cgroup and those above it, innermost first: each program sees the verdict of those before it.
   bool allows(const std::vector<const kernel::Cgroup*>& line, const device::Request& request);
 
-  // Called once, before the next attach: a writer that is faster.
+  // Called once, before the next attach: simulates a writer that is faster.
   std::function<void()> before_attach;
-  bool forbids_opening = false;  // as an LSM may
-  bool has_shields = true;       // as kernels before 5.18 have none
-  std::uint64_t shield_tag = 1;  // of the version that is loaded from now on
+  bool forbids_opening = false;  // as with an LSM
+  bool has_shields = true;       // false: as with kernels before 5.18
+  std::uint64_t shield_tag = 1;  // of shields loaded from now on
   int loads = 0;
 
  private:

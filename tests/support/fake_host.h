@@ -1,10 +1,10 @@
-// FakeHost: a machine in a temporary folder, from a table of files.
+// FakeHost: the root directory of a host in a temporary directory, built from a table of files.
 #pragma once
 
 #include <map>
 #include <string>
 
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::test {
 
@@ -12,13 +12,13 @@ using Files = std::map<std::string, std::string>;  // path and text
 
 class FakeHost {
  public:
-  explicit FakeHost(const Files& files);  // a path that ends in / is a folder
+  explicit FakeHost(const Files& files);  // a path that ends in / is a directory
   FakeHost(const FakeHost&) = delete;
   FakeHost& operator=(const FakeHost&) = delete;
   ~FakeHost();
 
   [[nodiscard]] const std::string& root() const { return root_; }
-  [[nodiscard]] kernel::Host open() const;  // throws where it cannot be opened
+  [[nodiscard]] kernel::Host open() const;  // throws if it cannot be opened
 
  private:
   std::string root_;

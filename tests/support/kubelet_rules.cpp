@@ -94,7 +94,7 @@ class Accumulator {
     return list;
   }
 
-  // Its fault: all CPUs of the object, whether they were free or not.
+  // A bug of kubelet: it takes all CPUs of the object, whether they were free or not.
   void take(const Ids& cpus) {
     for (const std::uint32_t cpu : cpus) {
       free_.erase(cpu);
@@ -103,11 +103,11 @@ class Accumulator {
     need_ -= int(cpus.size());
   }
 
-  // Those of the list that were free when the walk began.
-  void take_whole(const Ids& list, const Field& field, std::optional<std::uint32_t> usual) {
+  // Takes those objects of the list whose CPUs are all free at the beginning.
+  void take_whole(const Ids& list, const Field& field, std::optional<std::uint32_t> full_size) {
     Ids whole;
     for (const std::uint32_t id : list) {
-      if (free_in(field, id).size() == usual.value_or(std::uint32_t(all_in(field, id).size()))) {
+      if (free_in(field, id).size() == full_size.value_or(std::uint32_t(all_in(field, id).size()))) {
         whole.push_back(id);
       }
     }

@@ -1,5 +1,5 @@
-// KubeletRules: how kubelet takes CPUs, written down a second time: slowly, with plain sets, and with its faults. What
-// it answers sanely, we must answer too.
+// KubeletRules: a second, slow implementation of how kubelet allocates CPUs, with plain sets and with its bugs. Results
+// of kubelet that make sense must be ours too.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hf::test {
 
-// None: it gives up, or would never end.
+// Absent: kubelet fails, or would never end.
 std::optional<cpu::CpuSet> kubelet_packed(const cpu::Topology& topology, const cpu::CpuSet& available,
                                           std::uint32_t count, cpu::Packing packing);
 std::optional<cpu::CpuSet> kubelet_distributed(const cpu::Topology& topology, const cpu::CpuSet& available,

@@ -1,4 +1,4 @@
-// LoaderCache: an /etc/ld.so.cache in glibc's newer format, from a table.
+// LoaderCache: builds an /etc/ld.so.cache in glibc's newer format from a table.
 #pragma once
 
 #include <cstdint>

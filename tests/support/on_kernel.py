@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""on_kernel.py COMMAND…: runs a test on the real kernel; exit 77 (skipped) where the kernel loads no programs any more.
+"""on_kernel.py COMMAND…: runs a test on the real kernel; exit 77 (skipped) if the kernel loads no programs any more.
 
 A kernel can deadlock in its BPF JIT (seen on 6.18: a flood of program loads fills the workqueue that frees them, and the
 loader waits for that workqueue). From then on every BPF program and every seccomp filter, and so every container runtime,
-waits for ever in a state that no signal ends. That is asked once per boot, by a child with a deadline.
+waits for ever in a state that no signal ends. A child with a deadline checks this once per boot.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ import time
 
 MARK = pathlib.Path("/run/lock/holdfast-test-kernel-is-stuck")
 BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id")
-PATIENCE = 20
+TIMEOUT = 20  # seconds
 SKIPPED = 77
 
 
@@ -35,11 +35,11 @@ def is_stuck() -> bool:
     child = os.fork()
     if child == 0:
         nothing = os.open(os.devnull, os.O_RDWR)
-        for file in range(3):  # what waits for the end of our output must not wait for this child
+        for file in range(3):  # a reader that waits for the end of our output must not wait for this child
             os.dup2(nothing, file)
         install_filter()
         os._exit(0)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         if os.waitpid(child, os.WNOHANG)[0] == child:
             return False
@@ -47,7 +47,7 @@ def is_stuck() -> bool:
     try:
         MARK.write_text(boot)
     except OSError:
-        pass  # then the next test asks again
+        pass  # then the next test checks again
     return True
 
 

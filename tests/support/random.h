@@ -1,4 +1,4 @@
-// Random rules and requests for tests: few numbers, so that things meet.
+// Random: random rules and requests for tests. They use few numbers, so that they overlap.
 #pragma once
 
 #include <cstdint>

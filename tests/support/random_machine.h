@@ -1,4 +1,4 @@
-// Random machines for tests, uneven ones among them: threads missing, cores of two kinds, numbers in any order.
+// RandomMachine: random CPU topologies for tests, also uneven ones: with missing threads or cores of two kinds.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +31,9 @@ inline cpu::Topology random_machine(Random& random) {
     const bool is_second = cpu.id != cpu.core;
     return (kind == 1 && is_second && random.one_in(4)) ||   // offline threads
            (kind == 2 && is_second && cpu.core % 4 >= 2) ||  // hybrid: half the cores have one thread
-           (kind == 3 && cpu.numa.value == 0 && random.one_in(3) && cpu.core != 0);  // a smaller node
+           (kind == 3 && cpu.numa.value == 0 && random.one_in(3) && cpu.core != 0);  // a smaller NUMA node
   });
-  if (random.one_in(3) && shape.nodes_per_socket == 1) {  // two sockets that are one NUMA node
+  if (random.one_in(3) && shape.nodes_per_socket == 1) {  // two sockets share one NUMA node
     for (cpu::Cpu& cpu : rows) {
       cpu.numa = {cpu.numa.value / 2};
     }

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/device/systemd_words.h"
+#include "core/device/systemd_rules.h"
 
 namespace hf::test {
 namespace {
@@ -36,15 +36,15 @@ std::string unique_name() {
   return "hf-test-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
 }
 
-// What the kernel says: 0 denied, 1 allowed, 2 neither (a test that cannot tell must not pass).
+// The verdict of the kernel: 0 denied, 1 allowed, 2 neither (then the test must fail).
 char ask_one(const device::Request& request, const std::string& node, bool can_open) {
-  const auto wants = [&](device::Access letter) { return contains(request.access, letter); };
+  const auto wants = [&](device::Access access) { return contains(request.access, access); };
   if (wants(device::Access::mknod)) {
-    const std::string made = node + "-" + std::to_string(::getpid());
+    const std::string created = node + "-" + std::to_string(::getpid());
     const dev_t numbers = makedev(request.device.major, request.device.minor);
-    const bool allowed = ::mknod(made.c_str(), mode_of(request.device.kind) | 0600, numbers) == 0;
+    const bool allowed = ::mknod(created.c_str(), mode_of(request.device.kind) | 0600, numbers) == 0;
     const int number = errno;
-    ::unlink(made.c_str());
+    ::unlink(created.c_str());
     return allowed ? 1 : number == EPERM ? 0 : 2;
   }
   const bool reads = wants(device::Access::read);
@@ -56,7 +56,7 @@ char ask_one(const device::Request& request, const std::string& node, bool can_o
   if (can_open) {
     const int flags = reads && writes ? O_RDWR : writes ? O_WRONLY : O_RDONLY;
     const int file = ::open(node.c_str(), flags | O_NONBLOCK | O_CLOEXEC);
-    const bool opened = file >= 0 || errno != EPERM;  // ENXIO: let through, but no driver behind
+    const bool opened = file >= 0 || errno != EPERM;  // ENXIO: allowed, but no driver has the device
     ::close(file);
     return opened == allowed ? char(allowed) : char(2);
   }
@@ -79,7 +79,7 @@ std::set<std::uint32_t> used_majors() {
 
 }  // namespace
 
-std::optional<std::string> why_no_kernel_tests() {
+std::optional<std::string> why_no_kernel_tests(Needs needs) {
   if (::geteuid() != 0) {
     return "needs root";
   }
@@ -87,8 +87,9 @@ std::optional<std::string> why_no_kernel_tests() {
   if (!host) {
     return host.error().message;
   }
-  if (!host->v1 || !host->v2) {
-    return "needs cgroup v1 devices and cgroup v2 mounted, has " + kernel::layout_of(*host);
+  if (!host->v2 || (needs == Needs::both && !host->v1)) {
+    return std::string("needs cgroup v2") + (needs == Needs::both ? " and cgroup v1 devices" : "") + " mounted, has " +
+           kernel::layout_of(*host);
   }
   return std::nullopt;
 }
@@ -130,20 +131,20 @@ void ScratchCgroup::write(const std::string& file, const std::string& text) cons
   }
 }
 
-NodeFolder::NodeFolder() : path_("/tmp/hf-test-nodes-XXXXXX") {
+NodeDirectory::NodeDirectory() : path_("/tmp/hf-test-nodes-XXXXXX") {
   if (::mkdtemp(path_.data()) == nullptr) {
     throw std::runtime_error("mkdtemp");
   }
 }
 
-NodeFolder::~NodeFolder() {
+NodeDirectory::~NodeDirectory() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::string NodeFolder::node(const device::Device& device) {
-  std::string name =
-      path_ + "/" + device::letter_of(device.kind) + std::to_string(device.major) + "-" + std::to_string(device.minor);
+std::string NodeDirectory::node(const device::Device& device) {
+  std::string name = path_ + "/" + device::kind_character(device.kind) + std::to_string(device.major) + "-" +
+                     std::to_string(device.minor);
   const dev_t numbers = makedev(device.major, device.minor);
   if (::mknod(name.c_str(), mode_of(device.kind) | 0666, numbers) < 0 && errno != EEXIST) {
     throw std::runtime_error("mknod " + name + ": " + std::strerror(errno));
@@ -171,7 +172,7 @@ int run_in(const std::vector<const ScratchCgroup*>& cgroups, const std::function
 }
 
 std::vector<bool> ask_kernel(const std::vector<const ScratchCgroup*>& cgroups,
-                             const std::vector<device::Request>& requests, NodeFolder& nodes) {
+                             const std::vector<device::Request>& requests, NodeDirectory& nodes) {
   static const std::set<std::uint32_t> used = used_majors();
   std::vector<std::string> names;
   for (const device::Request& request : requests) {

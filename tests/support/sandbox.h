@@ -1,21 +1,23 @@
-// Sandbox: cgroups, nodes and processes on the real kernel that go away with the test, also when it fails.
+// Sandbox: cgroups, device nodes and processes on the real kernel that are removed after the test, also when it fails.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/device/device.h"
-#include "kernel/cgroup.h"
-#include "kernel/host.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/files/host.h"
 
 namespace hf::test {
 
-// Why tests on the real kernel cannot run here; nullopt where they can.
-std::optional<std::string> why_no_kernel_tests();
+// Why tests on the real kernel cannot run here; nullopt if they can.
+enum class Needs : std::uint8_t { both, v2 };  // hierarchies
+std::optional<std::string> why_no_kernel_tests(Needs needs = Needs::both);
 
-// A cgroup of its own, made in a hierarchy and removed again.
+// Creates a cgroup in a hierarchy, and removes it in the end.
 class ScratchCgroup {
  public:
   ScratchCgroup(const kernel::Host& host, container::Hierarchy hierarchy, const std::string& below = "");
@@ -26,20 +28,20 @@ class ScratchCgroup {
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] kernel::CgroupsOfProcess open() const;  // as a target
   [[nodiscard]] kernel::Cgroup cgroup() const;
-  void write(const std::string& file, const std::string& text) const;  // throws where the kernel refuses
+  void write(const std::string& file, const std::string& text) const;  // throws if the kernel refuses
 
  private:
   const kernel::Host& host_;
   std::string directory_;
 };
 
-// Nodes for requests, each made when first asked for.
-class NodeFolder {
+// A directory of device nodes, each created when it is first requested.
+class NodeDirectory {
  public:
-  NodeFolder();
-  NodeFolder(const NodeFolder&) = delete;
-  NodeFolder& operator=(const NodeFolder&) = delete;
-  ~NodeFolder();
+  NodeDirectory();
+  NodeDirectory(const NodeDirectory&) = delete;
+  NodeDirectory& operator=(const NodeDirectory&) = delete;
+  ~NodeDirectory();
 
   std::string node(const device::Device& device);
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -52,12 +54,11 @@ class NodeFolder {
 // cannot join.
 int run_in(const std::vector<const ScratchCgroup*>& cgroups, const std::function<int()>& body);
 
-// Asks the kernel about each request from inside the cgroups. `real_open`: also with open(2), where no driver is
-// behind.
+// Asks the kernel about each request from inside the cgroups; also with open(2) where no driver has the device.
 std::vector<bool> ask_kernel(const std::vector<const ScratchCgroup*>& cgroups,
-                             const std::vector<device::Request>& requests, NodeFolder& nodes);
+                             const std::vector<device::Request>& requests, NodeDirectory& nodes);
 
-// Majors that no driver of this machine has, so that open(2) has no effect but its errno.
+// Majors that no driver of this host has, so that open(2) has no effect but its errno.
 std::vector<std::uint32_t> unused_majors(std::size_t count);
 
 }  // namespace hf::test

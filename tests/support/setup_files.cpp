@@ -8,18 +8,18 @@
 
 namespace hf::test {
 
-std::vector<SetupFile> read_setup_files(const std::string& beginning) {
+std::vector<SetupFile> read_setup_files(const std::string& prefix) {
   std::vector<SetupFile> files;
   for (const auto& entry : std::filesystem::directory_iterator(HOLDFAST_TEST_DATA "/setup")) {
     const std::string name = entry.path().filename();
-    if (name.starts_with(beginning)) {
+    if (name.starts_with(prefix)) {
       std::ostringstream text;
       text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
       files.push_back({name, text.str()});
     }
   }
   if (files.empty()) {
-    throw std::runtime_error("no test data " + beginning);
+    throw std::runtime_error("no test data " + prefix);
   }
   std::ranges::sort(files, {}, &SetupFile::name);
   return files;

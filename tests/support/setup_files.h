@@ -1,4 +1,4 @@
-// SetupFiles: config files of container engines as they are found on real machines (tests/data/setup).
+// SetupFiles: config files of container engines as found on real hosts (tests/data/setup).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct SetupFile {
   std::string name;
   std::string text;
 };
-std::vector<SetupFile> read_setup_files(const std::string& beginning);  // of their names; throws where there is none
+std::vector<SetupFile> read_setup_files(const std::string& prefix);  // of their names; throws if there is none
 std::string read_setup_file(const std::string& name);
 
 }  // namespace hf::test

@@ -12,18 +12,18 @@
 
 namespace hf::test {
 
-std::string vectors_folder() {
-  const char* named = std::getenv("HOLDFAST_VECTORS");
-  return named != nullptr ? named : HOLDFAST_VECTORS;
+std::string vectors_directory() {
+  const char* configured = std::getenv("HOLDFAST_VECTORS");
+  return configured != nullptr ? configured : HOLDFAST_VECTORS;
 }
 
 std::vector<Vector> read_bpf_vectors() {
   std::vector<Vector> vectors;
-  const std::filesystem::path folder = std::filesystem::path(vectors_folder()) / "bpf";
-  if (!std::filesystem::is_directory(folder)) {
+  const std::filesystem::path directory = std::filesystem::path(vectors_directory()) / "bpf";
+  if (!std::filesystem::is_directory(directory)) {
     return vectors;
   }
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     Result<bytecode::ProgramFile> program = bytecode::parse_program_file(text);

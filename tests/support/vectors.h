@@ -1,4 +1,4 @@
-// Vectors: recorded filters of real runtimes, where the folder with them is there.
+// Vectors: recorded filters of real runtimes, if the directory with them exists.
 #pragma once
 
 #include <string>
@@ -14,12 +14,13 @@ struct Vector {
   bytecode::ProgramFile program;
 };
 
-// Empty where there is no such folder: a test then skips, saying why. HOLDFAST_VECTORS in the environment names
-// another.
+// Empty if there is no such directory: a test then skips, with the reason. HOLDFAST_VECTORS in the environment names
+// another directory.
 std::vector<Vector> read_bpf_vectors();
-std::string vectors_folder();
+std::string vectors_directory();
 
-// The numbers a program compares with, their neighbours and the ends: what two readings could disagree on.
+// Devices with the numbers a program compares with, their neighbours and the smallest and largest numbers: two
+// interpretations of the program would differ there.
 std::vector<device::Device> landmark_devices(const bpf::Code& code);
 
 }  // namespace hf::test

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Machines with stock Debian kernels under qemu, without KVM: a script runs as root in one, on a cgroup layout of its own.
+"""Virtual machines with stock Debian kernels under qemu, without KVM: each runs a script as root, with a given cgroup layout.
 
 usage: machine.py [--kernel 6.1|6.12|newest|PATH] [--layout v2|v1|hybrid] [--file GUEST=HOST]… SCRIPT; exits as the script does.
 """
@@ -18,14 +18,14 @@ from collections.abc import Iterator
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "e2e"))
-from engines import Unavailable, apt_of, download_package, program, scratch_folder  # noqa: E402
+from engines import Unavailable, apt_of, download_package, program, scratch_directory  # noqa: E402
 
 SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie", "newest": "sid"}
 LAYOUTS = {"v2": "cgroup_no_v1=all", "v1": "", "hybrid": ""}
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "holdfast/kernels"
-# mitigations: they cost time under emulation and are no part of any test. panic: the machine ends instead of standing still.
+# mitigations: they cost time under emulation and are not tested. panic: the machine ends instead of hanging.
 COMMAND_LINE = "console=ttyS0 loglevel=4 panic=-1 rdinit=/init mitigations=off no_timer_check"
-BOOT = 60  # seconds, for a kernel to start and end; seven are usual
+BOOT = 60  # seconds, for a kernel to start and end; it normally needs seven
 Content = pathlib.Path | str | bytes
 
 
@@ -37,48 +37,48 @@ class Crashed(RuntimeError):
 
 
 def cloud_packages(options: list[str]) -> list[str]:
-    """Those that the newest cloud kernel of a release consists of: linux-image-… alone up to Debian 13, linux-binary-… with it after."""
-    words = ["apt-cache", *options, "depends", "--recurse", "--important", "linux-image-cloud-amd64"]
-    listed = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout
+    """The packages of the newest cloud kernel of a release: linux-image-… only up to Debian 13, and linux-binary-… after it."""
+    command = ["apt-cache", *options, "depends", "--recurse", "--important", "linux-image-cloud-amd64"]
+    listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
     return sorted(set(re.findall(r"^linux-(?:image|binary)-\d\S*-cloud-amd64$", listed, re.M)))
 
 
 def fetch_kernel(kernel: str) -> pathlib.Path:
-    """The kernel of that Debian release, downloaded once; for a later one, remove its folder from the cache."""
+    """The kernel of that Debian release, downloaded once; for a newer one, remove its directory from the cache."""
     if os.sep in kernel:
         return pathlib.Path(kernel)
     if kernel not in SUITES:
         raise ValueError(f"no kernel {kernel}: there are {', '.join(SUITES)}, or a path")
     target = CACHE / kernel
     if not target.exists():
-        with scratch_folder() as folder:
-            options = apt_of(SUITES[kernel], folder)
+        with scratch_directory() as directory:
+            options = apt_of(SUITES[kernel], directory)
             for package in cloud_packages(options):
-                download_package(package, options, folder)
-            unpacked = folder / "unpacked"
+                download_package(package, options, directory)
+            unpacked = directory / "unpacked"
             found = [*unpacked.glob("boot/vmlinuz-*"), *unpacked.glob("usr/lib/modules/*/vmlinuz")]
             if not found:
-                raise Unavailable(f"linux-image-cloud-amd64 of {SUITES[kernel]} cannot be had")
+                raise Unavailable(f"linux-image-cloud-amd64 of {SUITES[kernel]} cannot be downloaded")
             keep(found[0], target)
     return next(target.iterdir())
 
 
-def keep(file: pathlib.Path, folder: pathlib.Path) -> None:
-    """As the only file of a folder that is there as a whole or not at all; the name tells the kernel's release."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))
-    shutil.copy(file, made / (file.name if file.name != "vmlinuz" else f"vmlinuz-{file.parent.name}"))
+def keep(file: pathlib.Path, directory: pathlib.Path) -> None:
+    """Stores it as the only file of a directory that is created atomically; the file name has the kernel's release."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    temporary = pathlib.Path(tempfile.mkdtemp(dir=directory.parent))
+    shutil.copy(file, temporary / (file.name if file.name != "vmlinuz" else f"vmlinuz-{file.parent.name}"))
     try:
-        made.rename(folder)
-    except OSError:  # Somebody was faster.
-        shutil.rmtree(made)
+        temporary.rename(directory)
+    except OSError:  # Another process was faster.
+        shutil.rmtree(temporary)
 
 
 # ---- The root image --------------------------------------------------------------------------------------------------
 
 
 def libraries(path: pathlib.Path) -> list[pathlib.Path]:
-    """Those that a program of this machine is linked with, its interpreter among them."""
+    """The libraries that a program of this host is linked with, including its interpreter."""
     with path.open("rb") as file:
         if file.read(4) != b"\x7fELF":
             return []
@@ -89,13 +89,13 @@ def libraries(path: pathlib.Path) -> list[pathlib.Path]:
 
 
 class Image:
-    """An initramfs: path in the machine to mode and content. Folders come by themselves."""
+    """An initramfs: maps paths in the virtual machine to mode and content. Directories are added automatically."""
 
     def __init__(self) -> None:
         self.entries: dict[str, tuple[int, bytes]] = {}
 
     def add(self, path: str, content: Content) -> None:
-        """A file, or a folder with all in it, of this machine, and the libraries of programs; or a text, which may be executed."""
+        """Adds a file or a whole directory of this host, with the libraries of programs; or a text, which may be executed."""
         if isinstance(content, str | bytes):
             text = content.encode() if isinstance(content, str) else content
             self.put(path, stat.S_IFREG | 0o755, text)
@@ -113,8 +113,8 @@ class Image:
 
     def put(self, path: str, mode: int, content: bytes) -> None:
         name = path.strip("/")
-        for folder in reversed(pathlib.PurePath(name).parents[:-1]):
-            self.entries.setdefault(str(folder), (stat.S_IFDIR | 0o755, b""))
+        for directory in reversed(pathlib.PurePath(name).parents[:-1]):
+            self.entries.setdefault(str(directory), (stat.S_IFDIR | 0o755, b""))
         self.entries[name] = (mode, content)
 
     def write(self, target: pathlib.Path) -> None:
@@ -144,10 +144,10 @@ def base_image() -> Image:
 
 
 @contextlib.contextmanager
-def ended_with_us(words: list[str]) -> Iterator[subprocess.Popen]:
-    """A process that does not outlive the caller, whatever becomes of either."""
+def ended_with_us(command: list[str]) -> Iterator[subprocess.Popen]:
+    """A process that never outlives the caller."""
     process = subprocess.Popen(
-        ["nice", "-n", "10", program("setpriv"), "--pdeathsig", "KILL", "--", *words],
+        ["nice", "-n", "10", program("setpriv"), "--pdeathsig", "KILL", "--", *command],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
@@ -158,7 +158,7 @@ def ended_with_us(words: list[str]) -> Iterator[subprocess.Popen]:
 
 
 class Machine:
-    """Boots afresh for each script. `append` goes to the kernel's command line; `limit` is the script's, in seconds."""
+    """Boots again for each script. `append` goes to the kernel's command line; `limit` is the script's, in seconds."""
 
     def __init__(self, kernel: str = "6.1", layout: str = "v2", *, limit: int = 120, memory: int = 1024, append: str = ""):
         if os.uname().machine != "x86_64":
@@ -175,32 +175,32 @@ class Machine:
         self.uptime = 0.0  # of the last run, seconds from the kernel's start to the end of the script
 
     def run(self, script: str, files: dict[str, Content] | None = None) -> tuple[int, str]:
-        """The script's exit status and what it said. It runs in /root, by busybox's sh, which takes its own applets
-        before programs of the same name unless those are called by path; a relative path in `files` is below /root.
-        Past its limit it is ended, and the status is 143."""
-        with scratch_folder() as folder:
+        """The script's exit status and output. It runs in /root, by busybox's sh, which prefers its own applets
+        to programs of the same name unless those are called by path; a relative path in `files` is below /root.
+        After its limit it is terminated, and the status is 143."""
+        with scratch_directory() as directory:
             image = base_image()
             for path, content in (files or {}).items():
                 image.add(os.path.join("/root", path), content)
             image.add("/root/script", script)
             image.add("/etc/machine", f"layout={self.layout} limit={self.limit}\n")
-            image.write(folder / "image")
-            return self.boot(folder)
+            image.write(directory / "image")
+            return self.boot(directory)
 
-    def boot(self, folder: pathlib.Path) -> tuple[int, str]:
-        ports = [folder / name for name in ("console", "output", "status")]
-        # la57: newer kernels do not start with five levels of page tables here. cx16: this emulation leaves nonsense in the flags
+    def boot(self, directory: pathlib.Path) -> tuple[int, str]:
+        ports = [directory / name for name in ("console", "output", "status")]
+        # la57: newer kernels do not start with five levels of page tables here. cx16: this emulation leaves wrong values in the flags
         # after cmpxchg16b, and a kernel that saves and restores them then dies at random (qemu 7.2 with 6.12).
-        words = [self.qemu, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,cx16=off", "-smp", "2", "-m", str(self.memory)]
-        words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-        words += [word for port in ports for word in ("-serial", f"file:{port}")]
-        words += ["-kernel", str(self.kernel), "-initrd", str(folder / "image"), "-append", self.append]
+        command = [self.qemu, "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,cx16=off", "-smp", "2", "-m", str(self.memory)]
+        command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+        command += [argument for port in ports for argument in ("-serial", f"file:{port}")]
+        command += ["-kernel", str(self.kernel), "-initrd", str(directory / "image"), "-append", self.append]
         said = ""
-        with ended_with_us(words) as process, contextlib.suppress(subprocess.TimeoutExpired):
+        with ended_with_us(command) as process, contextlib.suppress(subprocess.TimeoutExpired):
             said = process.communicate(timeout=self.limit + BOOT)[1]
         console, output, status = (port.read_text(errors="replace") if port.exists() else "" for port in ports)
         if not status.endswith("\n"):
-            raise Crashed(f"{self.kernel.name} ended before its script: {said}{console[-4000:]}\nthe script said: {output[-4000:]}")
+            raise Crashed(f"{self.kernel.name} ended before its script: {said}{console[-4000:]}\noutput of the script: {output[-4000:]}")
         code, uptime = status.split()
         self.uptime = float(uptime)
         return int(code), output
@@ -211,14 +211,14 @@ def main() -> int:
     parser.add_argument("--kernel", default="6.1", help=f"{', '.join(SUITES)}, or the path of one (default: 6.1)")
     parser.add_argument("--layout", default="v2", choices=LAYOUTS, help="of the cgroups (default: v2)")
     parser.add_argument("--limit", default=120, type=int, help="seconds for the script (default: 120)")
-    parser.add_argument("--append", default="", help="words for the kernel's command line")
-    parser.add_argument("--file", default=[], action="append", metavar="GUEST=HOST", help="a file, program or folder to take along")
+    parser.add_argument("--append", default="", help="options for the kernel's command line")
+    parser.add_argument("--file", default=[], action="append", metavar="GUEST=HOST", help="a file, program or directory to copy into the machine")
     parser.add_argument("script", type=pathlib.Path)
-    asked = parser.parse_args()
-    files = {guest: pathlib.Path(host) for guest, _, host in (word.partition("=") for word in asked.file)}
+    options = parser.parse_args()
+    files = {guest: pathlib.Path(host) for guest, _, host in (entry.partition("=") for entry in options.file)}
     try:
-        machine = Machine(asked.kernel, asked.layout, limit=asked.limit, append=asked.append)
-        status, output = machine.run(asked.script.read_text(), files)
+        machine = Machine(options.kernel, options.layout, limit=options.limit, append=options.append)
+        status, output = machine.run(options.script.read_text(), files)
     except (Unavailable, Crashed, ValueError) as error:
         print(f"machine: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """holdfast on stock Debian kernels under qemu, on pure cgroup v2 and v1. Slow, and no part of ./test.
 
-usage: vm_test.py [HOLDFAST] [unittest's arguments]; HOLDFAST_KERNELS="6.1 /boot/vmlinuz" names the kernels.
+usage: vm_test.py [HOLDFAST] [UNITTEST ARGUMENTS]; HOLDFAST_KERNELS="6.1 /boot/vmlinuz" names the kernels.
 """
 
 import os
@@ -18,7 +18,7 @@ from machine import HERE, Machine, Unavailable, program
 KERNELS = os.environ.get("HOLDFAST_KERNELS", "5.10 6.1 6.12 newest").split()
 BUILD = HERE.parent.parent / "build"
 
-# A process inside, whether it is let through to a device (there is no driver: ENXIO), and what must be so.
+# Functions that run a process in the cgroup, check whether it may open a device (ENXIO: allowed, but without a driver), and compare.
 PREAMBLE = r"""
 mknod /tmp/gpu c 195 0
 inside() { sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$group" "$@"; }
@@ -32,12 +32,12 @@ refused='Operation not permitted'
 passed='No such device or address'
 """
 
-TAKEN_AND_GIVEN = r"""
+GRANT_AND_REVOKE = r"""
 expect 'the gate is seen' 1 "$(answer)"
 expect 'refused by the gate' "$refused" "$(opens /tmp/gpu)"
 holdfast grant "cgroup:$group" 'c 195:0 rw' || exit 1
 expect 'the grant is seen' 0 "$(answer)"
-expect 'let through' "$passed" "$(opens /tmp/gpu)"
+expect 'allowed' "$passed" "$(opens /tmp/gpu)"
 expect 'what the gate allowed stays' '' "$(opens /dev/null)"
 expect 'what it refused stays' "$refused" "$(opens /dev/full)"
 holdfast revoke "cgroup:$group" 'c 195:0 rw' || exit 1
@@ -60,7 +60,7 @@ echo 'c 1:3 rwm' >$group/devices.allow
 echo 'c 1:5 rwm' >$group/devices.allow
 """
 
-# What depends on the kernel: by which means changes are heard of, and the shield (5.18 and later; before, it is skipped and says so).
+# Tests that depend on the kernel: by which means changes are detected, and the shield (skipped with a reason before 5.18).
 WATCHED = r"""
 ./hf_kernel_tests --gtest_color=no --gtest_filter='*/tracepoints:*TakesTheBestTier*:ShieldTest.*:Differential.Orders*' 2>&1
 """
@@ -77,16 +77,16 @@ HOLDFAST = find_holdfast()
 KERNEL_TESTS = BUILD / "vm/tests/kernel/hf_kernel_tests"
 
 
-def compile_all(folder: pathlib.Path) -> dict[str, pathlib.Path]:
-    """With Debian's headers only: there is no vmlinux.h, hence nothing in the BPF programs that depends on the kernel."""
+def compile_all(directory: pathlib.Path) -> dict[str, pathlib.Path]:
+    """With Debian's headers only: there is no vmlinux.h, so the BPF programs do not depend on the kernel."""
     bpf = ["-c", "-target", "bpf", f"-I/usr/include/{os.uname().machine}-linux-gnu"]
-    options = {"gate.bpf.c": bpf}
-    made = {}
-    for source, words in options.items():
-        target = folder / source.replace(".bpf.c", ".o").removesuffix(".c")
-        subprocess.run([program("clang-19"), "-O2", "-g", "-Wall", HERE / source, "-o", target, *words], check=True, timeout=60)
-        made[target.name] = target
-    return made
+    sources = {"gate.bpf.c": bpf}
+    targets = {}
+    for source, options in sources.items():
+        target = directory / source.replace(".bpf.c", ".o").removesuffix(".c")
+        subprocess.run([program("clang-19"), "-O2", "-g", "-Wall", HERE / source, "-o", target, *options], check=True, timeout=60)
+        targets[target.name] = target
+    return targets
 
 
 class StockKernel(unittest.TestCase):
@@ -103,11 +103,11 @@ class StockKernel(unittest.TestCase):
     def on_each_kernel(
         self, layout: str, script: str, check: Callable[[str], None] = lambda output: None, files: dict | None = None
     ) -> None:
-        """The script must succeed everywhere; `check` looks at what it said."""
+        """The script must succeed on every kernel; `check` examines its output."""
         for kernel in KERNELS:
             with self.subTest(kernel=kernel):
                 try:
-                    machine = Machine(kernel, layout, limit=300)  # where others keep the machine busy
+                    machine = Machine(kernel, layout, limit=300)  # seconds, for a busy host
                 except Unavailable as error:
                     self.skipTest(str(error))
                 status, output = machine.run(script, self.files if files is None else files)
@@ -115,19 +115,19 @@ class StockKernel(unittest.TestCase):
                 self.assertEqual(status, 0, output)
                 check(output)
 
-    def test_a_gpu_is_given_and_taken_behind_a_program_of_somebody_else_on_v2(self):
-        self.on_each_kernel("v2", PREAMBLE + GATE_V2 + TAKEN_AND_GIVEN)
+    def test_grant_and_revoke_with_a_program_of_another_writer_on_v2(self):
+        self.on_each_kernel("v2", PREAMBLE + GATE_V2 + GRANT_AND_REVOKE)
 
-    def test_a_gpu_is_given_and_taken_on_v1(self):
-        self.on_each_kernel("v1", PREAMBLE + GATE_V1 + TAKEN_AND_GIVEN)
+    def test_grant_and_revoke_on_v1(self):
+        self.on_each_kernel("v1", PREAMBLE + GATE_V1 + GRANT_AND_REVOKE)
 
-    def check_kernel_tests(self, layout: str, told: str, shield: bool) -> None:
-        """That changes are heard of by the means expected, and that the shield does what it says, or says why it cannot."""
+    def check_kernel_tests(self, layout: str, tiers: str, shield: bool) -> None:
+        """Changes are detected by the expected tiers, and the tests of the shield pass, or are skipped on old kernels."""
         if not KERNEL_TESTS.exists():
             self.skipTest("the tests are not built: tools/build vm")
 
         def check(output: str) -> None:
-            self.assertIn(told, output)
+            self.assertIn(tiers, output)
             is_old = "no bpf_set_retval" in output
             passed = re.findall(r"^\[       OK \] ShieldTest\.(\w+)", output, re.M)
             self.assertEqual(len(passed) > 0, shield and not is_old, output)
@@ -135,13 +135,13 @@ class StockKernel(unittest.TestCase):
 
         self.on_each_kernel(layout, WATCHED, check, {"hf_kernel_tests": KERNEL_TESTS})
 
-    def test_changes_are_heard_of_and_shielded_on_v2(self):
+    def test_changes_are_detected_and_shielded_on_v2(self):
         self.check_kernel_tests("v2", "tiers: v2 tracepoints, v1 polling;", True)
 
-    def test_changes_are_heard_of_on_v1(self):
+    def test_changes_are_detected_on_v1(self):
         self.check_kernel_tests("v1", "v1 files;", False)
 
-    def test_changes_are_heard_of_and_shielded_where_both_are(self):
+    def test_changes_are_detected_and_shielded_with_both_hierarchies(self):
         self.check_kernel_tests("hybrid", "tiers: v2 tracepoints, v1 files;", True)
 
 

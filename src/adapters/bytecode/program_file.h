@@ -1,4 +1,4 @@
-// ProgramFile: a device filter in a file: hex digits, or a JSON record with what was known about it.
+// ProgramFile: a device filter in a file, as hex digits or as a JSON record that also names its origin.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct ProgramFile {
   bpf::Code code;
   std::string name;      // of the program, where the record has it
   std::string producer;  // likewise
-  std::string kernel;    // the release it was read back from, likewise
+  std::string kernel;    // the kernel release it was dumped from, likewise
 };
 
 // JSON (an object with "insns": a list of 16 hex digits each) or plain hex, one instruction a line. The code's shape is

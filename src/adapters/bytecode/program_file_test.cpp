@@ -16,7 +16,7 @@ TEST(ProgramFile, ReadsHexAndRecords) {
   EXPECT_TRUE(bpf::same(*bpf::parse_hex(bpf::to_hex(hex.code)), hex.code));
 }
 
-TEST(ProgramFile, RefusesWhatIsNoProgram) {
+TEST(ProgramFile, RefusesATextThatIsNoProgram) {
   for (const char* text :
        {"", "{", "{}", "[]", "b7000000000000", "b70000000000000x\n9500000000000000", "b700000000000000",
         R"({"insns":"b7"})", R"({"insns":[1]})", R"({"insns":["b7"]})", R"({"insns":[]})",

@@ -4,16 +4,17 @@
 #include <array>
 
 #include "core/base/text.h"
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 
 namespace hf::cdi {
 namespace {
 
-constexpr std::array<const char*, 2> kFolders = {"/etc/cdi", "/var/run/cdi"};  // the stronger last
+constexpr std::array<const char*, 2> kDirectories = {"/etc/cdi", "/var/run/cdi"};  // in increasing precedence
 
-std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/')); }
+std::string directory_of(const std::string& file) { return file.substr(0, file.rfind('/')); }
 
-// Which spec a name belongs to: the one of the strongest folder, unless two of one folder have it.
+// The spec that defines a device's name: the one in the directory of the highest precedence. `rival` is another spec of
+// the same directory that defines it too.
 struct Owner {
   const Spec* spec = nullptr;
   const Spec* rival = nullptr;
@@ -24,8 +25,8 @@ Owner owner_of(const std::vector<Spec>& specs, const std::string& kind, const st
     if (spec.kind != kind || !spec.devices.contains(device)) {
       continue;
     }
-    const bool same_folder = owner.spec != nullptr && folder_of(owner.spec->file) == folder_of(spec.file);
-    owner.rival = same_folder ? owner.spec : owner.rival;  // CDI: a conflict below takes the name from all
+    const bool same_directory = owner.spec != nullptr && directory_of(owner.spec->file) == directory_of(spec.file);
+    owner.rival = same_directory ? owner.spec : owner.rival;  // CDI: a conflict in one directory hides the name in all
     owner.spec = &spec;
   }
   return owner;
@@ -35,12 +36,12 @@ Owner owner_of(const std::vector<Spec>& specs, const std::string& kind, const st
 
 Registry read_registry(const kernel::Host& host) {
   Registry registry;
-  for (const char* folder : kFolders) {
-    for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(folder))) {
+  for (const char* directory : kDirectories) {
+    for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(directory))) {
       if (!name.ends_with(".yaml") && !name.ends_with(".json")) {
         continue;
       }
-      const std::string file = std::string(folder) + "/" + name;
+      const std::string file = std::string(directory) + "/" + name;
       const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(file));
       Result<Spec> spec = text ? parse_spec(*text, file) : Result<Spec>(std::unexpected(text.error()));
       if (spec) {
@@ -54,7 +55,7 @@ Registry read_registry(const kernel::Host& host) {
     for (const auto& [device, edits] : spec.devices) {
       const Owner owner = owner_of(registry.specs, spec.kind, device);
       if (owner.spec != &spec) {
-        const bool is_conflict = folder_of(owner.spec->file) == folder_of(spec.file);
+        const bool is_conflict = directory_of(owner.spec->file) == directory_of(spec.file);
         registry.shadows.push_back({spec.kind + "=" + device, owner.spec->file, spec.file, is_conflict});
       }
     }

@@ -1,4 +1,4 @@
-// Cdi: the specs of the Container Device Interface on this node, and what a device's name in them stands for.
+// Cdi: the specs of the Container Device Interface on this host, and the edits that a device's name stands for.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "adapters/cdi/spec.h"
-#include "core/container/edits.h"
-#include "kernel/host.h"
+#include "core/container/entitlement/edits.h"
+#include "kernel/files/host.h"
 
 namespace hf::cdi {
 
@@ -16,20 +16,20 @@ struct BrokenSpec {
   std::string why;
 };
 
-// All specs there are, those of the weaker folder first: /etc/cdi, then /var/run/cdi.
+// All specs, in increasing precedence of their directories: /etc/cdi, then /var/run/cdi.
 struct Registry {
   std::vector<Spec> specs;
   std::vector<BrokenSpec> broken;
   struct Shadow {
     std::string device;        // "nvidia.com/gpu=0"
-    std::string by;            // the file that counts
-    std::string hidden;        // the file that does not
-    bool is_conflict = false;  // both in one folder: neither counts
+    std::string by;            // the file in effect
+    std::string hidden;        // the file that it overrides
+    bool is_conflict = false;  // both in one directory: neither is in effect
   };
   std::vector<Shadow> shadows;
 
-  // The edits of a fully qualified name, those of the whole spec first; absent where no spec, or more than one of the
-  // same folder, has it.
+  // The edits of a fully qualified name, those of the whole spec first; absent if no spec defines it, or more than one
+  // of the same directory.
   [[nodiscard]] std::optional<container::ContainerEdits> edits_of(const std::string& name) const;
   [[nodiscard]] bool is_effective(const Spec& spec, const std::string& device) const;
 };

@@ -50,7 +50,7 @@ std::string first_node(const std::optional<container::ContainerEdits>& edits) {
   return edits && !edits->nodes.empty() ? edits->nodes[0].path : "";
 }
 
-TEST(CdiRegistry, ResolvesANameToItsEditsAndThoseOfAll) {
+TEST(CdiRegistry, ResolvesANameToItsEditsAndThoseOfTheWholeSpec) {
   const FakeHost host = host_with({{"etc/cdi/nvidia.yaml", kYaml}});
   const Registry registry = read_registry(host.open());
   ASSERT_TRUE(registry.broken.empty()) << registry.broken[0].why;
@@ -67,7 +67,7 @@ TEST(CdiRegistry, ResolvesANameToItsEditsAndThoseOfAll) {
   }
 }
 
-TEST(CdiRegistry, LetsTheFolderOfTheRunningSystemHideTheOther) {
+TEST(CdiRegistry, PrefersVarRunCdiToEtcCdi) {
   const FakeHost host =
       host_with({{"etc/cdi/a.yaml", spec_with("0", "/dev/etc")}, {"var/run/cdi/a.json", spec_with("0", "/dev/run")}});
   const Registry registry = read_registry(host.open());
@@ -81,7 +81,7 @@ TEST(CdiRegistry, LetsTheFolderOfTheRunningSystemHideTheOther) {
   EXPECT_TRUE(registry.is_effective(registry.specs[1], "0"));
 }
 
-TEST(CdiRegistry, ResolvesNothingThatTwoSpecsOfAFolderHave) {
+TEST(CdiRegistry, DoesNotResolveANameThatTwoSpecsOfADirectoryDefine) {
   const FakeHost host =
       host_with({{"etc/cdi/a.yaml", spec_with("0", "/dev/a")}, {"etc/cdi/b.yaml", spec_with("0", "/dev/b")}});
   const Registry registry = read_registry(host.open());
@@ -92,7 +92,7 @@ TEST(CdiRegistry, ResolvesNothingThatTwoSpecsOfAFolderHave) {
   EXPECT_FALSE(registry.is_effective(registry.specs[1], "0"));
 }
 
-TEST(CdiRegistry, TellsEverySpecOfAConflict) {
+TEST(CdiRegistry, ReportsEverySpecOfAConflict) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml", spec_with("0", "/dev/a")},
                                    {"etc/cdi/b.yaml", spec_with("0", "/dev/b")},
                                    {"etc/cdi/c.yaml", spec_with("0", "/dev/c")}});
@@ -103,7 +103,7 @@ TEST(CdiRegistry, TellsEverySpecOfAConflict) {
   EXPECT_TRUE(registry.shadows[1].is_conflict);
 }
 
-TEST(CdiRegistry, KeepsOfABrokenSpecItsNameAndWhy) {
+TEST(CdiRegistry, ReportsTheFileOfABrokenSpecAndTheReason) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml", "{"},
                                    {"etc/cdi/b.json", "[]"},
                                    {"etc/cdi/c.yaml", spec_with("0", "/dev/c")},
@@ -116,7 +116,7 @@ TEST(CdiRegistry, KeepsOfABrokenSpecItsNameAndWhy) {
   EXPECT_FALSE(registry.broken[0].why.empty());
 }
 
-TEST(CdiRegistry, DoesNotTrustASpecThatOthersMayHaveWritten) {
+TEST(CdiRegistry, DoesNotTrustASpecThatOthersMayWrite) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml", spec_with("0", "/dev/a")},
                                    {"etc/cdi/b.yaml", spec_with("1", "/dev/b")},
                                    {"etc/cdi/real", spec_with("2", "/dev/c")}});
@@ -130,20 +130,20 @@ TEST(CdiRegistry, DoesNotTrustASpecThatOthersMayHaveWritten) {
   EXPECT_TRUE(registry.edits_of("nvidia.com/gpu=1"));
   EXPECT_FALSE(registry.edits_of("nvidia.com/gpu=2"));
   if (::chown((host.root() + "/etc/cdi/b.yaml").c_str(), 1000, 1000) != 0) {
-    GTEST_SKIP() << "only root can give a file away";
+    GTEST_SKIP() << "only root can change the owner of a file";
   }
   EXPECT_FALSE(read_registry(host.open()).edits_of("nvidia.com/gpu=1"));
 }
 
-TEST(CdiRegistry, OfNoFoldersIsEmpty) {
+TEST(CdiRegistry, IsEmptyWithoutDirectories) {
   const Registry registry = read_registry(host_with({}).open());
   EXPECT_TRUE(registry.specs.empty());
   EXPECT_TRUE(registry.broken.empty());
 }
 
-// The CDI library deletes every name that two specs of any one folder have (cache.go: refresh), also where a stronger
-// folder has it.
-TEST(CdiRegistry, ResolvesNoConflictOfTheWeakerFolder) {
+// The CDI library deletes every name that two specs of one directory define (cache.go: refresh), even if a directory of
+// higher precedence defines it too.
+TEST(CdiRegistry, DoesNotResolveAConflictOfTheOverriddenDirectory) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml", spec_with("0", "/dev/a")},
                                    {"etc/cdi/b.yaml", spec_with("0", "/dev/b")},
                                    {"var/run/cdi/c.yaml", spec_with("0", "/dev/c")}});

@@ -15,29 +15,30 @@ namespace {
 using container::ContainerEdits;
 using Json = nlohmann::json;
 
-enum class Unknown : std::uint8_t { refuse, pass_over };
+enum class Unknown : std::uint8_t { refuse, ignore };
 
-struct Manner {
+struct DecodeOptions {
   Scalars scalars = Scalars::typed;
   Unknown unknown = Unknown::refuse;
 };
 
 std::unexpected<Error> wrong(std::string why) { return fail(std::errc::invalid_argument, std::move(why)); }
 
-// YAML's ways of writing a number: 438, 0666, 0o666, 0x1b6.
-std::optional<std::uint32_t> number_in(std::string_view text) {
+// A number as YAML writes it: 438, 0666, 0o666, 0x1b6.
+std::optional<std::uint32_t> parse_yaml_number(std::string_view text) {
   if (text.starts_with("0x") || text.starts_with("0o")) {
     return parse_number<std::uint32_t>(text.substr(2), text[1] == 'x' ? 16 : 8);
   }
   return parse_number<std::uint32_t>(text, text.size() > 1 && text[0] == '0' ? 8 : 10);
 }
 
-// One map of the spec. Whoever reads it asks for each field it may have; what nobody asked for is unknown.
+// One map of the spec. The decoder asks for every field the map may have; a field it did not ask for is unknown.
 class Fields {
  public:
-  Fields(const Json& map, std::string where, Manner manner) : map_(map), where_(std::move(where)), manner_(manner) {}
+  Fields(const Json& map, std::string where, DecodeOptions options)
+      : map_(map), where_(std::move(where)), options_(options) {}
 
-  [[nodiscard]] Manner manner() const { return manner_; }
+  [[nodiscard]] DecodeOptions options() const { return options_; }
 
   const Json* find(const char* key) {
     asked_.emplace_back(key);
@@ -60,24 +61,24 @@ class Fields {
     }
     const std::optional<std::uint32_t> number = number_of(*value);
     if (!number || *number > limit) {
-      return wrong(named(key) + " " + quote(words_of(*value)) + " is not a number from 0 to " + std::to_string(limit));
+      return wrong(named(key) + " " + quote(to_text(*value)) + " is not a number from 0 to " + std::to_string(limit));
     }
     return number;
   }
 
   Result<bool> flag(const char* key) {
     const Json* value = find(key);
-    const bool is_words = value != nullptr && manner_.scalars == Scalars::as_text && value->is_string();
+    const bool is_text = value != nullptr && options_.scalars == Scalars::as_text && value->is_string();
     if (value == nullptr || value->is_boolean()) {
       return value != nullptr && value->get<bool>();
     }
-    if (is_words && (*value == "true" || *value == "false")) {
+    if (is_text && (*value == "true" || *value == "false")) {
       return *value == "true";
     }
     return wrong(named(key) + " is neither true nor false");
   }
 
-  // The entries of a list; none where there is no such field.
+  // The entries of a list; none if there is no such field.
   Result<std::vector<const Json*>> list(const char* key) {
     std::vector<const Json*> entries;
     const Json* value = find(key);
@@ -91,14 +92,14 @@ class Fields {
   }
 
   Result<std::vector<std::string>> texts(const char* key) {
-    std::vector<std::string> words;
+    std::vector<std::string> values;
     for (const Json* entry : TRY(list(key))) {
       if (!entry->is_string()) {
         return wrong(named(key) + " has an entry that is not a text");
       }
-      words.push_back(entry->get<std::string>());
+      values.push_back(entry->get<std::string>());
     }
-    return words;
+    return values;
   }
 
   Result<std::vector<std::uint32_t>> numbers(const char* key) {
@@ -106,7 +107,7 @@ class Fields {
     for (const Json* entry : TRY(list(key))) {
       const std::optional<std::uint32_t> number = number_of(*entry);
       if (!number) {
-        return wrong(named(key) + " has an entry that is not a number: " + quote(words_of(*entry)));
+        return wrong(named(key) + " has an entry that is not a number: " + quote(to_text(*entry)));
       }
       numbers.push_back(*number);
     }
@@ -114,7 +115,7 @@ class Fields {
   }
 
   [[nodiscard]] Result<void> end() const {
-    for (auto entry = map_.begin(); entry != map_.end() && manner_.unknown == Unknown::refuse; ++entry) {
+    for (auto entry = map_.begin(); entry != map_.end() && options_.unknown == Unknown::refuse; ++entry) {
       if (std::ranges::find(asked_, entry.key()) == asked_.end()) {
         return wrong("unknown field " + quote(entry.key()) + " in " + where_);
       }
@@ -126,50 +127,50 @@ class Fields {
   [[nodiscard]] std::string named(const char* key) const { return where_ + ": " + key; }
 
   [[nodiscard]] std::optional<std::uint32_t> number_of(const Json& value) const {
-    if (value.is_string() && manner_.scalars == Scalars::as_text) {
-      return number_in(value.get_ref<const std::string&>());
+    if (value.is_string() && options_.scalars == Scalars::as_text) {
+      return parse_yaml_number(value.get_ref<const std::string&>());
     }
     const bool fits =
         value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
     return fits ? std::optional(value.get<std::uint32_t>()) : std::nullopt;
   }
 
-  static std::string words_of(const Json& value) {
+  static std::string to_text(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
   const Json& map_;
   std::string where_;
-  Manner manner_;
+  DecodeOptions options_;
   std::vector<std::string_view> asked_;
 };
 
-Result<Fields> fields_of(const Json& json, const char* where, Manner manner) {
+Result<Fields> fields_of(const Json& json, const char* where, DecodeOptions options) {
   if (!json.is_object()) {
     return wrong(std::string(where) + " is not a map");
   }
-  return Fields(json, where, manner);
+  return Fields(json, where, options);
 }
 
-// CDI: none is everything, and "none" is no rule at all.
+// CDI: without permissions every access is allowed, and "none" means no rule at all.
 Result<device::Access> parse_permissions(const std::string& text) {
   if (text.empty()) {
     return device::Access::all;
   }
   device::Access access = device::Access::none;
-  for (const char letter : text == "none" ? std::string_view() : std::string_view(text)) {
-    const Result<device::Access> bit = device::parse_access(std::string_view(&letter, 1));
+  for (const char character : text == "none" ? std::string_view() : std::string_view(text)) {
+    const Result<device::Access> bit = device::parse_access(std::string_view(&character, 1));
     if (!bit) {
-      return wrong("deviceNodes: permissions " + quote(text) + " have other letters than r, w and m");
+      return wrong("deviceNodes: permissions " + quote(text) + " have characters other than r, w and m");
     }
     access = access | *bit;
   }
   return access;
 }
 
-// CDI: a major of 0 is none, and then the host's node is asked when the container is made.
-Result<container::NodeEdit> decode_node(const Json& json, Manner manner) {
-  Fields fields = TRY(fields_of(json, "deviceNodes", manner));
+// CDI: a major of 0 means that there is none; the host's device node is read when the container is created.
+Result<container::NodeEdit> decode_node(const Json& json, DecodeOptions options) {
+  Fields fields = TRY(fields_of(json, "deviceNodes", options));
   container::NodeEdit node;
   node.path = TRY(fields.text("path"));
   node.host_path = TRY(fields.text("hostPath"));
@@ -184,7 +185,7 @@ Result<container::NodeEdit> decode_node(const Json& json, Manner manner) {
     return wrong("deviceNodes: type " + quote(type) + " is none of b, c, u and p");
   }
   if (type == "p") {
-    node.access = device::Access::none;  // a pipe, and no device that rules could be about
+    node.access = device::Access::none;  // a named pipe is no device, so it needs no rule
   } else if (major != 0) {
     node.device = device::Device{type == "b" ? device::Kind::block : device::Kind::character, major, minor};
   }
@@ -196,8 +197,8 @@ Result<container::NodeEdit> decode_node(const Json& json, Manner manner) {
   return node;
 }
 
-Result<container::MountEdit> decode_mount(const Json& json, Manner manner) {
-  Fields fields = TRY(fields_of(json, "mounts", manner));
+Result<container::MountEdit> decode_mount(const Json& json, DecodeOptions options) {
+  Fields fields = TRY(fields_of(json, "mounts", options));
   container::MountEdit mount;
   mount.source = TRY(fields.text("hostPath"));
   mount.destination = TRY(fields.text("containerPath"));
@@ -221,8 +222,8 @@ Result<std::vector<std::string>> decode_environment(Fields& fields) {
   return variables;
 }
 
-Result<container::HookEdit> decode_hook(const Json& json, Manner manner) {
-  Fields fields = TRY(fields_of(json, "hooks", manner));
+Result<container::HookEdit> decode_hook(const Json& json, DecodeOptions options) {
+  Fields fields = TRY(fields_of(json, "hooks", options));
   container::HookEdit hook;
   const std::string name = TRY(fields.text("hookName"));
   const std::optional<container::HookStage> stage = container::parse_hook_stage(name);
@@ -243,8 +244,8 @@ Result<container::HookEdit> decode_hook(const Json& json, Manner manner) {
   return hook;
 }
 
-Result<container::IntelRdtEdit> decode_intel_rdt(const Json& json, Manner manner) {
-  Fields fields = TRY(fields_of(json, "intelRdt", manner));
+Result<container::IntelRdtEdit> decode_intel_rdt(const Json& json, DecodeOptions options) {
+  Fields fields = TRY(fields_of(json, "intelRdt", options));
   container::IntelRdtEdit edit;
   edit.clos_id = TRY(fields.text("closID"));
   edit.l3_cache_schema = TRY(fields.text("l3CacheSchema"));
@@ -257,8 +258,8 @@ Result<container::IntelRdtEdit> decode_intel_rdt(const Json& json, Manner manner
   return edit;
 }
 
-Result<void> decode_net_device(const Json& json, Manner manner, ContainerEdits& edits) {
-  Fields fields = TRY(fields_of(json, "netDevices", manner));
+Result<void> decode_net_device(const Json& json, DecodeOptions options, ContainerEdits& edits) {
+  Fields fields = TRY(fields_of(json, "netDevices", options));
   const std::string on_host = TRY(fields.text("hostInterfaceName"));
   const std::string name = TRY(fields.text("name"));
   TRY(fields.end());
@@ -271,28 +272,28 @@ Result<void> decode_net_device(const Json& json, Manner manner, ContainerEdits& 
   return {};
 }
 
-Result<ContainerEdits> decode_edits(const Json* json, Manner manner) {
+Result<ContainerEdits> decode_edits(const Json* json, DecodeOptions options) {
   ContainerEdits edits;
   if (json == nullptr) {
     return edits;
   }
-  Fields fields = TRY(fields_of(*json, "containerEdits", manner));
+  Fields fields = TRY(fields_of(*json, "containerEdits", options));
   edits.environment = TRY(decode_environment(fields));
   for (const Json* node : TRY(fields.list("deviceNodes"))) {
-    edits.nodes.push_back(TRY(decode_node(*node, manner)));
+    edits.nodes.push_back(TRY(decode_node(*node, options)));
   }
   for (const Json* device : TRY(fields.list("netDevices"))) {
-    TRY(decode_net_device(*device, manner, edits));
+    TRY(decode_net_device(*device, options, edits));
   }
   for (const Json* mount : TRY(fields.list("mounts"))) {
-    edits.mounts.push_back(TRY(decode_mount(*mount, manner)));
+    edits.mounts.push_back(TRY(decode_mount(*mount, options)));
   }
   for (const Json* hook : TRY(fields.list("hooks"))) {
-    edits.hooks.push_back(TRY(decode_hook(*hook, manner)));
+    edits.hooks.push_back(TRY(decode_hook(*hook, options)));
   }
   edits.gids = TRY(fields.numbers("additionalGIDs"));
   if (const Json* intel_rdt = fields.find("intelRdt"); intel_rdt != nullptr) {
-    edits.intel_rdt = TRY(decode_intel_rdt(*intel_rdt, manner));
+    edits.intel_rdt = TRY(decode_intel_rdt(*intel_rdt, options));
   }
   TRY(fields.end());
   return edits;
@@ -316,14 +317,14 @@ Result<Annotations> decode_annotations(Fields& fields) {
   return annotations;
 }
 
-Result<void> decode_device(const Json& json, Manner manner, Spec& spec) {
-  Fields fields = TRY(fields_of(json, "devices", manner));
+Result<void> decode_device(const Json& json, DecodeOptions options, Spec& spec) {
+  Fields fields = TRY(fields_of(json, "devices", options));
   const std::string name = TRY(fields.text("name"));
   if (name.empty()) {
     return wrong("a device without a name");
   }
   Annotations annotations = TRY(decode_annotations(fields));
-  ContainerEdits edits = TRY(decode_edits(fields.find("containerEdits"), manner));
+  ContainerEdits edits = TRY(decode_edits(fields.find("containerEdits"), options));
   TRY(fields.end());
   if (!spec.devices.emplace(name, std::move(edits)).second) {
     return wrong("two devices are called " + quote(name));
@@ -334,8 +335,8 @@ Result<void> decode_device(const Json& json, Manner manner, Spec& spec) {
   return {};
 }
 
-Result<Spec> decode_document(const Json& json, Manner manner) {
-  Fields head = TRY(fields_of(json, "the spec", manner));
+Result<Spec> decode_document(const Json& json, DecodeOptions options) {
+  Fields head = TRY(fields_of(json, "the spec", options));
   Spec spec;
   spec.version = TRY(head.text("cdiVersion"));
   spec.kind = TRY(head.text("kind"));
@@ -343,14 +344,14 @@ Result<Spec> decode_document(const Json& json, Manner manner) {
   if (!version || spec.kind.find('/') == std::string::npos) {
     return wrong("no cdiVersion of the form 0.5.0, or no kind of the form vendor/class");
   }
-  manner.unknown = *version > kNewest ? Unknown::pass_over : Unknown::refuse;
-  Fields fields = TRY(fields_of(json, "the spec", manner));
+  options.unknown = *version > kNewest ? Unknown::ignore : Unknown::refuse;
+  Fields fields = TRY(fields_of(json, "the spec", options));
   (void)fields.find("cdiVersion");
   (void)fields.find("kind");
   spec.annotations = TRY(decode_annotations(fields));
-  spec.all = TRY(decode_edits(fields.find("containerEdits"), manner));
+  spec.all = TRY(decode_edits(fields.find("containerEdits"), options));
   for (const Json* device : TRY(fields.list("devices"))) {
-    TRY(decode_device(*device, manner, spec));
+    TRY(decode_device(*device, options, spec));
   }
   TRY(fields.end());
   return spec;

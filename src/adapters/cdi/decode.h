@@ -1,4 +1,4 @@
-// Decode: a spec from JSON text.
+// Decode: parses a spec from JSON text.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hf::cdi {
 
-// as_text: of a document that was YAML, where "195" and 195 may mean the same.
+// as_text: for a document that was YAML, where "195" and 195 may mean the same.
 enum class Scalars : std::uint8_t { typed, as_text };
 
 Result<Spec> decode_spec(std::string_view json, Scalars scalars);

@@ -38,7 +38,7 @@ Json json_of(const container::NodeEdit& node) {
   Json json = {{"path", node.path}};
   put_text(json, "hostPath", node.host_path);
   if (node.device) {
-    json["type"] = std::string(1, device::letter_of(node.device->kind));
+    json["type"] = std::string(1, device::kind_character(node.device->kind));
     json["major"] = node.device->major;
     json["minor"] = node.device->minor;
   }
@@ -109,7 +109,7 @@ Json json_of(const NewSpec& spec) {
   whole.kind = spec.kind;
   whole.all = spec.all;
   whole.devices = {spec.devices.begin(), spec.devices.end()};
-  Json json = {{"cdiVersion", need_of(whole).version}, {"kind", spec.kind}};
+  Json json = {{"cdiVersion", required_version(whole).version}, {"kind", spec.kind}};
   json["devices"] = Json::array();
   for (const auto& [name, edits] : spec.devices) {
     json["devices"].push_back({{"name", name}, {"containerEdits", json_of(edits)}});
@@ -120,25 +120,25 @@ Json json_of(const NewSpec& spec) {
   return json;
 }
 
-std::string in_json(const Json& json, int indent) {
+std::string dump_json(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// What YAML would take for something else than text is put in quotes, and JSON's quotes are YAML's too.
+// Text that YAML would read as another type is quoted; JSON's quoting is valid in YAML.
 bool is_plain(const std::string& text) {
-  constexpr std::array<std::string_view, 8> kWords = {"true", "false", "yes", "no", "on", "off", "null", "none"};
+  constexpr std::array<std::string_view, 8> kReserved = {"true", "false", "yes", "no", "on", "off", "null", "none"};
   std::string lower = text;
-  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) { return char(std::tolower(letter)); });
-  const auto is_harmless = [](unsigned char letter) {
-    return std::isalnum(letter) != 0 || std::string_view("/._-=,").find(char(letter)) != std::string_view::npos;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char character) { return char(std::tolower(character)); });
+  const auto is_harmless = [](unsigned char character) {
+    return std::isalnum(character) != 0 || std::string_view("/._-=,").find(char(character)) != std::string_view::npos;
   };
   return text.size() > 1 && (std::isalpha(static_cast<unsigned char>(text[0])) != 0 || text[0] == '/') &&
-         std::ranges::all_of(text, is_harmless) && std::ranges::find(kWords, lower) == kWords.end();
+         std::ranges::all_of(text, is_harmless) && std::ranges::find(kReserved, lower) == kReserved.end();
 }
 
 std::string leaf(const Json& json) {
-  const bool is_bare = json.is_string() && is_plain(json.get_ref<const std::string&>());
-  return is_bare ? json.get<std::string>() : in_json(json, -1);
+  const bool is_unquoted = json.is_string() && is_plain(json.get_ref<const std::string&>());
+  return is_unquoted ? json.get<std::string>() : dump_json(json, -1);
 }
 
 void write_yaml(const Json& json, const std::string& indent, std::string& text) {
@@ -153,7 +153,7 @@ void write_yaml(const Json& json, const std::string& indent, std::string& text) 
     } else if (json.is_array()) {
       std::string below;
       write_yaml(*entry, indent + "  ", below);
-      text += " " + below.substr(indent.size() + 2);  // the first field stands beside the dash
+      text += " " + below.substr(indent.size() + 2);  // the first field follows the dash on the same line
     } else {
       text += "\n";
       write_yaml(*entry, indent + (entry->is_array() ? "" : "  "), text);
@@ -161,7 +161,7 @@ void write_yaml(const Json& json, const std::string& indent, std::string& text) 
   }
 }
 
-std::string in_yaml(const Json& json) {
+std::string dump_yaml(const Json& json) {
   std::string text = "---\n";
   write_yaml(json, "", text);
   return text;
@@ -169,9 +169,9 @@ std::string in_yaml(const Json& json) {
 
 }  // namespace
 
-std::string render_yaml(const NewSpec& spec) { return in_yaml(json_of(spec)); }
-std::string render_json(const NewSpec& spec) { return in_json(json_of(spec), 2) + "\n"; }
-std::string render_json(const ContainerEdits& edits) { return in_json(json_of(edits), 2) + "\n"; }
-std::string render_yaml(const ContainerEdits& edits) { return in_yaml(json_of(edits)); }
+std::string render_yaml(const NewSpec& spec) { return dump_yaml(json_of(spec)); }
+std::string render_json(const NewSpec& spec) { return dump_json(json_of(spec), 2) + "\n"; }
+std::string render_json(const ContainerEdits& edits) { return dump_json(json_of(edits), 2) + "\n"; }
+std::string render_yaml(const ContainerEdits& edits) { return dump_yaml(json_of(edits)); }
 
 }  // namespace hf::cdi

@@ -14,7 +14,7 @@ namespace {
 
 using container::ContainerEdits;
 
-Result<Spec> of_file(Result<Spec> spec, const std::string& file) {
+Result<Spec> with_file(Result<Spec> spec, const std::string& file) {
   if (!spec) {
     return fail(spec.error().code, "parse CDI spec " + file + ": " + spec.error().message);
   }
@@ -22,14 +22,14 @@ Result<Spec> of_file(Result<Spec> spec, const std::string& file) {
   return spec;
 }
 
-bool is_letter(char letter) { return std::isalpha(static_cast<unsigned char>(letter)) != 0; }
-bool is_alphanumeric(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0; }
+bool is_letter(char character) { return std::isalpha(static_cast<unsigned char>(character)) != 0; }
+bool is_alphanumeric(char character) { return std::isalnum(static_cast<unsigned char>(character)) != 0; }
 
-// Letters and digits at both ends, and between them those of `others` too.
+// Letters and digits at both ends, and between them also characters of `others`.
 bool is_name(std::string_view text, std::string_view others) {
   return !text.empty() && is_alphanumeric(text.front()) && is_alphanumeric(text.back()) &&
-         std::ranges::all_of(text, [others](char letter) {
-           return is_alphanumeric(letter) || others.find(letter) != std::string_view::npos;
+         std::ranges::all_of(text, [others](char character) {
+           return is_alphanumeric(character) || others.find(character) != std::string_view::npos;
          });
 }
 
@@ -98,17 +98,17 @@ void add_faults_of_version(const Spec& spec, std::vector<std::string>& faults) {
 }  // namespace
 
 Result<Spec> parse_json_spec(std::string_view text, const std::string& file) {
-  return of_file(decode_spec(text, Scalars::typed), file);
+  return with_file(decode_spec(text, Scalars::typed), file);
 }
 
 Result<Spec> parse_spec(std::string_view text, const std::string& file) {
   if (trim(text).starts_with('{')) {
     if (Result<Spec> spec = parse_json_spec(text, file); spec) {
-      return spec;  // most are written by programs; and YAML takes many times as long
+      return spec;  // most specs are generated as JSON, and parsing YAML takes many times as long
     }
   }
   const Result<std::string> json = yaml_to_json(text);
-  return of_file(json ? decode_spec(*json, Scalars::as_text) : std::unexpected(json.error()), file);
+  return with_file(json ? decode_spec(*json, Scalars::as_text) : std::unexpected(json.error()), file);
 }
 
 std::vector<std::string> faults_of(const Spec& spec) {
@@ -118,14 +118,14 @@ std::vector<std::string> faults_of(const Spec& spec) {
   const std::string_view vendor = std::string_view(spec.kind).substr(0, slash);
   const std::string_view name = std::string_view(spec.kind).substr(slash + 1);
   if (!is_name(vendor, "_-.") || !is_name(name, "_-.") || !is_letter(vendor.front()) || !is_letter(name.front())) {
-    faults.push_back("kind " + quote(spec.kind) + " has letters that a vendor and a class may not have");
+    faults.push_back("kind " + quote(spec.kind) + " has characters that a vendor and a class may not have");
   }
   if (spec.devices.empty()) {
     faults.emplace_back("it has no devices");
   }
   for (const auto& [device, edits] : spec.devices) {
     if (!is_name(device, "_-.:")) {
-      faults.push_back("device " + quote(device) + " has letters that a name may not have");
+      faults.push_back("device " + quote(device) + " has characters that a name may not have");
     }
     if (edits.is_empty()) {
       faults.push_back("device " + quote(device) + " has no edits");
@@ -134,7 +134,7 @@ std::vector<std::string> faults_of(const Spec& spec) {
   return faults;
 }
 
-Need need_of(const Spec& spec) {
+RequiredVersion required_version(const Spec& spec) {
   const Feature highest = highest_feature(spec);
   return {to_string(highest.since), highest.what};
 }

@@ -1,4 +1,4 @@
-// Spec: one file of the Container Device Interface, versions 0.3.0 to 1.1.0, and what is to be said against it.
+// Spec: one file of the Container Device Interface, versions 0.3.0 to 1.1.0, and its faults.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/container/edits.h"
+#include "core/container/entitlement/edits.h"
 
 namespace hf::cdi {
 
@@ -24,23 +24,23 @@ struct Spec {
   std::map<std::string, Annotations> device_annotations;
 };
 
-// YAML or JSON. A field that no version has is an error, as it is for the engines; of a version newer than those we
-// know, it is passed over.
+// YAML or JSON. A field that no version has is an error, as it is for the engines; it is ignored in a spec of a version
+// newer than those we know.
 Result<Spec> parse_spec(std::string_view text, const std::string& file);
-Result<Spec> parse_json_spec(std::string_view text, const std::string& file);  // without the library for YAML
+Result<Spec> parse_json_spec(std::string_view text, const std::string& file);  // without the YAML library
 
-// What the engines refuse a spec for though it can be read: a field that is newer than the version it names, a version
-// that nobody knows, a name with wrong letters, a device without edits.
+// Why the engines refuse a spec that can be parsed: a field that is newer than the version it names, an unknown
+// version, an invalid character in a name, a device without edits.
 std::vector<std::string> faults_of(const Spec& spec);
 
-// The lowest version that has everything the spec uses, and for what.
-struct Need {
+// The lowest version that has every feature the spec uses, and the feature that needs it.
+struct RequiredVersion {
   std::string version;
   std::string what;
 };
-Need need_of(const Spec& spec);
+RequiredVersion required_version(const Spec& spec);
 
-// A spec to be written. Its version is the lowest that will do: engines refuse those they do not know.
+// A spec to be written. It gets the lowest sufficient version: engines refuse versions they do not know.
 struct NewSpec {
   std::string kind;
   container::ContainerEdits all;

@@ -57,7 +57,7 @@ ContainerEdits whole_edits() {
   return edits;
 }
 
-TEST(CdiSpec, IsReadWholeFromYaml) {
+TEST(CdiSpec, IsParsedCompletelyFromYaml) {
   const Result<Spec> spec = parse_spec(kYaml, "/etc/cdi/nvidia.yaml");
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->file, "/etc/cdi/nvidia.yaml");
@@ -77,7 +77,7 @@ TEST(CdiSpec, IsReadWholeFromYaml) {
   EXPECT_TRUE(faults_of(*spec).empty()) << faults_of(*spec)[0];
 }
 
-TEST(CdiSpec, IsReadFromJson) {
+TEST(CdiSpec, IsParsedFromJson) {
   const char* text =
       R"({"cdiVersion":"0.6.0","kind":"v.com/c","devices":[{"name":"a\/b","containerEdits":)"
       R"({"deviceNodes":[{"path":"/dev/x","major":1,"minor":3}]}},{"name":"none","containerEdits":{}}]})";
@@ -90,7 +90,7 @@ TEST(CdiSpec, IsReadFromJson) {
   EXPECT_FALSE(parse_json_spec("{cdiVersion: 0.6.0, kind: v.com/c}", "f"));
 }
 
-TEST(CdiSpec, IsRefusedWithTheFilesName) {
+TEST(CdiSpec, IsRefusedWithTheNameOfTheFile) {
   for (const char* text :
        {"", "~", "[]", "x", "{", "a: b: c", "kind: v/c", "cdiVersion: 0.6.0", "cdiVersion: 0.6.0\nkind: gpu",
         "cdiVersion: [0.6.0]\nkind: v/c", "cdiVersion: newest\nkind: v/c", "\xff\xfe", "!2", "? ? ?"}) {
@@ -100,7 +100,7 @@ TEST(CdiSpec, IsRefusedWithTheFilesName) {
   }
 }
 
-TEST(CdiSpec, IsRefusedForWhatNoEngineCouldDo) {
+TEST(CdiSpec, IsRefusedForInvalidValues) {
   for (const char* rest :
        {"devices: [{}]",
         "devices: [x]",
@@ -142,7 +142,7 @@ TEST(CdiSpec, IsRefusedForWhatNoEngineCouldDo) {
   }
 }
 
-TEST(CdiSpec, HasNoUnknownFields) {
+TEST(CdiSpec, IsRefusedForUnknownFields) {
   const std::vector<std::pair<std::string, std::string>> places = {
       {"extra: {a: [b]}", "the spec"},
       {"containerEdits: {extra: 1}", "containerEdits"},
@@ -160,14 +160,14 @@ TEST(CdiSpec, HasNoUnknownFields) {
   }
 }
 
-TEST(CdiSpec, MayLeaveOutMuch) {
+TEST(CdiSpec, MayLeaveOutOptionalFields) {
   for (const char* rest : {"", "containerEdits:", "devices:", "annotations:", "containerEdits: {env: , mounts: []}"}) {
     const Result<Spec> spec = parse_spec(std::string(kHead) + rest, "f");
     EXPECT_TRUE(spec) << rest << ": " << spec.error().message;
   }
 }
 
-TEST(CdiSpec, ThatIsHostileIsDoneWithSoon) {
+TEST(CdiSpec, ThatIsHostileIsRefusedQuickly) {
   const auto start = std::chrono::steady_clock::now();
   std::string bomb = std::string(kHead) + "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
   for (int i = 1; i < 30; ++i) {
@@ -195,7 +195,7 @@ TEST(CdiSpec, ThatIsHostileIsDoneWithSoon) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-TEST(CdiSpec, ThatNamesOneListOftenIsDoneWithSoon) {
+TEST(CdiSpec, WithManyAliasesOfOneListIsParsedQuickly) {
   std::string text = std::string(kHead) + "containerEdits: &e\n  deviceNodes:\n";
   for (int i = 0; i < 2'000; ++i) {
     text += "  - path: /d\n";
@@ -218,7 +218,7 @@ TEST(CdiSpec, MayHaveThousandsOfDevices) {
   EXPECT_TRUE(parse_spec(text + "]}", "f"));
 }
 
-TEST(CdiFaults, AreFieldsOfALaterVersion) {
+TEST(CdiFaults, IncludeFieldsOfALaterVersion) {
   const std::vector<std::pair<std::string, std::string>> needs = {
       {"devices: [{name: a, containerEdits: {env: [A=b]}}]", "0.3.0"},
       {"containerEdits: {mounts: [{hostPath: x, containerPath: /x, type: tmpfs}]}", "0.4.0"},
@@ -233,16 +233,16 @@ TEST(CdiFaults, AreFieldsOfALaterVersion) {
   for (const auto& [rest, version] : needs) {
     const Result<Spec> spec = parse_spec("cdiVersion: 0.3.0\nkind: v.com/c\n" + rest, "f");
     ASSERT_TRUE(spec) << spec.error().message;
-    EXPECT_EQ(need_of(*spec).version, version) << rest;
+    EXPECT_EQ(required_version(*spec).version, version) << rest;
     const std::vector<std::string> faults = faults_of(*spec);
     const bool is_named = std::ranges::any_of(
         faults, [&version](const std::string& fault) { return fault.ends_with("needs " + version); });
     EXPECT_EQ(is_named, version != "0.3.0") << rest;
   }
-  EXPECT_EQ(need_of(*parse_spec("cdiVersion: 0.3.0\nkind: v.com/c.d\n", "f")).version, "0.6.0");
+  EXPECT_EQ(required_version(*parse_spec("cdiVersion: 0.3.0\nkind: v.com/c.d\n", "f")).version, "0.6.0");
 }
 
-TEST(CdiFaults, AreNamesAndVersionsThatEnginesRefuse) {
+TEST(CdiFaults, IncludeNamesAndVersionsThatEnginesRefuse) {
   const auto faults = [](const std::string& text) {
     const Result<Spec> spec = parse_spec(text, "f");
     return spec ? faults_of(*spec) : std::vector<std::string>{spec.error().message};
@@ -276,7 +276,7 @@ NewSpec new_spec() {
   return spec;
 }
 
-TEST(CdiWriter, IsReadBackAsItWasMeant) {
+TEST(CdiWriter, WritesSpecsThatAreParsedBackUnchanged) {
   const NewSpec written = new_spec();
   for (const std::string& text : {render_yaml(written), render_json(written)}) {
     const Result<Spec> read = parse_spec(text, "f");
@@ -292,7 +292,7 @@ TEST(CdiWriter, IsReadBackAsItWasMeant) {
   }
 }
 
-TEST(CdiWriter, WritesTheLowestVersionThatWillDo) {
+TEST(CdiWriter, WritesTheLowestSufficientVersion) {
   NewSpec spec;
   spec.kind = "v.com/c";
   spec.devices = {{"a", {}}};

@@ -1,4 +1,4 @@
-// Version: of a CDI spec.
+// Version: the version of a CDI spec.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Version {
 };
 
 inline constexpr Version kNewest = {1, 1, 0};
-// There were others before, and nobody reads them any more.
+// Earlier versions existed, but no engine reads them any more.
 inline constexpr std::array<Version, 8> kVersions = {
     {{0, 3, 0}, {0, 4, 0}, {0, 5, 0}, {0, 6, 0}, {0, 7, 0}, {0, 8, 0}, {1, 0, 0}, kNewest}};
 

@@ -5,7 +5,7 @@
 namespace hf::cdi {
 namespace {
 
-// Aliases make a small file stand for a huge one: what it stands for is counted.
+// Aliases let a small file expand to a huge document, so the expanded entries are counted.
 constexpr std::size_t kMostEntries = 200'000;
 constexpr std::size_t kMostBytes = std::size_t(64) * 1024 * 1024;
 constexpr int kDeepest = 32;
@@ -13,17 +13,17 @@ constexpr int kDeepest = 32;
 void append_text(std::string& json, const std::string& text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   json += '"';
-  for (const char letter : text) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\') {
+  for (const char character : text) {
+    const auto code = static_cast<unsigned char>(character);
+    if (character == '"' || character == '\\') {
       json += '\\';
-      json += letter;
+      json += character;
     } else if (code < 0x20) {
       json += "\\u00";
       json += kDigits[code >> 4U];
       json += kDigits[code & 0xfU];
     } else {
-      json += letter;
+      json += character;
     }
   }
   json += '"';
@@ -60,7 +60,7 @@ class Writer {
     bool is_first = true;
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) {
-        return fail(std::errc::invalid_argument, "a field whose name is no word");
+        return fail(std::errc::invalid_argument, "a field whose name is not a scalar");
       }
       json_ += is_first ? "" : ",";
       is_first = false;

@@ -1,4 +1,4 @@
-// Yaml: a document in YAML as one in JSON whose values are all text, so that one reader does for both.
+// Yaml: converts a YAML document to JSON whose values are all text, so that one decoder serves both.
 #pragma once
 
 #include <string>

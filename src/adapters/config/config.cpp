@@ -5,11 +5,11 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include "adapters/config/guard_words.h"
-#include "adapters/config/runtime_words.h"
+#include "adapters/config/guard_options.h"
+#include "adapters/config/runtime_options.h"
 #include "adapters/config/yaml.h"
 #include "core/base/text.h"
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 
 namespace hf::config {
 namespace {
@@ -22,14 +22,14 @@ Result<DeviceClass> parse_class(const YAML::Node& entry, std::size_t index) {
   TRY(check_keys(entry, where, {"name", "title", "units", "control", "helpers", "extra", "driver"}));
   DeviceClass parsed;
   const YAML::Node name = entry["name"];
-  const std::string letters = name && name.IsScalar() ? name.Scalar() : std::string();
-  if (letters.empty() || letters.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos) {
+  const std::string text = name && name.IsScalar() ? name.Scalar() : std::string();
+  if (text.empty() || text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos) {
     return malformed(where + ": name wants small letters, digits and dashes");
   }
-  parsed.name = letters;
-  parsed.title = entry["title"] && entry["title"].IsScalar() ? entry["title"].Scalar() : letters;
+  parsed.name = text;
+  parsed.title = entry["title"] && entry["title"].IsScalar() ? entry["title"].Scalar() : text;
   std::optional<device::Numbering> numbering;
-  if (entry["driver"]) {  // its name in /proc/devices; minors are the numbers at the end of the nodes' names
+  if (entry["driver"]) {  // its name in /proc/devices; minors are the numbers at the end of the device nodes' names
     if (!entry["driver"].IsScalar() || entry["driver"].Scalar().empty()) {
       return malformed(where + ": driver wants a name in /proc/devices");
     }
@@ -45,12 +45,12 @@ Result<DeviceClass> parse_class(const YAML::Node& entry, std::size_t index) {
   }
   const bool has_units = std::ranges::any_of(parsed.nodes, [](const auto& node) { return node.part == Part::unit; });
   if (!has_units) {
-    return malformed(where + " (" + letters + "): units wants at least one path or pattern");
+    return malformed(where + " (" + text + "): units wants at least one path or pattern");
   }
   return parsed;
 }
 
-void put_class(DeviceClass parsed, device::DeviceClasses& classes) {
+void add_or_replace_class(DeviceClass parsed, device::DeviceClasses& classes) {
   const auto same = std::ranges::find(classes, parsed.name, &DeviceClass::name);
   if (same == classes.end()) {
     classes.push_back(std::move(parsed));
@@ -59,7 +59,7 @@ void put_class(DeviceClass parsed, device::DeviceClasses& classes) {
   }
 }
 
-Result<void> lay_over(const YAML::Node& document, Config& config) {
+Result<void> apply_document(const YAML::Node& document, Config& config) {
   if (!document || document.IsNull()) {
     return {};
   }
@@ -77,7 +77,7 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
     own.push_back(std::move(parsed));
   }
   for (DeviceClass& entry : own) {
-    put_class(std::move(entry), config.classes);
+    add_or_replace_class(std::move(entry), config.classes);
   }
   for (std::string& path : TRY(paths_of(document["state_roots"], "state_roots"))) {
     config.state_roots.push_back(std::move(path));
@@ -91,7 +91,7 @@ Result<void> lay_over(const YAML::Node& document, Config& config) {
 
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(path));
-  constexpr std::size_t kLongest = std::size_t(1) << 20U;  // the parser takes hundreds of bytes for one of a list
+  constexpr std::size_t kLongest = std::size_t(1) << 20U;  // the parser allocates hundreds of bytes per list entry
   if (text && text->size() > kLongest) {
     return fail(std::errc::file_too_large, "read " + path + ": it has more than 1 MiB");
   }
@@ -106,9 +106,9 @@ Result<Config> parse_config(const std::vector<ConfigFile>& files) {
   for (const ConfigFile& file : files) {
     const std::string where = file.name.empty() ? std::string() : file.name + ": ";
     try {
-      const Result<void> laid = lay_over(YAML::Load(file.text), config);
-      if (!laid) {
-        return fail(laid.error().code, where + laid.error().message);
+      const Result<void> applied = apply_document(YAML::Load(file.text), config);
+      if (!applied) {
+        return fail(applied.error().code, where + applied.error().message);
       }
     } catch (const YAML::Exception& error) {
       return fail(std::errc::invalid_argument, where + "config: " + error.what());

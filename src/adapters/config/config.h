@@ -1,4 +1,4 @@
-// Config: /etc/holdfast/config.yaml, and the files of /etc/holdfast/config.d laid over it.
+// Config: /etc/holdfast/config.yaml, and the drop-in files of /etc/holdfast/config.d applied on top of it.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/container/policy.h"
+#include "core/container/guard/policy.h"
 #include "core/device/device_class.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::config {
 
 inline constexpr const char* kFile = "/etc/holdfast/config.yaml";
 inline constexpr const char* kDropIns = "/etc/holdfast/config.d";  // *.yaml, in the order of their names
 
-// Where the daemon listens: "" for nowhere.
+// Where the daemon listens; "" disables a listener.
 struct WebSettings {
   std::string listen = "127.0.0.1:9465";
   std::string socket = "/run/holdfast/holdfastd.sock";
@@ -24,24 +24,24 @@ struct WebSettings {
 };
 
 struct JournalSettings {
-  std::string folder = "/var/lib/holdfast";
-  std::uint64_t size = std::uint64_t(16) << 20U;  // bytes that are kept in all
+  std::string directory = "/var/lib/holdfast";
+  std::uint64_t size = std::uint64_t(16) << 20U;  // bytes kept in total
 };
 
-// Whose environment may ask for GPUs. allocated: in a pod for what kubelet allocated, elsewhere for anything.
+// Which containers may request GPUs in their environment. allocated: a pod what kubelet allocated, others anything.
 enum class Trust : std::uint8_t { never, privileged, allocated, always };
 
-// What holdfast-runtime does.
+// Settings of holdfast-runtime.
 struct RuntimeSettings {
-  std::vector<std::string> programs = {"runc", "crun"};  // what it becomes: the first that is there; names or paths
-  bool hears_annotations = true;                         // cdi.k8s.io/…
-  bool hears_mounts = true;                              // of /dev/null below /var/run/nvidia-container-devices
+  std::vector<std::string> programs = {"runc", "crun"};  // runtimes it executes: the first that exists; names or paths
+  bool reads_annotations = true;                         // cdi.k8s.io/…
+  bool reads_mounts = true;                              // of /dev/null below /var/run/nvidia-container-devices
   Trust environment = Trust::allocated;                  // NVIDIA_VISIBLE_DEVICES
-  bool makes_nodes = true;                               // loads modules and makes nodes of the host that are missing
-  std::string driver_root = {};                          // where NVIDIA's driver lies; "" for the host's own root
+  bool creates_nodes = true;                             // loads modules and creates missing device nodes on the host
+  std::string driver_root = {};                          // root directory of NVIDIA's driver; "" for the host's root
 };
 
-// A CDI spec that the daemon keeps as the node is; "" for none.
+// A CDI spec that the daemon keeps in step with the host; "" for none.
 struct CdiSettings {
   std::string file;
   std::string device_class = "nvidia";
@@ -49,7 +49,7 @@ struct CdiSettings {
 
 struct Config {
   device::DeviceClasses classes;         // the file's own first, then the built-in ones it does not replace
-  std::vector<std::string> state_roots;  // where runc or crun was told to keep its state (--root)
+  std::vector<std::string> state_roots;  // more state directories of runc or crun (--root)
   container::Policy policy;
   WebSettings web;
   JournalSettings journal;
@@ -58,8 +58,8 @@ struct Config {
   std::vector<std::string> files;  // that were read
 };
 
-// One file, or several laid over each other: of classes with the same name, of words and numbers the last counts; of
-// policy rules those of the last file are asked first; lists of paths add up.
+// One file, or several that are applied one after the other: of classes with the same name and of single values the
+// last one counts; the policy rules of the last file are evaluated first; lists of paths are joined.
 Result<Config> parse_config(std::string_view text);
 struct ConfigFile {
   std::string name;

@@ -13,7 +13,7 @@ namespace {
 
 using test::FakeHost;
 using test::Files;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 constexpr const char* kNpu = R"(
 classes:
@@ -32,10 +32,10 @@ Files with_cgroups(Files files) {
   return files;
 }
 
-TEST(Config, GivesAClassOfItsOwn) {
+TEST(Config, DefinesADeviceClass) {
   const Result<Config> config = parse_config(kNpu);
   ASSERT_TRUE(config) << config.error().message;
-  EXPECT_EQ(config->state_roots, (Words{"/run/our-runc", "/run/our-crun"}));
+  EXPECT_EQ(config->state_roots, (Strings{"/run/our-runc", "/run/our-crun"}));
   EXPECT_EQ(config->classes.size(), device::built_in_classes().size() + 1);
   const device::DeviceClass& npu = config->classes.front();
   EXPECT_EQ(npu.name, "npu");
@@ -43,7 +43,7 @@ TEST(Config, GivesAClassOfItsOwn) {
   ASSERT_EQ(npu.nodes.size(), 4U);
   EXPECT_EQ(npu.nodes[0].part, device::Part::unit);
   ASSERT_TRUE(npu.nodes[0].numbering);
-  EXPECT_EQ(npu.nodes[0].numbering->drivers, Words{"npu-driver"});
+  EXPECT_EQ(npu.nodes[0].numbering->drivers, Strings{"npu-driver"});
   EXPECT_EQ(npu.nodes[1].part, device::Part::control);
   EXPECT_FALSE(npu.nodes[1].numbering);
   EXPECT_EQ(npu.nodes[2].part, device::Part::helper);
@@ -58,7 +58,7 @@ TEST(Config, MayReplaceABuiltInClass) {
   EXPECT_EQ(find_class(config->classes, "kvm")->title, "kvm");
 }
 
-TEST(Config, OfNothingIsTheDefaults) {
+TEST(Config, HasTheDefaultsWhenItIsEmpty) {
   for (const char* text : {"", "\n", "!2", "# classes:\n", "---\n", "~", "{}", "classes: []", "state_roots: []"}) {
     const Result<Config> config = parse_config(text);
     ASSERT_TRUE(config) << text << ": " << config.error().message;
@@ -104,7 +104,7 @@ TEST(Config, NamesTheKeyThatIsWrong) {
   }
 }
 
-TEST(Config, NamesADriverThatIsNoName) {
+TEST(Config, RefusesADriverThatIsNoName) {
   for (const char* driver : {"[a]", "{a: b}", "''", "~"}) {
     const Result<Config> config =
         parse_config(std::string("classes: [{name: a, units: [/dev/a*], driver: ") + driver + "}]");
@@ -113,7 +113,7 @@ TEST(Config, NamesADriverThatIsNoName) {
   }
 }
 
-TEST(Config, ThatIsNoYamlIsRefusedSoon) {
+TEST(Config, ThatIsNoYamlIsRefusedQuickly) {
   const auto start = std::chrono::steady_clock::now();
   for (const std::string& text : {std::string("a: b: c"), std::string("\t- x"), std::string("{"),
                                   std::string("*unknown"), std::string("classes: [&a [*a]]"), std::string(100'000, '['),
@@ -137,13 +137,13 @@ TEST(Config, IsReadFromItsFileWhichMayBeMissing) {
   EXPECT_TRUE(broken.error().message.starts_with(kFile)) << broken.error().message;
 }
 
-TEST(Config, IsNotTrustedWhereOthersMayWriteIt) {
+TEST(Config, IsNotTrustedWhenOthersMayWriteIt) {
   const FakeHost host(with_cgroups({{"etc/holdfast/config.yaml", kNpu}}));
   ASSERT_EQ(::chmod((host.root() + "/etc/holdfast/config.yaml").c_str(), 0664), 0);
   EXPECT_EQ(read_config(host.open()).error().code, std::errc::permission_denied);
 }
 
-TEST(Config, ReadsTheGuardsWords) {
+TEST(Config, ReadsTheSettingsOfTheDaemon) {
   const Result<Config> config = parse_config(R"(
 guard:
   mode: observe
@@ -151,7 +151,7 @@ guard:
     - {class: nvidia, engine: docker, namespace: prod, container: "t*", labels: {a: b}, mode: lock}
   limits: {burst: 7, per_second: 3, longest_wait_ms: 50}
 web: {listen: none, socket: /run/x.sock}
-journal: {folder: /var/x, megabytes: 2}
+journal: {directory: /var/x, megabytes: 2}
 )");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->policy.mode, container::Mode::observe);
@@ -164,7 +164,7 @@ journal: {folder: /var/x, megabytes: 2}
   EXPECT_EQ(config->journal.size, std::uint64_t(2) << 20U);
 }
 
-TEST(Config, ALaterFileIsAskedFirst) {
+TEST(Config, EvaluatesTheRulesOfALaterFileFirst) {
   const Result<Config> config = parse_config({{"a.yaml", "guard: {mode: heal, rules: [{mode: observe}]}"},
                                               {"b.yaml", "guard: {rules: [{engine: docker, mode: lock}]}"}});
   ASSERT_TRUE(config) << config.error().message;
@@ -173,7 +173,7 @@ TEST(Config, ALaterFileIsAskedFirst) {
   EXPECT_EQ(config->policy.mode, container::Mode::heal);
 }
 
-TEST(Config, NamesWhatIsWrongInTheGuardsWords) {
+TEST(Config, NamesTheSettingOfTheDaemonThatIsWrong) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"guard: {mode: Heal}", "mode"},
       {"guard: {rules: [{engine: docker}]}", "wants a mode"},
@@ -186,10 +186,10 @@ TEST(Config, NamesWhatIsWrongInTheGuardsWords) {
       {"journal: {megabytes: -1}", "megabytes"},
       {"gard: {}", "gard"},
   };
-  for (const auto& [text, word] : cases) {
+  for (const auto& [text, part] : cases) {
     const Result<Config> config = parse_config(text);
     ASSERT_FALSE(config) << text;
-    EXPECT_NE(config.error().message.find(word), std::string::npos) << config.error().message;
+    EXPECT_NE(config.error().message.find(part), std::string::npos) << config.error().message;
     EXPECT_EQ(config.error().message.find('\n'), std::string::npos);
   }
 }

@@ -41,9 +41,9 @@ Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::str
   return paths;
 }
 
-Result<std::string> word_of(const YAML::Node& value, const std::string& where) {
+Result<std::string> scalar_of(const YAML::Node& value, const std::string& where) {
   if (!value.IsScalar() || value.Scalar().empty()) {
-    return malformed(where + " wants a word");
+    return malformed(where + " wants a value");
   }
   return value.Scalar();
 }

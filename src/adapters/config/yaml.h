@@ -1,4 +1,4 @@
-// Yaml: what the parts of the config file share: refusing keys nobody knows, and reading lists.
+// Yaml: shared by the parts of the config file: refuses unknown keys, and reads lists and scalars.
 #pragma once
 
 #include <initializer_list>
@@ -17,6 +17,6 @@ namespace hf::config {
 std::unexpected<Error> malformed(const std::string& why);
 Result<void> check_keys(const YAML::Node& map, const std::string& where, std::initializer_list<std::string_view> known);
 Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::string& where);
-Result<std::string> word_of(const YAML::Node& value, const std::string& where);  // a scalar that is not empty
+Result<std::string> scalar_of(const YAML::Node& value, const std::string& where);  // one that is not empty
 
 }  // namespace hf::config

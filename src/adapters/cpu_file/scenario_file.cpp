@@ -24,12 +24,12 @@ constexpr std::array<std::string_view, 8> kFields = {"topology", "topologies",  
 constexpr std::array<std::string_view, 9> kOpFields = {"op",       "pod",       "container",   "pod_containers", "cpus",
                                                        "pod_cpus", "hint_numa", "device_numa", "comment"};
 
-// Fields that nobody reads: a slip of the pen, most often.
-void note_strangers(const Json& object, std::span<const std::string_view> known, const std::string& place,
-                    std::vector<std::string>& notes) {
+// An unknown field is most often a typing mistake.
+void note_unknown_fields(const Json& object, std::span<const std::string_view> known, const std::string& place,
+                         std::vector<std::string>& notes) {
   for (const auto& [name, value] : object.items()) {
     if (std::ranges::find(known, name) == known.end()) {
-      notes.push_back("scenario: " + place + "nobody knows the field " + quote(name) + ", and it means nothing");
+      notes.push_back("scenario: " + place + "the unknown field " + quote(name) + " is ignored");
     }
   }
 }
@@ -75,35 +75,35 @@ Result<cpu::CpuAmount> amount_of(const Json& value, const std::string& place) {
 
 Result<cpu::ContainerRole> role_of(const Json& container, const std::string& place) {
   const Json* type = find(container, "type");
-  const std::string word = type == nullptr ? "app" : type->is_string() ? type->get<std::string>() : type->dump();
-  if (word == "app") {
+  const std::string role = type == nullptr ? "app" : type->is_string() ? type->get<std::string>() : type->dump();
+  if (role == "app") {
     return cpu::ContainerRole::app;
   }
-  if (word == "init") {
+  if (role == "init") {
     return cpu::ContainerRole::init;
   }
-  if (word == "sidecar") {
+  if (role == "sidecar") {
     return cpu::ContainerRole::sidecar;
   }
-  return refuse(place, "type " + quote(word) + " is none of init, sidecar, app");
+  return refuse(place, "type " + quote(role) + " is none of init, sidecar, app");
 }
 
-Result<std::vector<cpu::ContainerAsk>> containers_of(const Json& list, const std::string& place) {
+Result<std::vector<cpu::ContainerRequest>> containers_of(const Json& list, const std::string& place) {
   if (!list.is_array()) {
     return refuse(place, "pod_containers: want a list");
   }
-  std::vector<cpu::ContainerAsk> containers;
+  std::vector<cpu::ContainerRequest> containers;
   for (const Json& entry : list) {
     if (!entry.is_object()) {
       return refuse(place, R"(pod_containers: want {"name", "type", "cpus"}, found )" + quote(entry.dump()));
     }
-    cpu::ContainerAsk container;
+    cpu::ContainerRequest container;
     container.name = TRY(text_of(entry, "name", place));
     container.role = TRY(role_of(entry, place));
     if (const Json* cpus = find(entry, "cpus")) {
       container.cpu = TRY(amount_of(*cpus, place));
     }
-    if (std::ranges::find(containers, container.name, &cpu::ContainerAsk::name) != containers.end()) {
+    if (std::ranges::find(containers, container.name, &cpu::ContainerRequest::name) != containers.end()) {
       return refuse(place, "pod_containers: " + quote(container.name) + " is there twice");
     }
     containers.push_back(std::move(container));
@@ -117,21 +117,21 @@ class Reader {
     if (!op.is_object()) {
       return refuse(place, "want {\"op\": …}, found " + quote(op.dump()));
     }
-    const std::string word = TRY(text_of(op, "op", place));
+    const std::string name = TRY(text_of(op, "op", place));
     cpu::ScenarioStep step;
     step.pod.uid = TRY(text_of(op, "pod", place));
     step.pod.is_guaranteed = true;
-    if (word != "allocate_pod") {
+    if (name != "allocate_pod") {
       step.container = TRY(text_of(op, "container", place));
     }
-    if (word == "remove") {
+    if (name == "remove") {
       step.operation = cpu::Operation::remove;
       return step;
     }
-    if (word != "allocate" && word != "allocate_pod") {
-      return refuse(place, "op " + quote(word) + " is none of allocate, allocate_pod, remove");
+    if (name != "allocate" && name != "allocate_pod") {
+      return refuse(place, "op " + quote(name) + " is none of allocate, allocate_pod, remove");
     }
-    step.operation = word == "allocate" ? cpu::Operation::allocate : cpu::Operation::allocate_pod;
+    step.operation = name == "allocate" ? cpu::Operation::allocate : cpu::Operation::allocate_pod;
     TRY(read_pod(op, place, step));
     if (const Json* hint = find(op, "hint_numa")) {
       step.wish.hint = TRY(nodes_of(*hint, place + " hint_numa"));
@@ -143,24 +143,24 @@ class Reader {
   }
 
  private:
-  // The containers of a pod are told once, with its first container, or with every one.
+  // The containers of a pod are listed once, with its first container, or with every one.
   Result<void> read_pod(const Json& op, const std::string& place, cpu::ScenarioStep& step) {
     const Json* list = find(op, "pod_containers");
     const Json* cpus = find(op, "cpus");
     if (list != nullptr && cpus != nullptr) {
       return refuse(place, "cpus and pod_containers say the same thing twice");
     }
-    std::vector<cpu::ContainerAsk>& pod = pods_[step.pod.uid];
+    std::vector<cpu::ContainerRequest>& pod = pods_[step.pod.uid];
     if (list != nullptr) {
       pod = TRY(containers_of(*list, place));
     } else if (cpus != nullptr) {
       const cpu::CpuAmount amount = TRY(amount_of(*cpus, place));
-      std::erase_if(pod, [&](const cpu::ContainerAsk& container) { return container.name == step.container; });
+      std::erase_if(pod, [&](const cpu::ContainerRequest& container) { return container.name == step.container; });
       pod.push_back({step.container, cpu::ContainerRole::app, amount});
     }
     step.pod.containers = pod;
     if (const Json* budget = find(op, "pod_cpus")) {
-      step.pod.shared_between = TRY(amount_of(*budget, place));
+      step.pod.cpu_budget = TRY(amount_of(*budget, place));
     }
     if (step.operation == cpu::Operation::allocate && find_container(step.pod, step.container) == nullptr) {
       return refuse(place, "container " + quote(step.container) + " is not among pod_containers");
@@ -168,7 +168,7 @@ class Reader {
     return {};
   }
 
-  std::map<std::string, std::vector<cpu::ContainerAsk>> pods_;
+  std::map<std::string, std::vector<cpu::ContainerRequest>> pods_;
 };
 
 Result<void> read_machine(const Json& json, ScenarioFile& file) {
@@ -177,30 +177,30 @@ Result<void> read_machine(const Json& json, ScenarioFile& file) {
     return refuse("topology", "there is none: want a file, synthetic:…, the name of a machine, or {\"cpus\": …}");
   }
   if (machine->is_string()) {
-    file.machine_word = machine->get<std::string>();
+    file.machine_source = machine->get<std::string>();
     const Json* own = find(json, "topologies");
-    if (own == nullptr || !own->is_object() || !own->contains(file.machine_word)) {
-      return file.machine_word.empty() ? refuse("topology", "it is empty") : Result<void>();
+    if (own == nullptr || !own->is_object() || !own->contains(file.machine_source)) {
+      return file.machine_source.empty() ? refuse("topology", "it is empty") : Result<void>();
     }
-    machine = &(*own)[file.machine_word];
-    file.machine_word.clear();
+    machine = &(*own)[file.machine_source];
+    file.machine_source.clear();
   }
   file.scenario.topology = TRY(parse_topology(machine->dump()));
   return {};
 }
 
-Result<std::map<std::string, std::string>> words_of(const Json& options) {
+Result<std::map<std::string, std::string>> parse_option_values(const Json& options) {
   if (!options.is_object()) {
     return refuse("options", "want {\"name\": true, …}");
   }
-  std::map<std::string, std::string> words;
+  std::map<std::string, std::string> values;
   for (const auto& [name, value] : options.items()) {
     if (!value.is_boolean() && !value.is_string()) {
       return refuse("options", quote(name) + " is neither true nor false");
     }
-    words[name] = value.is_string() ? value.get<std::string>() : value.get<bool>() ? "true" : "false";
+    values[name] = value.is_string() ? value.get<std::string>() : value.get<bool>() ? "true" : "false";
   }
-  return words;
+  return values;
 }
 
 Result<void> read_reserved(const Json& reserved, cpu::Scenario& scenario) {
@@ -219,11 +219,11 @@ Result<void> read_reserved(const Json& reserved, cpu::Scenario& scenario) {
 }
 
 Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
-  std::map<std::string, std::string> words;
+  std::map<std::string, std::string> values;
   if (const Json* options = find(json, "options")) {
-    words = TRY(words_of(*options));
+    values = TRY(parse_option_values(*options));
   }
-  scenario.options = TRY(cpu::parse_options(words));
+  scenario.options = TRY(cpu::parse_options(values));
   if (const Json* reserved = find(json, "reserved")) {
     TRY(read_reserved(*reserved, scenario));
   }
@@ -240,7 +240,7 @@ Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
   if (policy != "static" && policy != "none") {
     return fail(std::errc::invalid_argument, "unknown policy: \"" + policy + "\"");
   }
-  if (policy == "none" && !words.empty()) {
+  if (policy == "none" && !values.empty()) {
     return refuse("options", "the policy none takes no option");
   }
   scenario.kind = policy == "none" ? cpu::PolicyKind::none : cpu::PolicyKind::fixed;
@@ -265,12 +265,12 @@ Result<ScenarioFile> parse_scenario(std::string_view text) {
   if (ops == nullptr || !ops->is_array()) {
     return refuse("ops", "want a list");
   }
-  note_strangers(json, kFields, "", file.notes);
+  note_unknown_fields(json, kFields, "", file.notes);
   Reader reader;
   for (std::size_t i = 0; i < ops->size(); ++i) {
     const std::string place = "op " + std::to_string(i + 1);
     file.scenario.steps.push_back(TRY(reader.step_of((*ops)[i], place)));
-    note_strangers((*ops)[i], kOpFields, place + ": ", file.notes);
+    note_unknown_fields((*ops)[i], kOpFields, place + ": ", file.notes);
     if (file.scenario.steps.back().operation == cpu::Operation::allocate_pod &&
         file.scenario.budgets == cpu::PodBudgets::ignored) {
       return refuse(place, R"(allocate_pod is for pods with a budget: say "pod_budgets": true)");

@@ -1,4 +1,4 @@
-// ScenarioFile: what `holdfast cpu simulate` is told: a machine, the policy's options, and who comes and goes.
+// ScenarioFile: the input of `holdfast cpu simulate`: a machine, the policy's options, and containers that come and go.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 namespace hf::cpu_file {
 
 struct ScenarioFile {
-  cpu::Scenario scenario;          // its topology counts only where there is no word for one
-  std::string machine_word;        // a file, synthetic:…, or the name of a machine; "": it stands in the file itself
-  std::vector<std::string> notes;  // about words in it that mean nothing
+  cpu::Scenario scenario;          // its topology is unset if machine_source is not empty
+  std::string machine_source;      // a file, synthetic:…, or the name of a machine; "": it is in the scenario itself
+  std::vector<std::string> notes;  // about unknown fields, which are ignored
 };
 
 Result<ScenarioFile> parse_scenario(std::string_view text);

@@ -7,7 +7,7 @@ namespace {
 
 const std::string kMachine = R"("topology":{"cpus":[[0,0,0,0,0],[1,1,0,0,0],[2,0,0,0,0],[3,1,0,0,0]]})";
 
-TEST(ScenarioFile, TellsWhoComesAndGoes) {
+TEST(ScenarioFile, ListsTheContainersThatComeAndGo) {
   const Result<ScenarioFile> file =
       parse_scenario("{" + kMachine + R"(,"options":{"full-pcpus-only":true},"reserved":"0",
     "ops":[{"op":"allocate","pod":"p","container":"c","hint_numa":[0],
@@ -16,23 +16,23 @@ TEST(ScenarioFile, TellsWhoComesAndGoes) {
            {"op":"remove","pod":"p","container":"c"}]})");
   ASSERT_TRUE(file) << file.error().message;
   const cpu::Scenario& scenario = file->scenario;
-  EXPECT_EQ(file->machine_word, "");
+  EXPECT_EQ(file->machine_source, "");
   EXPECT_TRUE(scenario.options.full_cores);
   EXPECT_EQ(to_string(scenario.reserved), "0");
   ASSERT_EQ(scenario.steps.size(), 3U);
   EXPECT_EQ(scenario.steps[0].wish.hint, std::vector{cpu::NumaId{0}});
   EXPECT_EQ(scenario.steps[0].pod.containers[0].role, cpu::ContainerRole::init);
   EXPECT_EQ(scenario.steps[1].wish.hint, std::nullopt);
-  EXPECT_EQ(scenario.steps[1].pod.containers.size(), 2U);  // told with the first
+  EXPECT_EQ(scenario.steps[1].pod.containers.size(), 2U);  // listed with the first
   EXPECT_EQ(scenario.steps[2].operation, cpu::Operation::remove);
 }
 
-TEST(ScenarioFile, NamesItsMachineOrHasSeveral) {
-  EXPECT_EQ(parse_scenario(R"({"topology":"dgx-a100","ops":[]})")->machine_word, "dgx-a100");
+TEST(ScenarioFile, NamesAMachineOrDefinesItsOwn) {
+  EXPECT_EQ(parse_scenario(R"({"topology":"dgx-a100","ops":[]})")->machine_source, "dgx-a100");
   const Result<ScenarioFile> own =
       parse_scenario(R"({"topology":"small","topologies":{"small":{"cpus":[[0,0,0,0,0]]}},"ops":[]})");
   ASSERT_TRUE(own) << own.error().message;
-  EXPECT_EQ(own->machine_word, "");
+  EXPECT_EQ(own->machine_source, "");
   EXPECT_EQ(own->scenario.topology.cpus.size(), 1U);
 }
 
@@ -53,16 +53,16 @@ TEST(ScenarioFile, KnowsThePolicyNone) {
   EXPECT_TRUE(simulation->steps[0].cpus.empty());
 }
 
-TEST(ScenarioFile, SaysWhichOfItsFieldsNobodyKnows) {
+TEST(ScenarioFile, ReportsUnknownFields) {
   const Result<ScenarioFile> file = parse_scenario("{" + kMachine + R"(,"reservd":"0","comment":"x","ops":[
     {"op":"allocate","pod":"p","container":"c","cpus":1,"hint":[0]}]})");
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_EQ(file->notes.size(), 2U);
   EXPECT_NE(file->notes[0].find("'reservd'"), std::string::npos) << file->notes[0];
-  EXPECT_NE(file->notes[1].find("op 1: nobody knows the field 'hint'"), std::string::npos) << file->notes[1];
+  EXPECT_NE(file->notes[1].find("op 1: the unknown field 'hint' is ignored"), std::string::npos) << file->notes[1];
 }
 
-TEST(ScenarioFile, IsRefusedWithTheThingByName) {
+TEST(ScenarioFile, IsRefusedWithTheNameOfTheFaultyPart) {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"", "no JSON object"},
       {"{}", "topology"},
@@ -93,10 +93,10 @@ TEST(ScenarioFile, IsRefusedWithTheThingByName) {
       {"{" + kMachine + R"(,"policy":"dynamic","ops":[]})", "unknown policy: \"dynamic\""},
       {"{" + kMachine + R"(,"policy":"none","options":{"full-pcpus-only":true},"ops":[]})", "none takes no option"},
   };
-  for (const auto& [text, words] : table) {
+  for (const auto& [text, message] : table) {
     const Result<ScenarioFile> file = parse_scenario(text);
     ASSERT_FALSE(file) << text;
-    EXPECT_NE(file.error().message.find(words), std::string::npos) << file.error().message;
+    EXPECT_NE(file.error().message.find(message), std::string::npos) << file.error().message;
   }
 }
 

@@ -51,11 +51,13 @@ Result<cpu::Cpu> row_of(const Json& row, std::size_t at) {
   if (!row.is_array() || row.size() != 5) {
     return refuse(place + ": want [cpu, core, socket, numa, cache], found " + quote(row.dump()));
   }
-  return cpu::Cpu{.id = TRY(number_of(row[0], place)),
-                  .core = TRY(number_of(row[1], place)),
-                  .socket = TRY(number_of(row[2], place)),
-                  .numa = {TRY(number_of(row[3], place))},
-                  .cache = TRY(number_of(row[4], place))};
+  cpu::Cpu cpu;
+  cpu.id = TRY(number_of(row[0], place));
+  cpu.core = TRY(number_of(row[1], place));
+  cpu.socket = TRY(number_of(row[2], place));
+  cpu.numa.value = TRY(number_of(row[3], place));
+  cpu.cache = TRY(number_of(row[4], place));
+  return cpu;
 }
 
 Result<void> read_counters(const Json& json, cpu::Counters& counters) {
@@ -91,9 +93,10 @@ Result<void> read_distances(const Json& json, cpu::Topology& topology) {
     if (!row.is_array() || row.size() != 3) {
       return refuse("distances: want [from, to, value], found " + quote(row.dump()));
     }
-    topology.distances.push_back({.from = {TRY(number_of(row[0], "distances"))},
-                                  .to = {TRY(number_of(row[1], "distances"))},
-                                  .value = TRY(number_of(row[2], "distances"))});
+    cpu::Distance& distance = topology.distances.emplace_back();
+    distance.from.value = TRY(number_of(row[0], "distances"));
+    distance.to.value = TRY(number_of(row[1], "distances"));
+    distance.value = TRY(number_of(row[2], "distances"));
   }
   return {};
 }
@@ -109,16 +112,16 @@ Result<void> read_devices(const Json& json, cpu::Topology& topology) {
     if (!device.is_object() || !device.contains("name") || !device["name"].is_string()) {
       return refuse("devices: want {\"name\": …, \"numa\": …}, found " + quote(device.dump()));
     }
-    cpu::SeatedDevice seated{.name = device["name"].get<std::string>(), .numa = {}};
+    cpu::DeviceLocation located{.name = device["name"].get<std::string>(), .numa = {}};
     if (device.contains("numa") && !device["numa"].is_null()) {
-      seated.numa = cpu::NumaId{TRY(number_of(device["numa"], "devices"))};
+      located.numa = cpu::NumaId{TRY(number_of(device["numa"], "devices"))};
     }
-    topology.devices.push_back(std::move(seated));
+    topology.devices.push_back(std::move(located));
   }
   return {};
 }
 
-// A number left out by mistake would be planned around for ever.
+// A CPU that was left out by mistake would be excluded from every plan.
 Result<void> check_gaps(const Json& json, const cpu::Topology& topology) {
   const cpu::CpuSet online = cpu::all_cpus(topology);
   const bool counts_rows = json.contains("num_cpus") && topology.counters.cpus == std::uint32_t(topology.cpus.size());

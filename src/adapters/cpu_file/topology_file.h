@@ -1,4 +1,4 @@
-// TopologyFile: a machine in a file, so that it can be planned for on any other.
+// TopologyFile: the CPU topology of a machine in a file, so that any other machine can plan for it.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace hf::cpu_file {
 
-// {"cpus": [[cpu, core, socket, numa, cache], …], "num_cpus": …, …}. Counters that are there are honoured, even where
-// they contradict the rows. Refused: a CPU twice, none, and a CPU number left out which the file does not own up to,
+// {"cpus": [[cpu, core, socket, numa, cache], …], "num_cpus": …, …}. Counters that are there are honoured, even if
+// they contradict the rows. Refused: a CPU twice, no CPU, and a gap in the CPU numbers that the file does not declare,
 // by "offline" or by a "num_cpus" that counts the rows.
 Result<cpu::Topology> parse_topology(std::string_view text);
 

@@ -4,6 +4,7 @@
 
 #include "core/cpu/machine.h"
 #include "core/report/cpu_report.h"
+#include "render/cpu.h"
 
 namespace hf::cpu_file {
 namespace {
@@ -15,7 +16,7 @@ TEST(TopologyFile, HonoursTheCountersItGives) {
   EXPECT_EQ(topology->counters, (cpu::Counters{.cpus = 2, .cores = 1, .sockets = 1, .numa_nodes = 1, .caches = 0}));
 }
 
-TEST(TopologyFile, IsWhatTheMapWrites) {
+TEST(TopologyFile, ParsesWhatTheMapWrites) {
   for (const cpu::KnownMachine& known : cpu::known_machines()) {
     cpu::Topology topology = *cpu::find_machine(known.name);
     topology.isolated.add(1);
@@ -27,12 +28,12 @@ TEST(TopologyFile, IsWhatTheMapWrites) {
   }
 }
 
-TEST(TopologyFile, MayLeaveOutCpusItOwnsUpTo) {
+TEST(TopologyFile, MayLeaveOutCpusItDeclares) {
   EXPECT_TRUE(parse_topology(R"({"cpus":[[0,0,0,0,0],[2,2,0,0,0]],"offline":"1"})"));
   EXPECT_TRUE(parse_topology(R"({"cpus":[[0,0,0,0,0],[2,2,0,0,0]],"num_cpus":2})"));
 }
 
-TEST(TopologyFile, IsRefusedWithTheThingByName) {
+TEST(TopologyFile, IsRefusedWithTheNameOfTheFaultyPart) {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"", "no JSON object"},
       {"[]", "no JSON object"},
@@ -51,10 +52,10 @@ TEST(TopologyFile, IsRefusedWithTheThingByName) {
       {R"({"cpus":[[0,0,0,0,0]],"devices":[{"numa":0}]})", "devices"},
       {R"({"cpus":[[0,0,0,0,0]],"distances":[[0,0]]})", "distances"},
   };
-  for (const auto& [text, words] : table) {
+  for (const auto& [text, message] : table) {
     const Result<cpu::Topology> topology = parse_topology(text);
     ASSERT_FALSE(topology) << text;
-    EXPECT_NE(topology.error().message.find(words), std::string::npos) << topology.error().message;
+    EXPECT_NE(topology.error().message.find(message), std::string::npos) << topology.error().message;
     EXPECT_EQ(topology.error().message.find('\n'), std::string::npos);
   }
 }

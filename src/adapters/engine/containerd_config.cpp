@@ -9,7 +9,7 @@ const TomlPath kVersion = {"version"};
 constexpr const char* kType = "runtime_type";
 constexpr const char* kShim = "io.containerd.runc.v2";
 
-// Where the plugin for Kubernetes has its runtimes, in each version of the file.
+// The table in which the CRI plugin has its runtimes, for each version of the file.
 Result<TomlPath> plugin_of(const TomlValues& values) {
   const auto version = values.find(kVersion);
   const std::string number = version == values.end() ? "1" : version->second;
@@ -31,19 +31,19 @@ TomlPath runtime_in(const TomlPath& plugin, const std::string& name) {
 
 TomlPath program_in(const TomlPath& runtime) { return path_below(path_below(runtime, "options"), "BinaryName"); }
 
-TomlPieces pieces_in(const TomlPath& plugin) {
+RegistrationPaths paths_in(const TomlPath& plugin) {
   const TomlPath entry = runtime_in(plugin, kRuntimeName);
   return {entry, program_in(entry), path_below(plugin, "default_runtime_name")};
 }
 
-// What is ours already, or else what runc has, or else what the default has.
+// The values to start from: those of the existing holdfast entry, else of runc, else of the default runtime.
 TomlValues template_for(const TomlValues& values, const TomlPath& plugin) {
   const TomlPath ours = runtime_in(plugin, kRuntimeName);
   const std::string by_default = read_toml_string(values, path_below(plugin, "default_runtime_name")).value_or("");
   for (const std::string& name : {std::string(kRuntimeName), std::string("runc"), by_default}) {
-    TomlValues found = moved(values, runtime_in(plugin, name), ours);
+    TomlValues found = rebased(values, runtime_in(plugin, name), ours);
     const std::string type = read_toml_string(found, path_below(ours, kType)).value_or(kShim);
-    // The options of other shims, as of Kata's, mean other things.
+    // The options of other shims, such as Kata's, have other meanings.
     if (!found.empty() && type.starts_with("io.containerd.runc.")) {
       return found;
     }
@@ -54,7 +54,7 @@ TomlValues template_for(const TomlValues& values, const TomlPath& plugin) {
 TomlValues entry_for(const TomlValues& values, const TomlPath& plugin, const std::string& program) {
   const TomlPath ours = runtime_in(plugin, kRuntimeName);
   TomlValues entry = template_for(values, plugin);
-  entry.erase(path_below(ours, "runtime_engine"));  // the program of old shims
+  entry.erase(path_below(ours, "runtime_engine"));  // names the program for old shims
   entry.emplace(path_below(ours, kType), toml_string(kShim));
   entry[program_in(ours)] = toml_string(program);
   return entry;
@@ -80,20 +80,20 @@ Result<Edited> add_to_containerd(std::string_view text, const Registration& regi
   }
   const TomlPath plugin = TRY(plugin_of(values));
   const TomlValues entry = entry_for(values, plugin, registration.program);
-  return Edited{TRY(add_pieces(old, pieces_in(plugin), entry, registration.standing)), notes_on(values)};
+  return Edited{TRY(add_registration(old, paths_in(plugin), entry, registration.standing)), notes_on(values)};
 }
 
 Result<std::string> remove_from_containerd(std::string_view text, Before before) {
   const TomlPath plugin = TRY(plugin_of(TRY(read_toml(text))));
-  return remove_pieces(text, pieces_in(plugin), before);
+  return remove_registration(text, paths_in(plugin), before);
 }
 
 Result<std::optional<Registered>> find_in_containerd(std::string_view text) {
   const TomlPath plugin = TRY(plugin_of(TRY(read_toml(text))));
-  return find_pieces(text, pieces_in(plugin));
+  return find_registration(text, paths_in(plugin));
 }
 
-bool is_bare_containerd(std::string_view text) {
+bool is_empty_containerd_config(std::string_view text) {
   const Result<TomlValues> values = read_toml(text);
   return values && (values->empty() || (values->size() == 1 && values->contains(kVersion))) &&
          text.find('#') == std::string_view::npos;

@@ -8,12 +8,13 @@ namespace {
 const TomlPath kRuntime = {"crio", "runtime"};
 const TomlPath kRuntimes = {"crio", "runtime", "runtimes"};
 
-TomlPieces pieces() {
+RegistrationPaths registration_paths() {
   const TomlPath entry = path_below(kRuntimes, kRuntimeName);
   return {entry, path_below(entry, "runtime_path"), path_below(kRuntime, "default_runtime")};
 }
 
-// What CRI-O knows altogether: a later file overrides an earlier one. A file that cannot be read is CRI-O's trouble.
+// CRI-O's whole configuration: a later file overrides an earlier one. Files that are no TOML are
+// skipped: CRI-O reports them.
 TomlValues merged(const std::vector<std::string>& texts) {
   TomlValues all;
   for (const std::string& text : texts) {
@@ -24,11 +25,11 @@ TomlValues merged(const std::vector<std::string>& texts) {
   return all;
 }
 
-TomlValues monitor_in(const TomlValues& values) {
+TomlValues monitor_settings_in(const TomlValues& values) {
   const TomlPath ours = path_below(kRuntimes, kRuntimeName);
   const std::string by_default = read_toml_string(values, path_below(kRuntime, "default_runtime")).value_or("");
   for (const std::string& name : {by_default, std::string("runc"), std::string("crun")}) {
-    const TomlValues found = name == kRuntimeName ? TomlValues() : moved(values, path_below(kRuntimes, name), ours);
+    const TomlValues found = name == kRuntimeName ? TomlValues() : rebased(values, path_below(kRuntimes, name), ours);
     TomlValues monitor;
     for (const char* key : {"monitor_path", "monitor_cgroup", "monitor_exec_cgroup", "monitor_env",
                             "allowed_annotations", "privileged_without_host_devices"}) {
@@ -48,23 +49,25 @@ TomlValues monitor_in(const TomlValues& values) {
 Result<Edited> add_to_crio(std::string_view text, const Registration& registration,
                            const std::vector<std::string>& others) {
   TRY(check_program_path(registration.program));
-  const TomlPieces ours = pieces();
+  const RegistrationPaths ours = registration_paths();
   const TomlValues values = TRY(read_toml(text));
   std::vector<std::string> all = others;
   all.emplace_back(text);
-  TomlValues entry = moved(values, ours.entry, ours.entry);
-  entry.merge(monitor_in(merged(all)));
+  TomlValues entry = rebased(values, ours.entry, ours.entry);
+  entry.merge(monitor_settings_in(merged(all)));
   entry[ours.program] = toml_string(registration.program);
   entry.emplace(path_below(ours.entry, "runtime_type"), toml_string("oci"));
-  return Edited{TRY(add_pieces(text, ours, entry, registration.standing)), {}};
+  return Edited{TRY(add_registration(text, ours, entry, registration.standing)), {}};
 }
 
 Result<std::string> remove_from_crio(std::string_view text, Before before) {
-  return remove_pieces(text, pieces(), before);
+  return remove_registration(text, registration_paths(), before);
 }
 
-Result<std::optional<Registered>> find_in_crio(std::string_view text) { return find_pieces(text, pieces()); }
+Result<std::optional<Registered>> find_in_crio(std::string_view text) {
+  return find_registration(text, registration_paths());
+}
 
-bool is_bare_toml(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool is_empty_toml(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 }  // namespace hf::engine

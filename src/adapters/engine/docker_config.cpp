@@ -29,7 +29,7 @@ Result<void> check_once(std::string_view text, const JsonObject& object, std::st
     return {};
   }
   return fail(std::errc::invalid_argument,
-              place_in(text, second->begin) + ": " + in_quotes(key) + " stands here for the second time");
+              line_and_column(text, second->begin) + ": " + in_quotes(key) + " stands here for the second time");
 }
 
 struct Parts {
@@ -49,7 +49,7 @@ Result<Parts> read_parts(std::string_view text) {
   }
   parts.runtimes = read_json_object(text, *runtimes);
   if (!parts.runtimes) {
-    return fail(std::errc::invalid_argument, place_in(text, runtimes->value) + ": \"runtimes\" is no object");
+    return fail(std::errc::invalid_argument, line_and_column(text, runtimes->value) + ": \"runtimes\" is no object");
   }
   TRY(check_once(text, *parts.runtimes, kRuntimeName));
   const JsonMember* ours = parts.runtimes->find(kRuntimeName);
@@ -87,7 +87,7 @@ Result<std::string> with_default(std::string_view text) {
                         : with_value(text, *old, value);
 }
 
-Result<void> prove(std::string_view text, const Json& expected) {
+Result<void> check_edited(std::string_view text, const Json& expected) {
   TRY(read_json_object(text));
   if (Json::parse(text) != expected) {
     return fail(std::errc::invalid_argument, "it cannot be changed without changing more than that");
@@ -95,20 +95,20 @@ Result<void> prove(std::string_view text, const Json& expected) {
   return {};
 }
 
-bool is_ours_by_default(const Json& tree) {
+bool is_our_default(const Json& tree) {
   const auto name = tree.find(kDefault);
   return name != tree.end() && *name == kRuntimeName;
 }
 
-std::string without_runtime(std::string_view text, const Parts& parts, const Json& was) {
+std::string without_runtime(std::string_view text, const Parts& parts, const Json& before_tree) {
   const bool is_alone = parts.runtimes->members.size() == 1;
-  return is_alone && !was.contains(kRuntimes) ? without_member(text, parts.top, kRuntimes)
-                                              : without_member(text, *parts.runtimes, kRuntimeName);
+  return is_alone && !before_tree.contains(kRuntimes) ? without_member(text, parts.top, kRuntimes)
+                                                      : without_member(text, *parts.runtimes, kRuntimeName);
 }
 
-// The default as it stands in the text of before, if there is one that is not ours.
-std::optional<std::string> default_in(Before before, const Json& was) {
-  if (!before || !was.contains(kDefault) || is_ours_by_default(was)) {
+// The default runtime in the earlier text, if there is one that is not holdfast.
+std::optional<std::string> default_in(Before before, const Json& before_tree) {
+  if (!before || !before_tree.contains(kDefault) || is_our_default(before_tree)) {
     return std::nullopt;
   }
   const Result<JsonObject> top = read_json_object(*before);
@@ -125,8 +125,8 @@ Json tree_of(Before before) {
 
 Result<Edited> add_to_docker(std::string_view text, const Registration& registration) {
   TRY(check_program_path(registration.program));
-  const std::string fresh = "{\n}\n";
-  const std::string_view old = trim(text).empty() ? std::string_view(fresh) : text;
+  const std::string empty_object = "{\n}\n";
+  const std::string_view old = trim(text).empty() ? std::string_view(empty_object) : text;
   const Result<std::optional<Registered>> found = find_in_docker(old);
   if (!found) {
     return std::unexpected(found.error());
@@ -140,11 +140,11 @@ Result<Edited> add_to_docker(std::string_view text, const Registration& registra
     ours = ours.is_object() ? ours : Json::object();
     ours[kPath] = registration.program;
   }
-  if (registration.standing == Standing::by_default && !is_ours_by_default(expected)) {
+  if (registration.standing == Standing::by_default && !is_our_default(expected)) {
     edited.text = TRY(with_default(edited.text));
     expected[kDefault] = kRuntimeName;
   }
-  TRY(prove(edited.text, expected));
+  TRY(check_edited(edited.text, expected));
   return edited;
 }
 
@@ -154,26 +154,26 @@ Result<std::string> remove_from_docker(std::string_view text, Before before) {
     return found ? Result<std::string>(std::string(text)) : std::unexpected(found.error());
   }
   Json expected = Json::parse(text);
-  const Json was = tree_of(before);
+  const Json before_tree = tree_of(before);
   std::string edited(text);
   const Parts parts = TRY(read_parts(text));
   if (parts.runtimes && parts.runtimes->find(kRuntimeName) != nullptr) {
-    edited = without_runtime(text, parts, was);
+    edited = without_runtime(text, parts, before_tree);
     expected[kRuntimes].erase(kRuntimeName);
   }
-  if (expected.contains(kRuntimes) && expected[kRuntimes].empty() && !was.contains(kRuntimes)) {
+  if (expected.contains(kRuntimes) && expected[kRuntimes].empty() && !before_tree.contains(kRuntimes)) {
     expected.erase(kRuntimes);
   }
-  if (is_ours_by_default(expected)) {
+  if (is_our_default(expected)) {
     const JsonObject top = TRY(read_json_object(edited));
-    const std::optional<std::string> old = default_in(before, was);
+    const std::optional<std::string> old = default_in(before, before_tree);
     edited = old ? with_value(edited, *top.find(kDefault), *old) : without_member(edited, top, kDefault);
     expected.erase(kDefault);
     if (old) {
-      expected[kDefault] = was[kDefault];
+      expected[kDefault] = before_tree[kDefault];
     }
   }
-  TRY(prove(edited, expected));
+  TRY(check_edited(edited, expected));
   return edited;
 }
 
@@ -184,11 +184,11 @@ Result<std::optional<Registered>> find_in_docker(std::string_view text) {
   const Parts parts = TRY(read_parts(text));
   const Json tree = Json::parse(text);
   const bool has_runtime = parts.runtimes && parts.runtimes->find(kRuntimeName) != nullptr;
-  if (!has_runtime && !is_ours_by_default(tree)) {
+  if (!has_runtime && !is_our_default(tree)) {
     return std::nullopt;
   }
   Registered registered;
-  registered.standing = is_ours_by_default(tree) ? Standing::by_default : Standing::offered;
+  registered.standing = is_our_default(tree) ? Standing::by_default : Standing::offered;
   const JsonMember* path = parts.ours ? parts.ours->find(kPath) : nullptr;
   const Json program = path == nullptr ? Json() : Json::parse(text.substr(path->value, path->end - path->value));
   if (program.is_string()) {
@@ -197,7 +197,7 @@ Result<std::optional<Registered>> find_in_docker(std::string_view text) {
   return registered;
 }
 
-bool is_bare_docker(std::string_view text) {
+bool is_empty_docker_config(std::string_view text) {
   const Result<JsonObject> top = read_json_object(text);
   return trim(text).empty() || (top && top->members.empty());
 }

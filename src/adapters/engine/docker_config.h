@@ -1,4 +1,4 @@
-// DockerConfig: the runtime holdfast in docker's daemon.json.
+// DockerConfig: the runtime "holdfast" in docker's daemon.json.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace hf::engine {
 
-// Errors name the line and the column, not the file. An empty text is made anew.
+// Errors name the line and the column, not the file. An empty text becomes a new object.
 Result<Edited> add_to_docker(std::string_view text, const Registration& registration);
-// Without what is ours; a default that was ours becomes what it was before.
+// Removes holdfast's runtime; if it is the default, the default is set to the earlier one, or removed.
 Result<std::string> remove_from_docker(std::string_view text, Before before);
-Result<std::optional<Registered>> find_in_docker(std::string_view text);  // absent: nothing of ours
-bool is_bare_docker(std::string_view text);                               // as we would begin a new one
+Result<std::optional<Registered>> find_in_docker(std::string_view text);  // absent: not registered
+bool is_empty_docker_config(std::string_view text);                       // like the start of a new file
 
 }  // namespace hf::engine

@@ -16,7 +16,7 @@ std::string added(std::string_view text, const Registration& registration) {
   return edited ? edited->text : "";
 }
 
-TEST(DockerConfig, GetsARuntimeInItsOwnLayout) {
+TEST(DockerConfig, GetsARuntimeInTheLayoutOfTheFile) {
   EXPECT_EQ(added("", kOffered),
             "{\n    \"runtimes\": {\n        \"holdfast\": {\n            \"path\": \"/usr/bin/holdfast-runtime\"\n"
             "        }\n    }\n}\n");
@@ -33,14 +33,14 @@ TEST(DockerConfig, KeepsEveryByteOfTheRest) {
     for (const Registration& registration : {kOffered, kByDefault}) {
       const std::string text = added(file.text, registration);
       EXPECT_NE(text, file.text) << file.name;
-      EXPECT_EQ(added(text, registration), text) << file.name << ": twice is once";
+      EXPECT_EQ(added(text, registration), text) << file.name << ": adding it again changes nothing";
       const Result<std::optional<Registered>> found = find_in_docker(text);
       ASSERT_TRUE(found && *found) << file.name;
       EXPECT_EQ((*found)->program, registration.program) << file.name;
       EXPECT_EQ((*found)->standing, registration.standing) << file.name;
       const Result<std::string> removed = remove_from_docker(text, file.text);
       ASSERT_TRUE(removed) << removed.error().message;
-      const bool had_empty_runtimes = file.name == "docker-odd.json";  // its blanks are in the backup
+      const bool had_empty_runtimes = file.name == "docker-odd.json";  // the blanks in it are not restored
       EXPECT_EQ(had_empty_runtimes ? removed->size() + 3 : removed->size(), file.text.size()) << file.name;
       EXPECT_TRUE(had_empty_runtimes || *removed == file.text) << *removed;
     }
@@ -51,39 +51,39 @@ TEST(DockerConfig, KeepsFeaturesAndTheOrderOfEverything) {
   const std::string before = test::read_setup_file("docker-features");
   const std::string after = added(before, kOffered);
   const std::size_t inserted = after.size() - before.size();
-  EXPECT_EQ(after.substr(0, 4) + after.substr(4 + inserted), before) << "one piece was put in, and nothing taken out";
+  EXPECT_EQ(after.substr(0, 4) + after.substr(4 + inserted), before) << "one block was inserted, and nothing removed";
 }
 
-TEST(DockerConfig, KeepsWhatOthersDidSinceWhenItTakesItsPiecesOut) {
+TEST(DockerConfig, KeepsLaterChangesOfOthersWhenTheRuntimeIsRemoved) {
   const std::string before = test::read_setup_file("docker-nvidia");
   std::string text = added(before, kByDefault);
   text.replace(text.find("overlay2"), 8, "btrfs");
   const std::string removed = *remove_from_docker(text, before);
   EXPECT_NE(removed.find("btrfs"), std::string::npos);
-  EXPECT_NE(removed.find("\"default-runtime\": \"nvidia\""), std::string::npos) << "as it was before";
+  EXPECT_NE(removed.find("\"default-runtime\": \"nvidia\""), std::string::npos) << "the earlier default is restored";
   EXPECT_EQ(removed.find("holdfast"), std::string::npos);
 }
 
-TEST(DockerConfig, LeavesADefaultThatSomebodyChangedSince) {
+TEST(DockerConfig, KeepsADefaultThatWasChangedLater) {
   std::string text = added("{\n  \"debug\": true\n}\n", kByDefault);
   text.replace(text.find("\"holdfast\""), 10, "\"crun\"");
   EXPECT_EQ(*remove_from_docker(text, std::nullopt), "{\n  \"default-runtime\": \"crun\",\n  \"debug\": true\n}\n");
 }
 
-TEST(DockerConfig, ChangesThePathOfARuntimeThatIsThere) {
+TEST(DockerConfig, ChangesThePathOfAnExistingRuntime) {
   const std::string text = added(R"({"runtimes": {"holdfast": {"runtimeArgs": ["-v"], "path": "/old"}}})", kOffered);
   EXPECT_EQ(text, R"({"runtimes": {"holdfast": {"runtimeArgs": ["-v"], "path": "/usr/bin/holdfast-runtime"}}})");
   EXPECT_EQ(added(R"({"runtimes": {"holdfast": null}})", kOffered),
             R"({"runtimes": {"holdfast": {"path": "/usr/bin/holdfast-runtime"}}})");
 }
 
-TEST(DockerConfig, NamesTheLineOfWhatIsNoJson) {
+TEST(DockerConfig, NamesTheLineThatIsNoJson) {
   const Result<Edited> edited = add_to_docker("{\n  \"debug\": true,\n  // no\n}\n", kOffered);
   ASSERT_FALSE(edited);
   EXPECT_TRUE(edited.error().message.starts_with("line 3, column ")) << edited.error().message;
 }
 
-TEST(DockerConfig, RefusesWhatItCannotChangeWithCertainty) {
+TEST(DockerConfig, RefusesAFileThatItCannotChangeSafely) {
   for (const char* text : {"[]", "{", "{\"runtimes\": []}", "{\"runtimes\": {}, \"runtimes\": {}}", "nonsense", "{}}",
                            "{\"default-runtime\": \"a\", \"default-runtime\": \"b\"}"}) {
     EXPECT_FALSE(add_to_docker(text, kByDefault)) << text;
@@ -95,7 +95,7 @@ TEST(DockerConfig, RefusesWhatItCannotChangeWithCertainty) {
   }
 }
 
-TEST(DockerConfig, HasNothingOfOursWhereNobodyPutItThere) {
+TEST(DockerConfig, HasNoRegistrationBeforeItIsAdded) {
   for (const test::SetupFile& file : test::read_setup_files("docker-")) {
     EXPECT_EQ(find_in_docker(file.text)->has_value(), false) << file.name;
     EXPECT_EQ(*remove_from_docker(file.text, std::nullopt), file.text);

@@ -10,11 +10,11 @@
 namespace hf::engine {
 namespace {
 
-constexpr std::size_t kDeepest = 200;  // nobody's config is deeper, and comparing trees takes a stack
+constexpr std::size_t kDeepest = 200;  // deeper than any real config, and comparing trees is recursive
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::string_view kMark = "\xef\xbb\xbf";  // some editors put it in front of a text
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors write it at the start of a text
 
-// All of these take a text that is JSON.
+// The skip functions expect a text that is JSON.
 std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of(kBlanks, at), text.size());
 }
@@ -60,7 +60,7 @@ Result<void> check_json(std::string_view text) {
     return {};
   } catch (const nlohmann::json::parse_error& error) {
     return fail(std::errc::invalid_argument,
-                place_in(text, error.byte == 0 ? 0 : error.byte - 1) + ": this is no JSON");
+                line_and_column(text, error.byte == 0 ? 0 : error.byte - 1) + ": this is no JSON");
   } catch (const nlohmann::json::exception&) {
     return fail(std::errc::invalid_argument, "it has a number that is out of range");
   }
@@ -90,16 +90,16 @@ std::string gap_before(std::string_view text, const JsonObject& object, std::siz
   return std::string(text.substr(last + 1, begin - last - 1));
 }
 
-std::string times(const std::string& word, std::size_t count) {
+std::string repeat(const std::string& text, std::size_t count) {
   std::string all;
   for (std::size_t i = 0; i < count; ++i) {
-    all += word;
+    all += text;
   }
   return all;
 }
 
-// What stands between a member that is put in front and the one that was the first.
-std::string gap_behind_first(std::string_view text, const JsonObject& object) {
+// The whitespace between a new first member and the one that was first.
+std::string gap_after_new_first(std::string_view text, const JsonObject& object) {
   if (object.members.size() > 1) {
     return gap_before(text, object, 1);
   }
@@ -116,9 +116,9 @@ const JsonMember* JsonObject::find(std::string_view key) const {
 
 Result<JsonObject> read_json_object(std::string_view text) {
   TRY(check_json(text));
-  const std::size_t begin = skip_blanks(text, text.starts_with(kMark) ? kMark.size() : 0);
+  const std::size_t begin = skip_blanks(text, text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   if (begin == text.size() || text[begin] != '{') {
-    return fail(std::errc::invalid_argument, place_in(text, begin) + ": want an object in braces");
+    return fail(std::errc::invalid_argument, line_and_column(text, begin) + ": want an object in braces");
   }
   return scan_object(text, begin);
 }
@@ -147,8 +147,8 @@ JsonLayout layout_of(std::string_view text, const JsonObject& top) {
 }
 
 std::string nest(const JsonLayout& layout, std::size_t depth, std::string_view key, std::string_view value) {
-  const std::string open = layout.newline.empty() ? "" : layout.newline + times(layout.indent, depth + 1);
-  const std::string close = layout.newline.empty() ? "" : layout.newline + times(layout.indent, depth);
+  const std::string open = layout.newline.empty() ? "" : layout.newline + repeat(layout.indent, depth + 1);
+  const std::string close = layout.newline.empty() ? "" : layout.newline + repeat(layout.indent, depth);
   return "{" + open + '"' + std::string(key) + '"' + layout.colon + std::string(value) + close + "}";
 }
 
@@ -160,7 +160,7 @@ std::string with_member(std::string_view text, const JsonObject& object, const J
   }
   const std::size_t at = object.members.front().begin;
   return std::string(text.substr(0, at)) + '"' + std::string(member.key) + '"' + layout.colon +
-         std::string(member.value) + "," + gap_behind_first(text, object) + std::string(text.substr(at));
+         std::string(member.value) + "," + gap_after_new_first(text, object) + std::string(text.substr(at));
 }
 
 std::string with_value(std::string_view text, const JsonMember& member, std::string_view value) {

@@ -1,4 +1,4 @@
-// JsonText: where the members of an object stand in a JSON text, so that one can be changed and every other byte stays.
+// JsonText: the offsets of an object's members in a JSON text, so that one can be changed and every other byte stays.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct JsonMember {
   std::string key;
   std::size_t begin = 0;  // of the key's opening quote
   std::size_t value = 0;
-  std::size_t end = 0;  // behind the value
+  std::size_t end = 0;  // after the value
 };
 
 struct JsonObject {
@@ -26,22 +26,22 @@ struct JsonObject {
   [[nodiscard]] const JsonMember* find(std::string_view key) const;
 };
 
-// How the text is laid out: taken from the members it has, so that what is added looks like the rest.
+// The layout of the text, taken from its members, so that new members look like the rest.
 struct JsonLayout {
-  std::string newline;        // "" where all stands on one line
+  std::string newline;        // "" where everything is on one line
   std::string indent = "  ";  // of one level
   std::string colon = ": ";
 };
 
-// The object that the text is; an error says where the text is no JSON, or that it is no object.
+// The outermost object; the error names the line and the column where the text is no JSON, or no object.
 Result<JsonObject> read_json_object(std::string_view text);
-std::optional<JsonObject> read_json_object(std::string_view text, const JsonMember& member);  // absent: it is none
+std::optional<JsonObject> read_json_object(std::string_view text, const JsonMember& member);  // absent: it is no object
 JsonLayout layout_of(std::string_view text, const JsonObject& top);
 
 // {"key": value} over several lines or on one.
 std::string nest(const JsonLayout& layout, std::size_t depth, std::string_view key, std::string_view value);
 
-// Added in front of the other members, so that their lines stay as they are.
+// A new member is added before the others, so that their lines stay unchanged.
 struct NewMember {
   std::string_view key;
   std::string_view value;  // as JSON

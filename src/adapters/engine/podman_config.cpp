@@ -5,7 +5,7 @@
 namespace hf::engine {
 namespace {
 
-TomlPieces pieces() {
+RegistrationPaths registration_paths() {
   const TomlPath entry = {"engine", "runtimes", kRuntimeName};
   return {entry, entry, {"engine", "runtime"}};
 }
@@ -18,18 +18,20 @@ Result<Edited> add_to_podman(std::string_view text, const Registration& registra
   if (!found) {
     return std::unexpected(found.error());
   }
-  const TomlPieces ours = pieces();
+  const RegistrationPaths ours = registration_paths();
   TomlValues entry = {{ours.entry, "[ " + toml_string(registration.program) + " ]"}};
   if (*found && (*found)->program == registration.program) {
-    entry = moved(TRY(read_toml(text)), ours.entry, ours.entry);
+    entry = rebased(TRY(read_toml(text)), ours.entry, ours.entry);
   }
-  return Edited{TRY(add_pieces(text, ours, entry, registration.standing)), {}};
+  return Edited{TRY(add_registration(text, ours, entry, registration.standing)), {}};
 }
 
 Result<std::string> remove_from_podman(std::string_view text, Before before) {
-  return remove_pieces(text, pieces(), before);
+  return remove_registration(text, registration_paths(), before);
 }
 
-Result<std::optional<Registered>> find_in_podman(std::string_view text) { return find_pieces(text, pieces()); }
+Result<std::optional<Registered>> find_in_podman(std::string_view text) {
+  return find_registration(text, registration_paths());
+}
 
 }  // namespace hf::engine

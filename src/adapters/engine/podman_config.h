@@ -1,4 +1,4 @@
-// PodmanConfig: the runtime holdfast in a containers.conf.
+// PodmanConfig: the runtime "holdfast" in a containers.conf.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Registration: holdfast's runtime in the config file of a container engine. Each editor changes a text and nothing but
-// what it is asked for: every other byte stays.
+// Registration: holdfast's runtime in the config file of a container engine. Each editor changes only what it is asked
+// to change: every other byte of the text stays.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ struct Registration {
   Standing standing = Standing::offered;
 };
 
-// What a text has of ours.
+// What a text has of holdfast's registration.
 struct Registered {
-  std::optional<std::string> program;  // absent: the name stands there without a program
+  std::optional<std::string> program;  // absent: the name is there without a program
   Standing standing = Standing::offered;
 };
 
 struct Edited {
   std::string text;
-  std::vector<std::string> notes;  // what may keep it from having an effect
+  std::vector<std::string> notes;  // what may keep the registration from having an effect
 };
 
-// As the file was before it had anything of ours; absent where that is not known, or where there was none.
+// The file before holdfast was registered in it; absent where that is not known, or where there was no file.
 using Before = std::optional<std::string_view>;
 
-// A path that means the same to every reader of JSON and TOML, without an escape.
+// Accepts only paths that JSON and TOML can hold without escapes.
 Result<void> check_program_path(std::string_view path);
 
-// Where a byte of a text is, in an editor's words: "line 3, column 7".
-std::string place_in(std::string_view text, std::size_t offset);
+// The position of a byte as "line 3, column 7".
+std::string line_and_column(std::string_view text, std::size_t offset);
 
 }  // namespace hf::engine

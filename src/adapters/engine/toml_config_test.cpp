@@ -24,7 +24,7 @@ TEST(ContainerdConfig, KeepsEveryByteOfTheRestInEveryVersion) {
     for (const Registration& registration : {kOffered, kByDefault}) {
       const std::string text = added(file.text, registration);
       EXPECT_NE(text, file.text) << file.name;
-      EXPECT_EQ(added(text, registration), text) << file.name << ": twice is once";
+      EXPECT_EQ(added(text, registration), text) << file.name << ": adding it again changes nothing";
       const Result<std::optional<Registered>> found = find_in_containerd(text);
       ASSERT_TRUE(found && *found) << file.name;
       EXPECT_EQ((*found)->program, registration.program) << file.name;
@@ -37,7 +37,7 @@ TEST(ContainerdConfig, KeepsEveryByteOfTheRestInEveryVersion) {
   }
 }
 
-TEST(ContainerdConfig, StandsInThePluginOfItsVersion) {
+TEST(ContainerdConfig, GetsARuntimeInThePluginOfItsVersion) {
   EXPECT_TRUE(has(added(test::read_setup_file("containerd-1.4"), kOffered),
                   "\n      [plugins.cri.containerd.runtimes.holdfast]\n"
                   "        privileged_without_host_devices = false\n        runtime_type = \"io.containerd.runc.v2\"\n"
@@ -54,17 +54,18 @@ TEST(ContainerdConfig, StandsInThePluginOfItsVersion) {
             "  BinaryName = \"/usr/bin/holdfast-runtime\"\n");
 }
 
-TEST(ContainerdConfig, TakesOverWhatRuncHas) {
+TEST(ContainerdConfig, CopiesTheOptionsOfRunc) {
   const std::string text = added(test::read_setup_file("containerd-1.7"), kOffered);
   const std::string ours = text.substr(text.find("runtimes.holdfast]"));
   EXPECT_TRUE(has(ours, "SystemdCgroup = true"));
   EXPECT_TRUE(has(ours, "privileged_without_host_devices = true"));
   EXPECT_TRUE(has(ours, "pod_annotations = [ \"io.example.*\", \"org.example.\\\"quoted\\\"\" ]"));
   EXPECT_FALSE(has(ours, "/usr/sbin/runc"));
-  EXPECT_FALSE(has(ours.substr(0, ours.find("# [plugins")), "kata")) << "of a runtime with another shim nothing";
+  EXPECT_FALSE(has(ours.substr(0, ours.find("# [plugins")), "kata"))
+      << "nothing is copied from a runtime with another shim";
 }
 
-TEST(ContainerdConfig, ChangesTheProgramAndKeepsWhatElseSomebodyWroteThere) {
+TEST(ContainerdConfig, ChangesTheProgramAndKeepsOtherOptionsOfTheEntry) {
   std::string text = added(test::read_setup_file("containerd-1.7"), {"/old/holdfast-runtime", Standing::offered});
   text.insert(text.find("  BinaryName = \"/old"), "  Root = \"/run/mine\"\n");
   const std::string changed = added(text, kOffered);
@@ -73,13 +74,13 @@ TEST(ContainerdConfig, ChangesTheProgramAndKeepsWhatElseSomebodyWroteThere) {
   EXPECT_EQ(*remove_from_containerd(changed, std::nullopt), test::read_setup_file("containerd-1.7"));
 }
 
-TEST(ContainerdConfig, KeepsWhatOthersDidSinceWhenItTakesItsPiecesOut) {
+TEST(ContainerdConfig, KeepsLaterChangesOfOthersWhenTheRuntimeIsRemoved) {
   const std::string before = test::read_setup_file("containerd-2.1");
   std::string text = added(before, kByDefault);
   EXPECT_TRUE(has(text, "default_runtime_name = \"holdfast\""));
   text.replace(text.find("'5m0s'"), 6, "'9m0s'");
   const std::string removed = *remove_from_containerd(text, before);
-  EXPECT_TRUE(has(removed, "default_runtime_name = 'runc'")) << "as it was before";
+  EXPECT_TRUE(has(removed, "default_runtime_name = 'runc'")) << "the earlier default is restored";
   EXPECT_TRUE(has(removed, "'9m0s'"));
   EXPECT_FALSE(has(removed, "holdfast"));
 }
@@ -93,12 +94,12 @@ TEST(ContainerdConfig, KeepsTheNewlinesOfTheFile) {
   EXPECT_EQ(*remove_from_containerd(edited, text), text);
 }
 
-TEST(ContainerdConfig, SaysWhatKeepsItFromHavingAnEffect) {
+TEST(ContainerdConfig, NotesThatADisabledPluginKeepsItFromHavingAnEffect) {
   EXPECT_EQ(add_to_containerd(test::read_setup_file("containerd-docker"), kOffered)->notes.size(), 1U);
   EXPECT_EQ(add_to_containerd(test::read_setup_file("containerd-2.1"), kOffered)->notes.size(), 0U);
 }
 
-TEST(ContainerdConfig, RefusesWhatItCannotChangeWithCertainty) {
+TEST(ContainerdConfig, RefusesAFileThatItCannotChangeSafely) {
   for (const char* text :
        {"version = 4\n", "version = \"2\"\n", "version = 2\nplugins = 3\n", "[a\n", "[\x02]\n", "[[\n", "[",
         "a = 1\na = 2\n", "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd]\nruntimes = {}\n"}) {
@@ -108,7 +109,7 @@ TEST(ContainerdConfig, RefusesWhatItCannotChangeWithCertainty) {
   EXPECT_TRUE(edited.error().message.starts_with("line 3, column ")) << edited.error().message;
 }
 
-TEST(CrioConfig, IsADropInThatCallsTheMonitorAsTheDefaultDoes) {
+TEST(CrioConfig, IsADropInWithTheMonitorSettingsOfTheDefaultRuntime) {
   const Result<Edited> edited = add_to_crio("", kByDefault, {test::read_setup_file("crio.conf"), "not [ toml"});
   ASSERT_TRUE(edited) << edited.error().message;
   EXPECT_EQ(edited->text,
@@ -119,7 +120,7 @@ TEST(CrioConfig, IsADropInThatCallsTheMonitorAsTheDefaultDoes) {
             "  runtime_path = \"/usr/bin/holdfast-runtime\"\n"
             "  runtime_type = \"oci\"\n"
             "\n[crio.runtime]\n  default_runtime = \"holdfast\"\n");
-  EXPECT_TRUE(is_bare_toml(*remove_from_crio(edited->text, std::nullopt))) << *remove_from_crio(edited->text, {});
+  EXPECT_TRUE(is_empty_toml(*remove_from_crio(edited->text, std::nullopt))) << *remove_from_crio(edited->text, {});
 }
 
 TEST(CrioConfig, CanBeTheMainFileToo) {
@@ -136,7 +137,7 @@ TEST(PodmanConfig, IsADropIn) {
   EXPECT_EQ(
       edited->text,
       "[engine.runtimes]\n  holdfast = [ \"/usr/bin/holdfast-runtime\" ]\n\n[engine]\n  runtime = \"holdfast\"\n");
-  EXPECT_TRUE(is_bare_toml(*remove_from_podman(edited->text, std::nullopt)));
+  EXPECT_TRUE(is_empty_toml(*remove_from_podman(edited->text, std::nullopt)));
   EXPECT_EQ((*find_in_podman(edited->text))->program, "/usr/bin/holdfast-runtime");
 }
 

@@ -12,29 +12,30 @@ void erase_entry(TomlValues& values, const TomlPath& entry) {
   std::erase_if(values, [&entry](const auto& value) { return is_below(value.first, entry); });
 }
 
-bool is_our_default(const TomlValues& values, const TomlPieces& pieces) {
-  return read_toml_string(values, pieces.default_name) == kRuntimeName;
+bool is_our_default(const TomlValues& values, const RegistrationPaths& paths) {
+  return read_toml_string(values, paths.default_name) == kRuntimeName;
 }
 
-Result<void> prove(std::string_view text, const TomlValues& expected) {
+Result<void> check_edited(std::string_view text, const TomlValues& expected) {
   const Result<TomlValues> values = read_toml(text);
   if (!values || *values != expected) {
     return fail(std::errc::invalid_argument,
-                "tables that are written on one line, or with dotted keys, are in the way: write them with heads");
+                "tables that are written on one line, or with dotted keys, are in the way: write them with [table] "
+                "headers");
   }
   return {};
 }
 
-std::string with_entry(std::string_view text, const TomlPieces& pieces, const TomlValues& entry) {
-  const auto value = entry.find(pieces.entry);
-  return value == entry.end() ? with_table(text, pieces.entry, entry) : with_value(text, pieces.entry, value->second);
+std::string with_entry(std::string_view text, const RegistrationPaths& paths, const TomlValues& entry) {
+  const auto value = entry.find(paths.entry);
+  return value == entry.end() ? with_table(text, paths.entry, entry) : with_value(text, paths.entry, value->second);
 }
 
-// Heads above what was taken out, where they are left with nothing and were not there before.
-std::string without_empty_heads(std::string text, TomlPath path, std::string_view before) {
+// Removes the headers of outer tables that the removal has left empty, unless the original text had them.
+std::string without_empty_headers(std::string text, TomlPath path, std::string_view before) {
   while (path.size() > 1) {
     path.pop_back();
-    text = has_head(before, path) ? text : without_empty_table(text, path);
+    text = has_header(before, path) ? text : without_empty_table(text, path);
   }
   return text;
 }
@@ -47,76 +48,76 @@ std::string first_string_in(std::string_view list) {
 
 }  // namespace
 
-Result<std::string> add_pieces(std::string_view text, const TomlPieces& pieces, const TomlValues& entry,
-                               Standing standing) {
+Result<std::string> add_registration(std::string_view text, const RegistrationPaths& paths, const TomlValues& entry,
+                                     Standing standing) {
   TomlValues expected = TRY(read_toml(text));
   TomlValues old = expected;
-  std::erase_if(old, [&pieces](const auto& value) { return !is_below(value.first, pieces.entry); });
+  std::erase_if(old, [&paths](const auto& value) { return !is_below(value.first, paths.entry); });
   std::string edited(text);
   if (old != entry) {
-    const bool is_value = entry.contains(pieces.entry) && old.contains(pieces.entry);
-    edited = with_entry(is_value ? edited : without(edited, pieces.entry), pieces, entry);
-    erase_entry(expected, pieces.entry);
+    const bool is_value = entry.contains(paths.entry) && old.contains(paths.entry);
+    edited = with_entry(is_value ? edited : without(edited, paths.entry), paths, entry);
+    erase_entry(expected, paths.entry);
     expected.insert(entry.begin(), entry.end());
-    TRY(prove(edited, expected));
+    TRY(check_edited(edited, expected));
   }
-  if (standing == Standing::by_default && !is_our_default(expected, pieces)) {
-    edited = with_value(edited, pieces.default_name, toml_string(kRuntimeName));
-    expected[pieces.default_name] = toml_string(kRuntimeName);
-    TRY(prove(edited, expected));
+  if (standing == Standing::by_default && !is_our_default(expected, paths)) {
+    edited = with_value(edited, paths.default_name, toml_string(kRuntimeName));
+    expected[paths.default_name] = toml_string(kRuntimeName);
+    TRY(check_edited(edited, expected));
   }
   return edited;
 }
 
-Result<std::string> remove_pieces(std::string_view text, const TomlPieces& pieces, Before before) {
+Result<std::string> remove_registration(std::string_view text, const RegistrationPaths& paths, Before before) {
   TomlValues expected = TRY(read_toml(text));
-  const Result<TomlValues> was = read_toml(before.value_or(""));
-  const std::string_view was_text = was ? before.value_or("") : "";
+  const Result<TomlValues> before_values = read_toml(before.value_or(""));
+  const std::string_view before_text = before_values ? before.value_or("") : "";
   std::string edited(text);
-  if (has_entry(expected, pieces.entry)) {
-    edited = without_empty_heads(without(edited, pieces.entry), pieces.entry, was_text);
-    erase_entry(expected, pieces.entry);
-    TRY(prove(edited, expected));
+  if (has_entry(expected, paths.entry)) {
+    edited = without_empty_headers(without(edited, paths.entry), paths.entry, before_text);
+    erase_entry(expected, paths.entry);
+    TRY(check_edited(edited, expected));
   }
-  if (!is_our_default(expected, pieces)) {
+  if (!is_our_default(expected, paths)) {
     return edited;
   }
-  const std::optional<std::string> old = value_in(was_text, pieces.default_name);
-  const bool has_old = old && !is_our_default(*was, pieces);
-  expected.erase(pieces.default_name);
+  const std::optional<std::string> old = value_in(before_text, paths.default_name);
+  const bool has_old = old && !is_our_default(*before_values, paths);
+  expected.erase(paths.default_name);
   if (has_old) {
-    edited = with_value(edited, pieces.default_name, *old);
-    expected.emplace(pieces.default_name, was->at(pieces.default_name));
+    edited = with_value(edited, paths.default_name, *old);
+    expected.emplace(paths.default_name, before_values->at(paths.default_name));
   } else {
-    edited = without_empty_heads(without(edited, pieces.default_name), pieces.default_name, was_text);
+    edited = without_empty_headers(without(edited, paths.default_name), paths.default_name, before_text);
   }
-  TRY(prove(edited, expected));
+  TRY(check_edited(edited, expected));
   return edited;
 }
 
-Result<std::optional<Registered>> find_pieces(std::string_view text, const TomlPieces& pieces) {
+Result<std::optional<Registered>> find_registration(std::string_view text, const RegistrationPaths& paths) {
   const TomlValues values = TRY(read_toml(text));
-  const bool is_default = is_our_default(values, pieces);
-  if (!has_entry(values, pieces.entry) && !is_default) {
+  const bool is_default = is_our_default(values, paths);
+  if (!has_entry(values, paths.entry) && !is_default) {
     return std::nullopt;
   }
   Registered registered;
   registered.standing = is_default ? Standing::by_default : Standing::offered;
-  if (const auto program = values.find(pieces.program); program != values.end()) {
+  if (const auto program = values.find(paths.program); program != values.end()) {
     registered.program = first_string_in(program->second);
   }
   return registered;
 }
 
-TomlValues moved(const TomlValues& values, const TomlPath& from, const TomlPath& to) {
+TomlValues rebased(const TomlValues& values, const TomlPath& from, const TomlPath& to) {
   TomlValues result;
   for (const auto& [path, value] : values) {
     if (!is_below(path, from)) {
       continue;
     }
-    TomlPath place = to;
-    place.insert(place.end(), path.begin() + std::ptrdiff_t(from.size()), path.end());
-    result.emplace(std::move(place), value);
+    TomlPath target = to;
+    target.insert(target.end(), path.begin() + std::ptrdiff_t(from.size()), path.end());
+    result.emplace(std::move(target), value);
   }
   return result;
 }

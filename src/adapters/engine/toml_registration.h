@@ -1,4 +1,5 @@
-// TomlRegistration: what the engines whose config is TOML have in common: an entry of ours, and the name of a default.
+// TomlRegistration: what the engines with a TOML config have in common: an entry for holdfast, and the name of the
+// default runtime.
 #pragma once
 
 #include <string>
@@ -10,20 +11,20 @@
 
 namespace hf::engine {
 
-struct TomlPieces {
-  TomlPath entry;         // a table or a value, which is ours with all that lies in it
-  TomlPath program;       // in it; a string, or a list that begins with one
-  TomlPath default_name;  // ours where its value is our name
+struct RegistrationPaths {
+  TomlPath entry;         // holdfast's table or value
+  TomlPath program;       // in the entry; a string, or a list that begins with one
+  TomlPath default_name;  // of the engine's default runtime
 };
 
-// The text with these values as the entry, instead of those that it has. The result is read again and proven to say
-// what the text said, and that.
-Result<std::string> add_pieces(std::string_view text, const TomlPieces& pieces, const TomlValues& entry,
-                               Standing standing);
-Result<std::string> remove_pieces(std::string_view text, const TomlPieces& pieces, Before before);
-Result<std::optional<Registered>> find_pieces(std::string_view text, const TomlPieces& pieces);
+// The text with these values as holdfast's entry, in place of an older one. The result is parsed again and checked: it
+// must differ from the text in nothing else.
+Result<std::string> add_registration(std::string_view text, const RegistrationPaths& paths, const TomlValues& entry,
+                                     Standing standing);
+Result<std::string> remove_registration(std::string_view text, const RegistrationPaths& paths, Before before);
+Result<std::optional<Registered>> find_registration(std::string_view text, const RegistrationPaths& paths);
 
-// The values of a table, as those of another one.
-TomlValues moved(const TomlValues& values, const TomlPath& from, const TomlPath& to);
+// The values of the table `from`, with paths in the table `to`.
+TomlValues rebased(const TomlValues& values, const TomlPath& from, const TomlPath& to);
 
 }  // namespace hf::engine

@@ -5,23 +5,24 @@
 namespace hf::engine {
 namespace {
 
-constexpr std::string_view kMark = "\xef\xbb\xbf";  // some editors put it in front of a text
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors write it at the start of a text
 
-// Walks over a text that is known to be TOML: nothing is checked again but the end of the text.
+// Scans a text that is known to be TOML: only the end of the text is checked.
 class Scanner {
  public:
-  explicit Scanner(std::string_view text) : text_(text), at_(text.starts_with(kMark) ? kMark.size() : 0), line_(at_) {}
+  explicit Scanner(std::string_view text)
+      : text_(text), at_(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0), line_(at_) {}
 
   std::vector<TomlStatement> scan() {
     std::vector<TomlStatement> statements;
     while (skip_to_statement()) {
-      statements.push_back(text_[at_] == '[' ? scan_head() : scan_value());
+      statements.push_back(text_[at_] == '[' ? scan_header() : scan_value());
     }
     return statements;
   }
 
  private:
-  [[nodiscard]] bool is_at(std::string_view word) const { return text_.substr(at_).starts_with(word); }
+  [[nodiscard]] bool is_at(std::string_view token) const { return text_.substr(at_).starts_with(token); }
   [[nodiscard]] bool has_ended() const { return at_ >= text_.size(); }
 
   void skip_blanks() { at_ = std::min(text_.find_first_not_of(" \t", at_), text_.size()); }
@@ -44,10 +45,10 @@ class Scanner {
     return false;
   }
 
-  std::string scan_quoted(char mark) {
+  std::string scan_quoted(char delimiter) {
     std::string key;
-    for (++at_; !has_ended() && text_[at_] != mark; ++at_) {
-      const bool is_escape = mark == '"' && text_[at_] == '\\' && at_ + 1 < text_.size();
+    for (++at_; !has_ended() && text_[at_] != delimiter; ++at_) {
+      const bool is_escape = delimiter == '"' && text_[at_] == '\\' && at_ + 1 < text_.size();
       at_ += is_escape ? 1 : 0;
       key += text_[at_];
     }
@@ -70,7 +71,7 @@ class Scanner {
     }
   }
 
-  TomlStatement scan_head() {
+  TomlStatement scan_header() {
     TomlStatement statement{TomlStatement::Kind::table, {}, line_, at_, at_, at_, at_};
     at_ += is_at("[[") ? 2 : 1;
     scan_path(statement.path);
@@ -94,15 +95,15 @@ class Scanner {
   }
 
   void skip_string() {
-    const char mark = text_[at_];
-    const std::string three(3, mark);
-    const std::string end = is_at(three) ? three : std::string(1, mark);
+    const char delimiter = text_[at_];
+    const std::string triple(3, delimiter);
+    const std::string end = is_at(triple) ? triple : std::string(1, delimiter);
     for (at_ += end.size(); !has_ended() && !is_at(end); ++at_) {
-      at_ += mark == '"' && text_[at_] == '\\' ? 1 : 0;
+      at_ += delimiter == '"' && text_[at_] == '\\' ? 1 : 0;
     }
     at_ = std::min(at_ + end.size(), text_.size());
-    // A text in three marks may end in two more that belong to it.
-    while (end.size() == 3 && !has_ended() && text_[at_] == mark) {
+    // A string in triple quotes may have up to two quotes of its own before the closing ones.
+    while (end.size() == 3 && !has_ended() && text_[at_] == delimiter) {
       ++at_;
     }
   }
@@ -147,12 +148,13 @@ class Scanner {
 
 std::vector<TomlStatement> scan_toml(std::string_view text) { return Scanner(text).scan(); }
 
-std::optional<std::size_t> find_nameless_head(std::string_view text) {
+std::optional<std::size_t> find_nameless_header(std::string_view text) {
   for (const TomlStatement& statement : scan_toml(text)) {
-    const bool is_of_a_list = text.substr(statement.word).starts_with("[[");
+    const bool is_array_of_tables = text.substr(statement.start).starts_with("[[");
     const std::size_t name =
-        std::min(text.find_first_not_of(" \t", statement.word + (is_of_a_list ? 2 : 1)), text.size());
-    const bool is_named = name < text.size() && (is_key_letter(text[name]) || text[name] == '"' || text[name] == '\'');
+        std::min(text.find_first_not_of(" \t", statement.start + (is_array_of_tables ? 2 : 1)), text.size());
+    const bool is_named =
+        name < text.size() && (is_key_character(text[name]) || text[name] == '"' || text[name] == '\'');
     if (statement.kind == TomlStatement::Kind::table && !is_named) {
       return name;
     }
@@ -160,7 +162,7 @@ std::optional<std::size_t> find_nameless_head(std::string_view text) {
   return std::nullopt;
 }
 
-bool is_key_letter(char byte) {
+bool is_key_character(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_' ||
          byte == '-';
 }

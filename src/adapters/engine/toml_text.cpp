@@ -35,24 +35,24 @@ TomlPath parent_of(const TomlPath& path) { return {path.begin(), path.end() - 1}
 
 std::string newline_of(std::string_view text) { return text.find("\r\n") == std::string_view::npos ? "\n" : "\r\n"; }
 
-bool is_bare(std::string_view key) { return !key.empty() && std::ranges::all_of(key, is_key_letter); }
+bool needs_no_quotes(std::string_view key) { return !key.empty() && std::ranges::all_of(key, is_key_character); }
 
-// Containerd 2 writes its names in single quotes, the others in double ones.
+// Containerd 2 writes its keys in single quotes, the others in double quotes.
 char quote_in(std::string_view text) {
   const bool is_single = text.find(".'") != std::string_view::npos && text.find(".\"") == std::string_view::npos;
   return is_single ? '\'' : '"';
 }
 
 std::string key_in(std::string_view text, const std::string& key) {
-  const char mark = quote_in(text);
-  return is_bare(key) ? key : mark + key + mark;
+  const char delimiter = quote_in(text);
+  return needs_no_quotes(key) ? key : delimiter + key + delimiter;
 }
 
-std::string line_of(std::string_view text, const std::string& key, std::string_view value) {
+std::string assignment_of(std::string_view text, const std::string& key, std::string_view value) {
   return key_in(text, key).append(" = ").append(value).append(newline_of(text));
 }
 
-std::string head_in(std::string_view text, const TomlPath& table) {
+std::string header_in(std::string_view text, const TomlPath& table) {
   std::vector<std::string> keys;
   for (const std::string& key : table) {
     keys.push_back(key_in(text, key));
@@ -61,31 +61,31 @@ std::string head_in(std::string_view text, const TomlPath& table) {
 }
 
 std::string indent_of(std::string_view text, const TomlStatement& statement) {
-  return std::string(text.substr(statement.begin, statement.word - statement.begin));
+  return std::string(text.substr(statement.begin, statement.start - statement.begin));
 }
 
 struct Indent {
-  std::string head;
+  std::string header;
   std::string value;
 };
 
-// As the tables beside it have theirs.
+// The indentation of the existing tables below the same parent.
 Indent indent_below(std::string_view text, const Statements& statements, const TomlPath& parent) {
   for (auto statement = statements.begin(); statement != statements.end(); ++statement) {
-    const bool is_beside = statement->kind == Kind::table && statement->path.size() == parent.size() + 1 &&
-                           is_below(statement->path, parent);
-    if (!is_beside) {
+    const bool is_sibling = statement->kind == Kind::table && statement->path.size() == parent.size() + 1 &&
+                            is_below(statement->path, parent);
+    if (!is_sibling) {
       continue;
     }
     const auto next = statement + 1;
     const bool has_value = next != statements.end() && next->kind == Kind::value;
-    const std::string head = indent_of(text, *statement);
-    return {head, has_value ? indent_of(text, *next) : head + "  "};
+    const std::string header = indent_of(text, *statement);
+    return {header, has_value ? indent_of(text, *next) : header + "  "};
   }
   return {"", "  "};
 }
 
-// What stands directly in each table, the table itself first.
+// The direct values of each table; an outer table comes before its inner ones.
 std::map<TomlPath, TomlValues> by_table(const TomlValues& values) {
   std::map<TomlPath, TomlValues> tables;
   for (const auto& [path, value] : values) {
@@ -98,22 +98,22 @@ std::string block_of(std::string_view text, const TomlPath& table, const TomlVal
   const std::string newline = newline_of(text);
   std::string block;
   for (const auto& [path, entries] : by_table(values)) {
-    const std::string more(2 * (path.size() - table.size()), ' ');
-    const std::string deeper = indent.head.empty() ? "" : more;
-    block.append(block.empty() ? "" : newline).append(indent.head).append(deeper);
-    block.append(head_in(text, path)).append(newline);
+    const std::string nested(2 * (path.size() - table.size()), ' ');
+    const std::string deeper = indent.header.empty() ? "" : nested;
+    block.append(block.empty() ? "" : newline).append(indent.header).append(deeper);
+    block.append(header_in(text, path)).append(newline);
     for (const auto& [key, value] : entries) {
-      block.append(indent.value).append(deeper).append(line_of(text, key.back(), value));
+      block.append(indent.value).append(deeper).append(assignment_of(text, key.back(), value));
     }
   }
   return block;
 }
 
-// A block of its own, with an empty line before it, and as much of a newline behind it as the text had there.
+// Inserts a block with an empty line before it. It ends with a newline only if the text before it does.
 std::string with_block(std::string_view text, std::size_t at, std::string block) {
   const std::string newline = newline_of(text);
-  const bool is_open = at > 0 && text[at - 1] != '\n';
-  if (is_open) {
+  const bool is_unterminated = at > 0 && text[at - 1] != '\n';
+  if (is_unterminated) {
     block.resize(block.size() - newline.size());
     block.insert(0, newline);
   }
@@ -125,21 +125,21 @@ std::size_t end_of_tables_in(std::string_view text, const Statements& statements
   std::size_t end = text.size();
   bool is_inside = false;
   for (const TomlStatement& statement : statements) {
-    // A head that stood before other values of the same table would take them over.
+    // The new header must come after all values of these tables: values after it would belong to the new table.
     is_inside = is_below(statement.path, parent) || (is_inside && statement.kind == Kind::value);
     end = is_inside ? statement.end : end;
   }
   return end;
 }
 
-// The empty line before a table goes with it.
+// The empty line before a table is removed with it.
 std::size_t begin_with_gap(std::string_view text, std::size_t begin) {
   const std::string newline = newline_of(text);
   return text.substr(0, begin).ends_with(newline + newline) ? begin - newline.size() : begin;
 }
 
-// A text that ended without a newline does so again.
-std::string closed_like(std::string rest, std::string_view text) {
+// Drops the last newline if the original text had none.
+std::string with_ending_of(std::string rest, std::string_view text) {
   const std::string newline = newline_of(text);
   if (!text.ends_with('\n') && rest.ends_with(newline)) {
     rest.resize(rest.size() - newline.size());
@@ -170,17 +170,17 @@ std::optional<std::string> read_toml_string(const TomlValues& values, const Toml
 std::string toml_string(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 Result<TomlValues> read_toml(std::string_view text) {
-  // toml++ 3.3 takes for granted that a name follows the bracket of a head, and reads on whatever is there.
-  for (const std::optional<std::size_t>& place : {find_nameless_head(text), find_trap(text)}) {
-    if (place) {
-      return fail(std::errc::invalid_argument, place_in(text, *place) + ": this is no TOML");
+  // toml++ 3.3 does not check that a name follows the bracket of a table header, so that is checked before.
+  for (const std::optional<std::size_t>& offset : {find_nameless_header(text), find_invalid_toml(text)}) {
+    if (offset) {
+      return fail(std::errc::invalid_argument, line_and_column(text, *offset) + ": this is no TOML");
     }
   }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
-    const toml::source_position& place = parsed.error().source().begin;
-    return fail(std::errc::invalid_argument, "line " + std::to_string(place.line) + ", column " +
-                                                 std::to_string(place.column) + ": this is no TOML");
+    const toml::source_position& position = parsed.error().source().begin;
+    return fail(std::errc::invalid_argument, "line " + std::to_string(position.line) + ", column " +
+                                                 std::to_string(position.column) + ": this is no TOML");
   }
   TomlValues values;
   TomlPath path;
@@ -204,17 +204,17 @@ std::string with_value(std::string_view text, const TomlPath& path, std::string_
     }
   }
   const TomlPath table = parent_of(path);
-  for (auto head = statements.begin(); head != statements.end(); ++head) {
-    if (head->kind != Kind::table || head->path != table) {
+  for (auto header = statements.begin(); header != statements.end(); ++header) {
+    if (header->kind != Kind::table || header->path != table) {
       continue;
     }
-    const auto next = head + 1;
+    const auto next = header + 1;
     const bool has_value = next != statements.end() && next->kind == Kind::value;
-    const std::string own = indent_of(text, *head);
+    const std::string own = indent_of(text, *header);
     const std::string indent = has_value ? indent_of(text, *next) : own.empty() ? "" : own + "  ";
-    std::string edited(text.substr(0, head->end));
+    std::string edited(text.substr(0, header->end));
     edited.append(edited.ends_with('\n') ? "" : newline_of(text)).append(indent);
-    return edited.append(line_of(text, path.back(), value)).append(text.substr(head->end));
+    return edited.append(assignment_of(text, path.back(), value)).append(text.substr(header->end));
   }
   return with_table(text, table, {{path, std::string(value)}});
 }
@@ -232,23 +232,23 @@ std::string without(std::string_view text, const TomlPath& path) {
     rest += text.substr(kept, std::max(begin, kept) - kept);
     kept = std::max(statement.end, kept);
   }
-  return closed_like(rest + std::string(text.substr(kept)), text);
+  return with_ending_of(rest + std::string(text.substr(kept)), text);
 }
 
 std::string without_empty_table(std::string_view text, const TomlPath& table) {
   const Statements statements = scan_toml(text);
-  for (auto head = statements.begin(); head != statements.end(); ++head) {
-    const auto next = head + 1;
+  for (auto header = statements.begin(); header != statements.end(); ++header) {
+    const auto next = header + 1;
     const bool is_empty = next == statements.end() || next->kind == Kind::table;
-    if (head->kind == Kind::table && head->path == table && is_empty) {
-      const std::string rest(text.substr(0, begin_with_gap(text, head->begin)));
-      return closed_like(rest + std::string(text.substr(head->end)), text);
+    if (header->kind == Kind::table && header->path == table && is_empty) {
+      const std::string rest(text.substr(0, begin_with_gap(text, header->begin)));
+      return with_ending_of(rest + std::string(text.substr(header->end)), text);
     }
   }
   return std::string(text);
 }
 
-bool has_head(std::string_view text, const TomlPath& table) {
+bool has_header(std::string_view text, const TomlPath& table) {
   return std::ranges::any_of(scan_toml(text), [&table](const TomlStatement& statement) {
     return statement.kind == Kind::table && statement.path == table;
   });

@@ -1,4 +1,4 @@
-// TomlText: what a TOML text says, and where it says it, so that one thing can be changed and every other byte stays.
+// TomlText: the values of a TOML text and their offsets, so that one value can be changed and every other byte stays.
 #pragma once
 
 #include <cstddef>
@@ -19,36 +19,36 @@ using TomlValues = std::map<TomlPath, std::string>;  // each value by its path, 
 bool is_below(const TomlPath& path, const TomlPath& table);  // or the same
 TomlPath path_below(const TomlPath& table, const std::string& key);
 std::optional<std::string> read_toml_string(const TomlValues& values, const TomlPath& path);
-std::string toml_string(std::string_view text);  // in quotes; for texts that need no escapes
+std::string toml_string(std::string_view text);  // in quotes; only for texts that need no escapes
 
-// Tables without a value are passed over. An error says where the text is no TOML.
+// Tables without a value are skipped. The error names the line and the column where the text is no TOML.
 Result<TomlValues> read_toml(std::string_view text);
 
-// One line of a text, or several where a value takes them: a table's head, or a key with its value.
+// A table header, or a key with its value, which may span several lines.
 struct TomlStatement {
   enum class Kind : std::uint8_t { table, value };
 
   Kind kind = Kind::value;
   TomlPath path;
   std::size_t begin = 0;  // of its line
-  std::size_t word = 0;   // of its first letter
+  std::size_t start = 0;  // of its text after the indentation
   std::size_t value = 0;
   std::size_t value_end = 0;
-  std::size_t end = 0;  // behind its line
+  std::size_t end = 0;  // after its last line
 };
-// Of a text that read_toml takes; of others it finds what it can.
+// Complete for a text that read_toml accepts; in any other text it finds only some of the statements.
 std::vector<TomlStatement> scan_toml(std::string_view text);
-// The first head of a table that does not begin with a name.
-std::optional<std::size_t> find_nameless_head(std::string_view text);
-bool is_key_letter(char byte);  // of a key without quotes
+// The first table header that does not begin with a name.
+std::optional<std::size_t> find_nameless_header(std::string_view text);
+bool is_key_character(char byte);  // of a key without quotes
 
-// Tables that are added stand behind those that lie in the same table, and look like them.
+// A new table is added after its sibling tables, and is indented like them.
 std::string with_table(std::string_view text, const TomlPath& table, const TomlValues& values);
 std::string with_value(std::string_view text, const TomlPath& path, std::string_view value);
-std::string without(std::string_view text, const TomlPath& path);  // a value, or a table with all that lies in it
-// Without the table's head, if it has no value of its own.
+std::string without(std::string_view text, const TomlPath& path);  // a value, or a table with everything in it
+// Without the table's header, if the table has no value of its own.
 std::string without_empty_table(std::string_view text, const TomlPath& table);
-bool has_head(std::string_view text, const TomlPath& table);
+bool has_header(std::string_view text, const TomlPath& table);
 std::optional<std::string> value_in(std::string_view text, const TomlPath& path);  // as it is written
 
 }  // namespace hf::engine

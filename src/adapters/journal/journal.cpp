@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "kernel/file.h"
+#include "kernel/files/file.h"
+#include "render/blame.h"
 
 namespace hf::journal {
 namespace {
@@ -20,8 +21,8 @@ constexpr const char* kNewer = "blame.jsonl";
 constexpr const char* kOlder = "blame.1.jsonl";
 constexpr std::uint64_t kMostRead = std::uint64_t(4) << 30U;
 
-Result<std::string> read_whole(int folder, const char* name) {
-  const kernel::Fd file(::openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+Result<std::string> read_whole(int directory, const char* name) {
+  const kernel::Fd file(::openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
   if (!file && errno == ENOENT) {
     return std::string();
@@ -31,7 +32,7 @@ Result<std::string> read_whole(int folder, const char* name) {
   }
   if (!S_ISREG(status.st_mode) || status.st_uid != 0 || (status.st_mode & 022U) != 0 ||
       std::uint64_t(status.st_size) > kMostRead) {
-    return fail(std::errc::permission_denied, std::string(name) + ": not an ordinary file of root's alone");
+    return fail(std::errc::permission_denied, std::string(name) + ": not a regular file that only root may write");
   }
   std::string text(std::size_t(status.st_size), '\0');
   std::size_t done = 0;
@@ -46,7 +47,7 @@ Result<std::string> read_whole(int folder, const char* name) {
   return text;
 }
 
-void parse_into(const std::string& text, Kept& kept) {
+void parse_lines(const std::string& text, Kept& kept) {
   for (const std::string_view line : split(text, '\n')) {
     if (line.empty()) {
       continue;
@@ -60,29 +61,29 @@ void parse_into(const std::string& text, Kept& kept) {
   }
 }
 
-Result<Kept> read_folder(int folder) {
+Result<Kept> read_directory(int directory) {
   Kept kept;
-  parse_into(TRY(read_whole(folder, kOlder)), kept);
-  parse_into(TRY(read_whole(folder, kNewer)), kept);
+  parse_lines(TRY(read_whole(directory, kOlder)), kept);
+  parse_lines(TRY(read_whole(directory, kNewer)), kept);
   return kept;
 }
 
 }  // namespace
 
-Result<Journal> Journal::open(const kernel::Host& host, const std::string& folder, std::uint64_t size) {
-  const std::string path = kernel::below_root(folder);
-  std::string made;
+Result<Journal> Journal::open(const kernel::Host& host, const std::string& directory, std::uint64_t size) {
+  const std::string path = kernel::below_root(directory);
+  std::string created;
   for (const std::string_view part : split(path, '/')) {
-    made += (made.empty() ? "" : "/") + std::string(part);
-    if (::mkdirat(host.root.get(), made.c_str(), made == path ? 0700 : 0755) < 0 && errno != EEXIST) {
-      return fail_errno(errno, "make " + folder);
+    created += (created.empty() ? "" : "/") + std::string(part);
+    if (::mkdirat(host.root.get(), created.c_str(), created == path ? 0700 : 0755) < 0 && errno != EEXIST) {
+      return fail_errno(errno, "make " + directory);
     }
   }
   Journal journal(TRY(kernel::open_plain_directory(host.root.get(), path)), size);
-  if (!kernel::is_trusted_directory(journal.folder_.get())) {
-    return fail(std::errc::permission_denied, folder + ": others than root may write there");
+  if (!kernel::is_trusted_directory(journal.directory_.get())) {
+    return fail(std::errc::permission_denied, directory + ": others than root may write there");
   }
-  const Kept kept = TRY(read_folder(journal.folder_.get()));
+  const Kept kept = TRY(read_directory(journal.directory_.get()));
   for (const report::BlameRecord& record : kept.records) {
     journal.next_ = std::max(journal.next_, record.number + 1);
   }
@@ -91,7 +92,7 @@ Result<Journal> Journal::open(const kernel::Host& host, const std::string& folde
 }
 
 Result<void> Journal::open_file() {
-  file_ = kernel::Fd(::openat(folder_.get(), kNewer, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  file_ = kernel::Fd(::openat(directory_.get(), kNewer, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat status{};
   if (!file_ || ::fstat(file_.get(), &status) < 0) {
     return fail_errno(errno, std::string("open ") + kNewer);
@@ -99,7 +100,7 @@ Result<void> Journal::open_file() {
   written_ = std::uint64_t(status.st_size);
   char last = '\n';
   if (written_ > 0) {  // a line that a crash cut short must not swallow the next one
-    const kernel::Fd reader(::openat(folder_.get(), kNewer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const kernel::Fd reader(::openat(directory_.get(), kNewer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     (void)!::pread(reader.get(), &last, 1, off_t(written_ - 1));
     if (last != '\n') {
       (void)!::write(file_.get(), "\n", 1);
@@ -108,8 +109,8 @@ Result<void> Journal::open_file() {
   return {};
 }
 
-Result<void> Journal::turn_over() {
-  if (::renameat(folder_.get(), kNewer, folder_.get(), kOlder) < 0) {
+Result<void> Journal::rotate() {
+  if (::renameat(directory_.get(), kNewer, directory_.get(), kOlder) < 0) {
     return fail_errno(errno, std::string("rename ") + kNewer);
   }
   return open_file();
@@ -117,7 +118,7 @@ Result<void> Journal::turn_over() {
 
 Result<void> Journal::append(report::BlameRecord& record) {
   if (written_ > size_ / 2) {
-    TRY(turn_over());
+    TRY(rotate());
   }
   record.number = next_++;
   const std::string line = render_line(record) + "\n";
@@ -129,32 +130,32 @@ Result<void> Journal::append(report::BlameRecord& record) {
   return {};
 }
 
-Result<Kept> read_journal(const kernel::Host& host, const std::string& folder) {
-  const Result<kernel::Fd> opened = kernel::open_plain_directory(host.root.get(), kernel::below_root(folder));
+Result<Kept> read_journal(const kernel::Host& host, const std::string& directory) {
+  const Result<kernel::Fd> opened = kernel::open_plain_directory(host.root.get(), kernel::below_root(directory));
   if (!opened) {
     return opened.error().code == std::errc::no_such_file_or_directory ? Result<Kept>(Kept())
                                                                        : std::unexpected(opened.error());
   }
-  return read_folder(opened->get());
+  return read_directory(opened->get());
 }
 
-Result<Tail> Tail::open(const kernel::Host& host, const std::string& folder) {
-  Result<kernel::Fd> opened = kernel::open_plain_directory(host.root.get(), kernel::below_root(folder));
+Result<Tail> Tail::open(const kernel::Host& host, const std::string& directory) {
+  Result<kernel::Fd> opened = kernel::open_plain_directory(host.root.get(), kernel::below_root(directory));
   if (!opened) {
     return fail(opened.error().code, opened.error().message + " (did holdfastd ever run here?)");
   }
-  kernel::Fd news(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  kernel::Fd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   const std::string through = "/proc/self/fd/" + std::to_string(opened->get());
-  if (!news || ::inotify_add_watch(news.get(), through.c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0) {
-    return fail_errno(errno, "watch " + folder);
+  if (!inotify || ::inotify_add_watch(inotify.get(), through.c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0) {
+    return fail_errno(errno, "watch " + directory);
   }
-  Tail tail(*std::move(opened), std::move(news));
+  Tail tail(*std::move(opened), std::move(inotify));
   tail.open_file(true);
   return tail;
 }
 
 void Tail::open_file(bool at_end) {
-  file_ = kernel::Fd(::openat(folder_.get(), kNewer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  file_ = kernel::Fd(::openat(directory_.get(), kNewer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
   inode_ = file_ && ::fstat(file_.get(), &status) == 0 ? status.st_ino : 0;
   if (file_ && at_end) {
@@ -163,25 +164,25 @@ void Tail::open_file(bool at_end) {
 }
 
 std::vector<report::BlameRecord> Tail::wait(std::chrono::milliseconds limit) {
-  pollfd waiting{news_.get(), POLLIN, 0};
+  pollfd waiting{inotify_.get(), POLLIN, 0};
   (void)::poll(&waiting, 1, int(limit.count()));
   std::array<char, 65536> buffer{};
-  while (::read(news_.get(), buffer.data(), buffer.size()) > 0) {
+  while (::read(inotify_.get(), buffer.data(), buffer.size()) > 0) {
   }
   Kept kept;
-  for (int turn = 0; turn < 2; ++turn) {  // the rest of the old file, then the one that took its place
+  for (int turn = 0; turn < 2; ++turn) {  // the rest of the old file, then its successor
     for (ssize_t count = 0; file_ && (count = ::read(file_.get(), buffer.data(), buffer.size())) > 0;) {
       rest_.append(buffer.data(), std::size_t(count));
     }
     struct stat status{};
-    if (::fstatat(folder_.get(), kNewer, &status, AT_SYMLINK_NOFOLLOW) < 0 || status.st_ino == inode_) {
+    if (::fstatat(directory_.get(), kNewer, &status, AT_SYMLINK_NOFOLLOW) < 0 || status.st_ino == inode_) {
       break;
     }
     open_file(false);
   }
   const std::size_t end = rest_.rfind('\n');
   if (end != std::string::npos) {
-    parse_into(rest_.substr(0, end), kept);
+    parse_lines(rest_.substr(0, end), kept);
     rest_.erase(0, end + 1);
   }
   return std::move(kept.records);

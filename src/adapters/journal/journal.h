@@ -8,58 +8,58 @@
 
 #include "core/base/result.h"
 #include "core/report/blame.h"
-#include "kernel/fd.h"
-#include "kernel/host.h"
+#include "kernel/files/fd.h"
+#include "kernel/files/host.h"
 
 namespace hf::journal {
 
-// Two files: when the newer one has half of the size it becomes the older one. A line that was cut short by a crash is
-// passed over by readers.
+// Two files: when the newer one has half of the size it becomes the older one. Readers skip a line that a crash
+// cut short.
 class Journal {
  public:
-  static Result<Journal> open(const kernel::Host& host, const std::string& folder, std::uint64_t size);
+  static Result<Journal> open(const kernel::Host& host, const std::string& directory, std::uint64_t size);
 
   // Gives the record its number. One write(2) for each: a crash cuts off the last line at most.
   Result<void> append(report::BlameRecord& record);
 
  private:
-  Journal(kernel::Fd folder, std::uint64_t size) : folder_(std::move(folder)), size_(size) {}
+  Journal(kernel::Fd directory, std::uint64_t size) : directory_(std::move(directory)), size_(size) {}
 
   Result<void> open_file();
-  Result<void> turn_over();
+  Result<void> rotate();
 
-  kernel::Fd folder_;
+  kernel::Fd directory_;
   kernel::Fd file_;
   std::uint64_t size_ = 0;
   std::uint64_t written_ = 0;
   std::uint64_t next_ = 1;
 };
 
-// All that is kept, the oldest first; absent folders have none.
+// All records on disk, the oldest first; none if the directory does not exist.
 struct Kept {
   std::vector<report::BlameRecord> records;
   std::size_t damaged = 0;  // lines that could not be read
 };
-Result<Kept> read_journal(const kernel::Host& host, const std::string& folder);
+Result<Kept> read_journal(const kernel::Host& host, const std::string& directory);
 
 // New records as they are written, from now on.
 class Tail {
  public:
-  static Result<Tail> open(const kernel::Host& host, const std::string& folder);
+  static Result<Tail> open(const kernel::Host& host, const std::string& directory);
 
-  // Waits up to the limit for something new; none where nothing came.
+  // Waits up to the limit for something new; none if nothing came.
   std::vector<report::BlameRecord> wait(std::chrono::milliseconds limit);
 
  private:
-  Tail(kernel::Fd folder, kernel::Fd news) : folder_(std::move(folder)), news_(std::move(news)) {}
+  Tail(kernel::Fd directory, kernel::Fd inotify) : directory_(std::move(directory)), inotify_(std::move(inotify)) {}
 
   void open_file(bool at_end);
 
-  kernel::Fd folder_;
-  kernel::Fd news_;  // inotify
+  kernel::Fd directory_;
+  kernel::Fd inotify_;
   kernel::Fd file_;
   std::uint64_t inode_ = 0;
-  std::string rest_;  // of a line that is not whole yet
+  std::string rest_;  // an incomplete last line
 };
 
 }  // namespace hf::journal

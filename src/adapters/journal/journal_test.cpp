@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "adapters/journal/status.h"
+#include "render/blame.h"
 #include "support/fake_host.h"
 
 namespace hf::journal {
@@ -16,7 +17,7 @@ class JournalTest : public testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) {
-      GTEST_SKIP() << "files of root's alone can only be made by root";
+      GTEST_SKIP() << "only root can create files that belong to root";
     }
   }
   static report::BlameRecord record(const std::string& container) {
@@ -72,7 +73,7 @@ TEST_F(JournalTest, IsBounded) {
   EXPECT_LT(bytes, 2 * kSize);
 }
 
-TEST_F(JournalTest, PassesOverALineThatACrashCutShort) {
+TEST_F(JournalTest, SkipsALineThatACrashCutShort) {
   {
     Result<Journal> journal = Journal::open(host_, "/var/lib/holdfast", 1 << 20);
     report::BlameRecord made = record("a");
@@ -89,7 +90,7 @@ TEST_F(JournalTest, PassesOverALineThatACrashCutShort) {
   EXPECT_EQ(kept->damaged, 1U);
 }
 
-TEST_F(JournalTest, ATailShowsWhatComesAlsoOverATurn) {
+TEST_F(JournalTest, TailShowsNewRecordsAlsoAcrossARotation) {
   Result<Journal> journal = Journal::open(host_, "/var/lib/holdfast", 2'000);
   report::BlameRecord old = record("old");
   ASSERT_TRUE(journal->append(old));
@@ -108,20 +109,20 @@ TEST_F(JournalTest, ATailShowsWhatComesAlsoOverATurn) {
   EXPECT_EQ(seen.back(), "c19");
 }
 
-TEST_F(JournalTest, NeverWrittenIsEmptyNotAnError) {
+TEST_F(JournalTest, IsEmptyWhenItWasNeverWritten) {
   const Result<Kept> kept = read_journal(host_, "/var/lib/holdfast");
   ASSERT_TRUE(kept);
   EXPECT_TRUE(kept->records.empty());
 }
 
-TEST_F(JournalTest, ALinkInThePlaceOfTheFileIsRefused) {
+TEST_F(JournalTest, RefusesASymlinkInsteadOfItsFile) {
   ASSERT_TRUE(Journal::open(host_, "/var/lib/holdfast", 1 << 20));
   ASSERT_EQ(::unlink(file_.c_str()), 0);
   ASSERT_EQ(::symlink("/tmp/elsewhere", file_.c_str()), 0);
   EXPECT_FALSE(Journal::open(host_, "/var/lib/holdfast", 1 << 20));
 }
 
-TEST(Status, ComesBackFromItsText) {
+TEST(Status, IsParsedAsItWasRendered) {
   Status status;
   status.pid = {42};
   status.started_ticks = 4711;

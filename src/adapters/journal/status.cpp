@@ -8,16 +8,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kernel/fd.h"
-#include "kernel/file.h"
-#include "kernel/process.h"
+#include "kernel/files/fd.h"
+#include "kernel/files/file.h"
+#include "kernel/process/process.h"
 
 namespace hf::journal {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFolder = "run/holdfast";
+constexpr const char* kDirectory = "run/holdfast";
 constexpr const char* kName = "status.json";
 
 std::unexpected<Error> malformed() {
@@ -47,10 +47,10 @@ Result<Status> parse_status(std::string_view text) {
     status.tiers.why = json.at("why").get<std::vector<std::string>>();
     for (const auto& [key, has, tier] : {std::tuple("v1", &status.tiers.has_v1, &status.tiers.v1),
                                          std::tuple("v2", &status.tiers.has_v2, &status.tiers.v2)}) {
-      const auto word = json.at(key).get<std::string>();
-      *has = !word.empty();
+      const auto name = json.at(key).get<std::string>();
+      *has = !name.empty();
       if (*has) {
-        *tier = TRY(container::parse_tier(word));
+        *tier = TRY(container::parse_tier(name));
       }
     }
     return status;
@@ -60,11 +60,11 @@ Result<Status> parse_status(std::string_view text) {
 }
 
 Result<void> write_status(const kernel::Host& host, const Status& status) {
-  if (::mkdirat(host.root.get(), kFolder, 0755) < 0 && errno != EEXIST) {
-    return fail_errno(errno, std::string("make /") + kFolder);
+  if (::mkdirat(host.root.get(), kDirectory, 0755) < 0 && errno != EEXIST) {
+    return fail_errno(errno, std::string("make /") + kDirectory);
   }
-  const kernel::Fd folder = TRY(kernel::open_plain_directory(host.root.get(), kFolder));
-  return kernel::replace_file(folder.get(), kName, {render_status(status)});
+  const kernel::Fd directory = TRY(kernel::open_plain_directory(host.root.get(), kDirectory));
+  return kernel::replace_file(directory.get(), kName, {render_status(status)});
 }
 
 void remove_status(const kernel::Host& host) {
@@ -78,8 +78,8 @@ std::optional<Status> read_status(const kernel::Host& host) {
     return std::nullopt;
   }
   const Result<kernel::Process> process = kernel::read_process(host, status->pid);
-  const bool is_it = process && process->started_at == status->started_ticks;
-  return is_it ? std::optional(*status) : std::nullopt;
+  const bool is_same_process = process && process->started_at == status->started_ticks;
+  return is_same_process ? std::optional(*status) : std::nullopt;
 }
 
 }  // namespace hf::journal

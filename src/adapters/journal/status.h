@@ -1,4 +1,4 @@
-// Status: what the daemon says of itself in a file, for those who ask without it.
+// Status: the daemon's status in a file, for programs that do not connect to the daemon.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "core/container/cgroup_path.h"
-#include "core/container/tier.h"
-#include "kernel/host.h"
+#include "core/container/cgroup/cgroup_path.h"
+#include "core/container/guard/tier.h"
+#include "kernel/files/host.h"
 
 namespace hf::journal {
 
@@ -17,7 +17,7 @@ inline constexpr const char* kStatusFile = "/run/holdfast/status.json";
 
 struct Status {
   container::Pid pid;
-  std::int64_t started_ticks = 0;  // of the process: a pid alone may be somebody else's by now
+  std::int64_t started_ticks = 0;  // when the process started: its pid may be reused later
   std::string version;
   container::Tiers tiers;
 };
@@ -25,10 +25,10 @@ struct Status {
 std::string render_status(const Status& status);
 Result<Status> parse_status(std::string_view text);
 
-// By rename, in a folder of root's alone.
+// Replaces the file by rename, in a directory that only root may write.
 Result<void> write_status(const kernel::Host& host, const Status& status);
 void remove_status(const kernel::Host& host);
-// Absent where no daemon runs now.
+// Absent if no daemon is running.
 std::optional<Status> read_status(const kernel::Host& host);
 
 }  // namespace hf::journal

@@ -53,9 +53,9 @@ std::vector<std::string> texts_of(const Json* list) {
   return texts;
 }
 
-std::optional<std::uint32_t> sextet_of(char letter) {
+std::optional<std::uint32_t> sextet_of(char character) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const std::size_t at = kAlphabet.find(letter);
+  const std::size_t at = kAlphabet.find(character);
   return at == std::string_view::npos ? std::nullopt : std::optional(std::uint32_t(at));
 }
 
@@ -67,8 +67,8 @@ std::optional<std::string> decode_base64(std::string_view text) {
   std::string bytes;
   std::uint32_t bits = 0;
   int count = 0;
-  for (const char letter : text.substr(0, text.size() - padding)) {
-    const std::optional<std::uint32_t> sextet = sextet_of(letter);
+  for (const char character : text.substr(0, text.size() - padding)) {
+    const std::optional<std::uint32_t> sextet = sextet_of(character);
     if (!sextet) {
       return std::nullopt;
     }
@@ -117,21 +117,21 @@ void add_cdi_devices(const Json& driver_state, PreparedClaim& claim) {
   }
 }
 
-Result<void> add_answer(const std::string& encoded, Allocation& allocation) {
+Result<void> add_response(const std::string& encoded, Allocation& allocation) {
   const std::optional<std::string> bytes = decode_base64(encoded);
-  google::protobuf::SetLogHandler(nullptr);  // it would write to standard error
-  wire::ContainerAllocateResponse answer;
-  if (!bytes || !answer.ParseFromString(*bytes)) {
+  google::protobuf::SetLogHandler(nullptr);  // protobuf would log to standard error
+  wire::ContainerAllocateResponse response;
+  if (!bytes || !response.ParseFromString(*bytes)) {
     return malformed("kubelet_internal_checkpoint",
                      "AllocResp of " + quote(allocation.pod_uid + "/" + allocation.container) + " cannot be decoded");
   }
-  allocation.environment.insert(answer.envs().begin(), answer.envs().end());
-  for (const wire::DeviceSpec& device : answer.devices()) {
+  allocation.environment.insert(response.envs().begin(), response.envs().end());
+  for (const wire::DeviceSpec& device : response.devices()) {
     allocation.devices.push_back({device.container_path(), device.host_path(), device.permissions()});
   }
   allocation.cdi_devices =
-      cdi_names_in(std::map<std::string, std::string>(answer.annotations().begin(), answer.annotations().end()));
-  for (const wire::CdiDevice& device : answer.cdi_devices()) {
+      cdi_names_in(std::map<std::string, std::string>(response.annotations().begin(), response.annotations().end()));
+  for (const wire::CdiDevice& device : response.cdi_devices()) {
     allocation.cdi_devices.push_back(device.name());
   }
   return {};
@@ -187,11 +187,11 @@ Result<Checkpoint> parse_checkpoint(std::string_view json) {
       allocation.container = text_of(entry, "ContainerName");
       allocation.resource = text_of(entry, "ResourceName");
       allocation.ids = ids_in(member(entry, "DeviceIDs"));
-      const Json* answer = member(entry, "AllocResp");
-      if (answer != nullptr && !answer->is_string()) {
+      const Json* response = member(entry, "AllocResp");
+      if (response != nullptr && !response->is_string()) {
         return malformed(what, "AllocResp is no text");
       }
-      TRY(add_answer(text_of(entry, "AllocResp"), allocation));
+      TRY(add_response(text_of(entry, "AllocResp"), allocation));
       checkpoint.allocations.push_back(std::move(allocation));
     }
   }
@@ -238,7 +238,7 @@ Result<CpuState> parse_cpu_state(std::string_view json) {
   }
   for (const auto& [pod, containers] : entries->items()) {
     if (!containers.is_object()) {
-      continue;  // before 1.18: by container id
+      continue;  // before 1.18 the entries are keyed by container id
     }
     for (const auto& [name, cpus] : containers.items()) {
       state.exclusive[std::string(pod).append("/").append(name)] =

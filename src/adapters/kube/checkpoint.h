@@ -1,4 +1,4 @@
-// Checkpoint: what kubelet wrote down about the devices of its pods.
+// Checkpoint: kubelet's checkpoint files about the devices, claims and CPUs of its pods.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct PluginDevice {
   std::string permissions;
 };
 
-// What a device plugin gave to one container.
+// What a device plugin allocated to one container.
 struct Allocation {
   std::string pod_uid;
   std::string container;
@@ -46,11 +46,11 @@ Result<std::vector<PreparedClaim>> parse_prepared_claims(std::string_view json);
 // The CDI names in annotations: cdi.k8s.io/… = "vendor.com/class=name,…".
 std::vector<std::string> cdi_names_in(const std::map<std::string, std::string>& annotations);
 
-// The name of a container within its pod, as containerd or CRI-O wrote it. "" where annotations contradict each other:
-// a pod may bring some along.
+// The name of a container within its pod, as containerd or CRI-O wrote it. "" if annotations contradict each other: a
+// pod may set some of its own.
 std::string container_name_in(const std::map<std::string, std::string>& annotations);
 
-// Of cpu_manager_state: which policy runs, and the CPUs each container has for itself ("uid/name").
+// The parts of cpu_manager_state that name the policy and the exclusive CPUs of each container ("uid/name").
 struct CpuState {
   std::string policy;
   std::map<std::string, std::string> exclusive;

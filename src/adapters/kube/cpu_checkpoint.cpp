@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adapters/kube/cpu_words.h"
+#include "adapters/kube/cpu_messages.h"
 #include "core/base/text.h"
 
 namespace hf::kube {
@@ -15,41 +15,41 @@ namespace {
 using Json = nlohmann::json;
 using Fault = std::unexpected<CheckpointFault>;
 
-bool fits(CpuFormat format, const CpuWords& words) {
-  if (format == CpuFormat::v1 ? !words.entries.empty() : !words.entries_by_id.empty()) {
+bool fits(CpuFormat format, const CpuFields& fields) {
+  if (format == CpuFormat::v1 ? !fields.entries.empty() : !fields.entries_by_id.empty()) {
     return false;
   }
-  if (words.checksum == 0 && format != CpuFormat::v3) {
+  if (fields.checksum == 0 && format != CpuFormat::v3) {
     return true;
   }
-  return fnv1a(hashed_text(format, words)) == words.checksum;
+  return fnv1a(hashed_text(format, fields)) == fields.checksum;
 }
 
-std::optional<CpuFormat> format_of(const CpuWords& words, cpu::PodBudgets budgets) {
+std::optional<CpuFormat> format_of(const CpuFields& fields, cpu::PodBudgets budgets) {
   std::vector<CpuFormat> formats = {CpuFormat::v2, CpuFormat::v1};
   if (budgets == cpu::PodBudgets::honoured) {
     formats.insert(formats.begin(), CpuFormat::v3);
   }
-  const auto found = std::ranges::find_if(formats, [&](CpuFormat format) { return fits(format, words); });
+  const auto found = std::ranges::find_if(formats, [&](CpuFormat format) { return fits(format, fields); });
   return found == formats.end() ? std::nullopt : std::optional(*found);
 }
 
-Fault corrupted(const CpuWords& words) {
-  const std::uint32_t expected = fnv1a(hashed_text(words.pods.empty() ? CpuFormat::v2 : CpuFormat::v3, words));
-  std::string what = "its checksum is " + std::to_string(words.checksum) + ", that of its contents " +
+Fault corrupted(const CpuFields& fields) {
+  const std::uint32_t expected = fnv1a(hashed_text(fields.pods.empty() ? CpuFormat::v2 : CpuFormat::v3, fields));
+  std::string what = "its checksum is " + std::to_string(fields.checksum) + ", that of its contents " +
                      std::to_string(expected) + ": it was changed by hand, or damaged";
-  if (!words.pods.empty() && words.checksum == expected) {
+  if (!fields.pods.empty() && fields.checksum == expected) {
     what = "it has budgets of pods, which only a kubelet with the gate PodLevelResourceManagers reads";
   }
-  // Kubelet tries the oldest format last, and it is that one's complaint which is logged.
+  // Kubelet tries the oldest format last, and logs the error of that attempt.
   return fault(
       std::move(what),
-      words.entries.empty()
+      fields.entries.empty()
           ? "checkpoint is corrupted"
           : "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string");
 }
 
-Fault no_list(const std::string& text, const std::string& whose, const std::string& error) {
+Fault invalid_list(const std::string& text, const std::string& whose, const std::string& error) {
   if (error.starts_with(kNoSuchCpu)) {
     return fault("the CPU set " + quote(text) + " of " + whose + " has CPUs that no machine has", error);
   }
@@ -57,33 +57,33 @@ Fault no_list(const std::string& text, const std::string& whose, const std::stri
                "could not parse cpuset \"" + text + "\" for " + whose + ": " + error);
 }
 
-std::string in_go(const std::string& kind, const std::string& name) { return kind + " \"" + name + "\""; }
+std::string go_name(const std::string& kind, const std::string& name) { return kind + " \"" + name + "\""; }
 
-// All lists of the words, put where they belong; each fault names whose list it is.
-class Meaning {
+// Parses the CPU lists of the fields into a checkpoint; each fault names the owner of the list.
+class FieldParser {
  public:
-  Meaning(const CpuWords& words, const CpuReader& reader) : words_(words), reader_(reader) {}
+  FieldParser(const CpuFields& fields, const CpuReader& reader) : fields_(fields), reader_(reader) {}
 
   std::expected<void, CheckpointFault> read(CpuCheckpoint& checkpoint) const {
-    const auto shared = parse_as_go(words_.shared);
+    const auto shared = parse_as_go(fields_.shared);
     if (!shared && shared.error().starts_with(kNoSuchCpu)) {
-      return no_list(words_.shared, "the shared pool", shared.error());
+      return invalid_list(fields_.shared, "the shared pool", shared.error());
     }
     if (!shared) {
-      return fault("its default CPU set " + quote(words_.shared) + " is no list of CPUs",
-                   "could not parse default cpu set \"" + words_.shared + "\": " + shared.error());
+      return fault("its default CPU set " + quote(fields_.shared) + " is no list of CPUs",
+                   "could not parse default cpu set \"" + fields_.shared + "\": " + shared.error());
     }
     checkpoint.state.shared = *shared;
-    for (const auto& [pod, containers] : words_.entries) {
+    for (const auto& [pod, containers] : fields_.entries) {
       for (const auto& [container, text] : containers) {
-        const std::string whose = in_go("container", container) + in_go(" in pod", pod);
+        const std::string whose = go_name("container", container) + go_name(" in pod", pod);
         if (const auto put = put_list(text, whose, checkpoint.state.entries[{pod, container}]); !put) {
           return put;
         }
       }
     }
-    for (const auto& [pod, text] : words_.pods) {
-      if (const auto put = put_list(text, in_go("pod", pod), checkpoint.state.pods[pod]); !put) {
+    for (const auto& [pod, text] : fields_.pods) {
+      if (const auto put = put_list(text, go_name("pod", pod), checkpoint.state.pods[pod]); !put) {
         return put;
       }
     }
@@ -92,11 +92,11 @@ class Meaning {
 
  private:
   std::expected<void, CheckpointFault> read_by_id(CpuCheckpoint& checkpoint) const {
-    for (const auto& [id, text] : words_.entries_by_id) {
+    for (const auto& [id, text] : fields_.entries_by_id) {
       const auto known = reader_.containers.find(id);
       cpu::CpuSet& cpus =
           known == reader_.containers.end() ? checkpoint.by_id[id] : checkpoint.state.entries[known->second];
-      if (const auto put = put_list(text, in_go("container", id), cpus); !put) {
+      if (const auto put = put_list(text, go_name("container", id), cpus); !put) {
         return put;
       }
     }
@@ -107,53 +107,55 @@ class Meaning {
                                                        cpu::CpuSet& cpus) {
     const auto parsed = parse_as_go(text);
     if (!parsed) {
-      return no_list(text, whose, parsed.error());
+      return invalid_list(text, whose, parsed.error());
     }
     cpus = *parsed;
     return {};
   }
 
-  const CpuWords& words_;
+  const CpuFields& fields_;
   const CpuReader& reader_;
 };
 
-std::expected<CpuCheckpoint, CheckpointFault> mean(CpuFormat format, const CpuWords& words, const CpuReader& reader) {
-  if (!reader.policy.empty() && reader.policy != words.policy) {
+std::expected<CpuCheckpoint, CheckpointFault> parse_fields(CpuFormat format, const CpuFields& fields,
+                                                           const CpuReader& reader) {
+  if (!reader.policy.empty() && reader.policy != fields.policy) {
     return fault(
-        "it was written for the policy " + quote(words.policy) + ", and this kubelet runs " + quote(reader.policy),
-        "configured policy \"" + reader.policy + "\" differs from state checkpoint policy \"" + words.policy + "\"");
+        "it was written for the policy " + quote(fields.policy) + ", and this kubelet runs " + quote(reader.policy),
+        "configured policy \"" + reader.policy + "\" differs from state checkpoint policy \"" + fields.policy + "\"");
   }
-  if (words.policy != "none" && words.policy != "static") {
-    return fault("its policy " + quote(words.policy) + " is neither none nor static",
-                 R"(configured policy "static" differs from state checkpoint policy ")" + words.policy + "\"");
+  if (fields.policy != "none" && fields.policy != "static") {
+    return fault("its policy " + quote(fields.policy) + " is neither none nor static",
+                 R"(configured policy "static" differs from state checkpoint policy ")" + fields.policy + "\"");
   }
-  CpuCheckpoint checkpoint{.format = format, .policy = words.policy, .state = {}, .by_id = {}};
-  checkpoint.is_checked = words.checksum != 0;
-  if (const auto read = Meaning(words, reader).read(checkpoint); !read) {
+  CpuCheckpoint checkpoint{.format = format, .policy = fields.policy, .state = {}, .by_id = {}};
+  checkpoint.is_checked = fields.checksum != 0;
+  if (const auto read = FieldParser(fields, reader).read(checkpoint); !read) {
     return Fault(read.error());
   }
   return checkpoint;
 }
 
-CpuWords words_of(const std::string& policy, const cpu::State& state) {
-  CpuWords words;
-  words.policy = policy;
-  words.shared = to_string(state.shared);
+CpuFields fields_of(const std::string& policy, const cpu::State& state) {
+  CpuFields fields;
+  fields.policy = policy;
+  fields.shared = to_string(state.shared);
   for (const auto& [owner, cpus] : state.entries) {
-    words.entries[owner.pod][owner.container] = to_string(cpus);
+    fields.entries[owner.pod][owner.container] = to_string(cpus);
   }
   for (const auto& [pod, cpus] : state.pods) {
-    words.pods[pod] = to_string(cpus);
+    fields.pods[pod] = to_string(cpus);
   }
-  return words;
+  return fields;
 }
 
-// Kubelet 1.36 reads the fields of v2 beside the data, and knows nothing of it.
-std::string older_reading_of(const CpuWords& outer, const CpuCheckpoint& newest, const CpuReader& reader) {
+// Kubelet 1.36 reads the fields of v2 and ignores the data.
+std::string difference_for_older_kubelets(const CpuFields& outer, const CpuCheckpoint& newest,
+                                          const CpuReader& reader) {
   if (!fits(CpuFormat::v2, outer)) {
     return "the checksum of its older fields is wrong: kubelet 1.36 and before refuse it";
   }
-  const auto older = mean(CpuFormat::v2, outer, reader);
+  const auto older = parse_fields(CpuFormat::v2, outer, reader);
   if (!older) {
     return "in its older fields " + older.error().what + ": kubelet 1.36 and before refuse it";
   }
@@ -161,35 +163,35 @@ std::string older_reading_of(const CpuWords& outer, const CpuCheckpoint& newest,
   return is_same ? "" : "its older fields, which kubelet 1.36 and before read, say something else";
 }
 
-// Nothing falls back to the older fields beside it.
-std::expected<CpuCheckpoint, CheckpointFault> parse_data(const CpuWords& outer, const CpuReader& reader) {
+// Kubelet does not fall back to the older fields.
+std::expected<CpuCheckpoint, CheckpointFault> parse_data(const CpuFields& outer, const CpuReader& reader) {
   const std::uint32_t expected = fnv1a("(string)" + *outer.data);
   if (outer.data_checksum != expected) {
     return fault("the checksum of its data is not " + std::to_string(expected) +
                      ": it was changed by hand, or damaged; kubelet 1.37 does not fall back to the older fields",
                  "checkpoint is corrupted");
   }
-  const auto words = read_cpu_words(*outer.data);
-  if (!words) {
-    return fault("in its data: " + words.error().what, words.error().kubelet_says);
+  const auto fields = read_cpu_fields(*outer.data);
+  if (!fields) {
+    return fault("in its data: " + fields.error().what, fields.error().kubelet_says);
   }
-  auto checkpoint = mean(CpuFormat::v4, *words, reader);
+  auto checkpoint = parse_fields(CpuFormat::v4, *fields, reader);
   if (checkpoint) {
     checkpoint->is_checked = true;
-    checkpoint->older_kubelets = older_reading_of(outer, *checkpoint, reader);
+    checkpoint->older_kubelets = difference_for_older_kubelets(outer, *checkpoint, reader);
   }
   return checkpoint;
 }
 
-// Go's encoder escapes what could end a script in a page.
-std::string as_go_writes(const Json& json) {
+// Go's encoder escapes the characters that are special in HTML.
+std::string to_go_json(const Json& json) {
   std::string text;
-  for (const char letter : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
-    switch (letter) {
+  for (const char character : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    switch (character) {
       case '<': text += "\\u003c"; break;
       case '>': text += "\\u003e"; break;
       case '&': text += "\\u0026"; break;
-      default: text += letter;
+      default: text += character;
     }
   }
   return text;
@@ -200,24 +202,24 @@ std::string as_go_writes(const Json& json) {
 std::string to_string(CpuFormat format) { return "v" + std::to_string(int(format) + 1); }
 
 std::expected<CpuCheckpoint, CheckpointFault> parse_cpu_checkpoint(std::string_view text, const CpuReader& reader) {
-  const auto words = read_cpu_words(text);
-  if (!words) {
-    return Fault(words.error());
+  const auto fields = read_cpu_fields(text);
+  if (!fields) {
+    return Fault(fields.error());
   }
-  if (words->data) {
-    return parse_data(*words, reader);
+  if (fields->data) {
+    return parse_data(*fields, reader);
   }
-  const std::optional<CpuFormat> format = format_of(*words, reader.budgets);
-  return format ? mean(*format, *words, reader) : corrupted(*words);
+  const std::optional<CpuFormat> format = format_of(*fields, reader.budgets);
+  return format ? parse_fields(*format, *fields, reader) : corrupted(*fields);
 }
 
 std::string render_cpu_checkpoint(const std::string& policy, const cpu::State& state) {
-  const CpuWords words = words_of(policy, state);
-  std::string text = "{\"policyName\":" + as_go_writes(policy) + ",\"defaultCpuSet\":" + as_go_writes(words.shared);
-  if (!words.entries.empty()) {
-    text += ",\"entries\":" + as_go_writes(words.entries);
+  const CpuFields fields = fields_of(policy, state);
+  std::string text = "{\"policyName\":" + to_go_json(policy) + ",\"defaultCpuSet\":" + to_go_json(fields.shared);
+  if (!fields.entries.empty()) {
+    text += ",\"entries\":" + to_go_json(fields.entries);
   }
-  return text + ",\"checksum\":" + std::to_string(fnv1a(hashed_text(CpuFormat::v2, words))) + "}";
+  return text + ",\"checksum\":" + std::to_string(fnv1a(hashed_text(CpuFormat::v2, fields))) + "}";
 }
 
 std::string restart_error(const std::string& kubelet_says, const std::string& file) {
@@ -227,13 +229,13 @@ std::string restart_error(const std::string& kubelet_says, const std::string& fi
 }
 
 std::string hashed_text(CpuFormat format, const std::string& policy, const cpu::State& state) {
-  return hashed_text(format, words_of(policy, state));
+  return hashed_text(format, fields_of(policy, state));
 }
 
 std::uint32_t fnv1a(std::string_view text) {
   std::uint32_t hash = 2166136261U;
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
+  for (const char character : text) {
+    hash = (hash ^ static_cast<unsigned char>(character)) * 16777619U;
   }
   return hash;
 }

@@ -1,4 +1,4 @@
-// CpuCheckpoint: kubelet's cpu_manager_state in all its formats, and what kubelet says to a file it cannot use.
+// CpuCheckpoint: kubelet's cpu_manager_state in all its formats, and kubelet's error for a file it cannot use.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ struct CpuCheckpoint {
   CpuFormat format = CpuFormat::v2;
   std::string policy;  // "none", "static"
   cpu::State state;
-  std::map<std::string, cpu::CpuSet> by_id;  // of v1: containers nobody could name
-  bool is_checked = true;                    // a checksum of 0 is no checksum
-  std::string older_kubelets = {};           // of v4: what they would make of it, "" where the same
+  std::map<std::string, cpu::CpuSet> by_id;  // of v1: containers whose names are unknown
+  bool is_checked = true;                    // false for a checksum of 0, which kubelet does not verify
+  std::string older_kubelets = {};           // of v4: how older kubelets would read it, "" if the same
 };
 
-// What the kubelet that would read it is told.
+// The configuration of the kubelet that would read the file.
 struct CpuReader {
-  std::string policy;  // "": whichever the file names
+  std::string policy;  // "": the policy that the file names
   cpu::PodBudgets budgets = cpu::PodBudgets::ignored;
-  std::map<std::string, cpu::Owner> containers = {};  // of the engine, by id: what v1 needs
+  std::map<std::string, cpu::Owner> containers = {};  // of the container engine by id, needed for v1
 };
 
 struct CheckpointFault {
-  std::string what;          // one sentence for people
-  std::string kubelet_says;  // its error, without what it puts around every one of them
+  std::string what;          // one sentence for the user
+  std::string kubelet_says;  // kubelet's error, without the text around it (restart_error)
 };
 
 std::expected<CpuCheckpoint, CheckpointFault> parse_cpu_checkpoint(std::string_view text, const CpuReader& reader);
@@ -42,10 +42,10 @@ std::expected<CpuCheckpoint, CheckpointFault> parse_cpu_checkpoint(std::string_v
 // v2, byte for byte as kubelet writes it.
 std::string render_cpu_checkpoint(const std::string& policy, const cpu::State& state);
 
-// What kubelet logs when it ends because of a fault.
+// What kubelet logs when it exits because of a fault.
 std::string restart_error(const std::string& kubelet_says, const std::string& file);
 
-// The text whose hash is the checksum: a Go value as its debugger would print it.
+// The text whose hash is the checksum: a Go value as a debug printer writes it.
 std::string hashed_text(CpuFormat format, const std::string& policy, const cpu::State& state);
 std::uint32_t fnv1a(std::string_view text);
 

@@ -14,7 +14,7 @@ class RecordedCheckpoints : public testing::Test {
  protected:
   void SetUp() override {
     if (test::cpu_vectors().is_null()) {
-      GTEST_SKIP() << "no recorded CPU tables at " << test::vectors_folder();
+      GTEST_SKIP() << "no recorded CPU tables at " << test::vectors_directory();
     }
   }
 };
@@ -44,7 +44,7 @@ CpuReader reader_of(const Json& entry) {
   return reader;
 }
 
-TEST_F(RecordedCheckpoints, AreRestoredOrRefusedAsKubeletDoes) {
+TEST_F(RecordedCheckpoints, AreRestoredOrRefusedAsByKubelet) {
   ASSERT_EQ(test::cpu_vectors()["checkpoint_restore"].size(), 17U);
   for (const Json& entry : test::cpu_vectors()["checkpoint_restore"]) {
     const std::string text = entry["file_content"];
@@ -93,7 +93,7 @@ TEST_F(RecordedCheckpoints, OfARunningKubeletAreReadAndWrittenAgain) {
   }
 }
 
-// Kubelet 1.37's: the fields of v2 for older kubelets, and the truth in "data".
+// The format of kubelet 1.37: the fields of v2 for older kubelets, and the state itself in "data".
 std::string newest(const std::string& data, std::uint32_t checksum) {
   Json json = Json::parse(render_cpu_checkpoint("static", {}));
   json["data"] = data;
@@ -101,7 +101,7 @@ std::string newest(const std::string& data, std::uint32_t checksum) {
   return json.dump();
 }
 
-TEST(CpuCheckpoint, OfTheNewestKubeletIsReadFromItsData) {
+TEST(CpuCheckpoint, OfTheNewestKubeletIsParsedFromItsData) {
   const std::string data =
       R"({"policyName":"static","defaultCpuSet":"0,3","entries":{"u":{"c":"1"}},"podEntries":{"u":{"cpuSet":"1-2"}}})";
   const auto checkpoint = parse_cpu_checkpoint(newest(data, fnv1a("(string)" + data)), {});
@@ -113,19 +113,19 @@ TEST(CpuCheckpoint, OfTheNewestKubeletIsReadFromItsData) {
   EXPECT_NE(checkpoint->older_kubelets.find("say something else"), std::string::npos) << checkpoint->older_kubelets;
 }
 
-TEST(CpuCheckpoint, MayHaveASignAsGoReadsNumbers) {
+TEST(CpuCheckpoint, AcceptsASignedNumberAsGoDoes) {
   const auto checkpoint = parse_cpu_checkpoint(R"({"policyName":"static","defaultCpuSet":"+0-3","checksum":0})", {});
   ASSERT_TRUE(checkpoint) << checkpoint.error().what;
   EXPECT_EQ(to_string(checkpoint->state.shared), "0-3");
 }
 
-TEST(CpuCheckpoint, OfTheNewestKubeletDoesNotFallBack) {
+TEST(CpuCheckpoint, OfTheNewestKubeletDoesNotFallBackToTheOlderFields) {
   const auto checkpoint = parse_cpu_checkpoint(newest(R"({"policyName":"static"})", 1), {});
   ASSERT_FALSE(checkpoint);
   EXPECT_EQ(checkpoint.error().kubelet_says, "checkpoint is corrupted");
 }
 
-TEST(CpuCheckpoint, ByContainerIdKeepsThoseNobodyCanName) {
+TEST(CpuCheckpoint, ByContainerIdKeepsContainersWithoutAName) {
   const auto checkpoint =
       parse_cpu_checkpoint(R"({"policyName":"static","defaultCpuSet":"0","entries":{"4f1c":"1-3"},"checksum":0})", {});
   ASSERT_TRUE(checkpoint) << checkpoint.error().what;
@@ -134,7 +134,7 @@ TEST(CpuCheckpoint, ByContainerIdKeepsThoseNobodyCanName) {
   EXPECT_EQ(to_string(checkpoint->by_id.at("4f1c")), "1-3");
 }
 
-TEST(CpuCheckpoint, IsRefusedInKubeletsWords) {
+TEST(CpuCheckpoint, IsRefusedWithTheErrorOfKubelet) {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"", "unexpected end of JSON input"},
       {"{\"policyName\":", "unexpected end of JSON input"},
@@ -161,10 +161,10 @@ TEST(CpuCheckpoint, IsRefusedInKubeletsWords) {
       {R"({"policyName":"static","defaultCpuSet":"1-","checksum":0})",
        R"(could not parse default cpu set "1-": strconv.Atoi: parsing "": invalid syntax)"},
   };
-  for (const auto& [text, words] : table) {
+  for (const auto& [text, error] : table) {
     const auto checkpoint = parse_cpu_checkpoint(text, {});
     ASSERT_FALSE(checkpoint) << text;
-    EXPECT_EQ(checkpoint.error().kubelet_says, words) << text;
+    EXPECT_EQ(checkpoint.error().kubelet_says, error) << text;
   }
 }
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 
 namespace hf::ledger {
 namespace {
@@ -27,7 +27,7 @@ bool can_name_file(const container::ContainerId& id) {
   return !id.value.empty() && id.value.find('/') == std::string::npos && !id.value.starts_with('.');
 }
 
-std::string file_of(const container::ContainerId& id) { return std::string(kFolder) + "/" + id.value + ".json"; }
+std::string file_of(const container::ContainerId& id) { return std::string(kDirectory) + "/" + id.value + ".json"; }
 
 Result<container::WantedNode> parse_node(const Json& json) {
   const auto text_of = [&json](const char* key) {
@@ -92,11 +92,11 @@ std::string write_entry(const Entry& entry) {
   Json nodes = Json::array();
   for (const container::WantedNode& node : entry.nodes) {
     if (!node.claimed || node.access == device::Access::none) {
-      continue;  // nothing that could be given back
+      continue;  // nothing that could be restored
     }
     const device::Device device = *node.claimed;
     nodes.push_back({{"path", node.path},
-                     {"type", std::string(1, device::letter_of(device.kind))},
+                     {"type", std::string(1, device::kind_character(device.kind))},
                      {"major", device.major},
                      {"minor", device.minor},
                      {"access", to_string(node.access)}});
@@ -135,12 +135,12 @@ Result<void> save_entry(const kernel::Host& host, const Entry& entry) {
   }
   const std::string text = write_entry(entry);
   const std::string file = kernel::below_root(file_of(entry.container));
-  TRY(make_folder(host));
+  TRY(make_directory(host));
   const Result<void> saved = kernel::replace_file(host.root.get(), file, {text, 0600});
   if (saved || saved.error().code != std::errc::no_such_file_or_directory) {
     return saved;
   }
-  TRY(make_folder(host));  // a daemon that left has taken the empty folder away
+  TRY(make_directory(host));  // a daemon that stopped has removed the empty directory
   return kernel::replace_file(host.root.get(), file, {text, 0600});
 }
 
@@ -152,7 +152,7 @@ void remove_entry(const kernel::Host& host, const container::ContainerId& id) {
 
 void remove_orphans(const kernel::Host& host) {
   constexpr std::string_view kEnding = ".json";
-  for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(kFolder))) {
+  for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(kDirectory))) {
     const container::ContainerId id{name.ends_with(kEnding) ? name.substr(0, name.size() - kEnding.size()) : ""};
     const Result<std::optional<Entry>> entry = read_entry(host, id);
     const bool has_bundle = entry && *entry && !(*entry)->bundle.empty();
@@ -162,13 +162,13 @@ void remove_orphans(const kernel::Host& host) {
   }
 }
 
-void remove_empty_folder(const kernel::Host& host) {
+void remove_empty_directory(const kernel::Host& host) {
   for (const char* path : {"run/holdfast/ledger", "run/holdfast"}) {
     (void)::unlinkat(host.root.get(), path, AT_REMOVEDIR);
   }
 }
 
-Result<void> make_folder(const kernel::Host& host) {
+Result<void> make_directory(const kernel::Host& host) {
   for (const auto& [path, mode] : {std::pair("run/holdfast", 0755), std::pair("run/holdfast/ledger", 0700)}) {
     if (::mkdirat(host.root.get(), path, mode_t(mode)) < 0 && errno != EEXIST) {
       return fail_errno(errno, std::string("make /") + path);

@@ -1,4 +1,4 @@
-// Ledger: what holdfast gave to a container, one file each under /run/holdfast/ledger.
+// Ledger: the device nodes that holdfast gave to a container, one file each under /run/holdfast/ledger.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/container/entitlement.h"
-#include "kernel/host.h"
+#include "core/container/entitlement/entitlement.h"
+#include "kernel/files/host.h"
 
 namespace hf::ledger {
 
-inline constexpr const char* kFolder = "/run/holdfast/ledger";
+inline constexpr const char* kDirectory = "/run/holdfast/ledger";
 
 struct Entry {
   container::ContainerId container;
-  // An id may be used again, or be somebody else's: at least one of these is there, and what is there must fit.
+  // An id may be reused, or belong to another engine's container: at least one of these is set, and what is set must
+  // match.
   std::string bundle;
   std::string cgroup;  // the container's own, as a path in its hierarchy
   std::vector<container::WantedNode> nodes;
@@ -27,17 +28,18 @@ struct Entry {
 Result<Entry> parse_entry(std::string_view text);
 std::string write_entry(const Entry& entry);
 
-// The entry of a container. Absent where there is none; an error where it is damaged, or not root's alone.
+// The entry of a container. Absent if there is none; an error if it is damaged, or others than root may write
+// it.
 Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id);
 
-// Where entries lie, root's alone. Made where it is missing; it goes again, where it is empty.
-Result<void> make_folder(const kernel::Host& host);
-void remove_empty_folder(const kernel::Host& host);
+// The directory of the entries, for root only: created if it is missing, removed if it is empty.
+Result<void> make_directory(const kernel::Host& host);
+void remove_empty_directory(const kernel::Host& host);
 
-// By rename: whoever reads it finds the old entry, the new one, or none.
+// Replaces the file by rename: a reader finds the old entry, the new one, or none.
 Result<void> save_entry(const kernel::Host& host, const Entry& entry);
 void remove_entry(const kernel::Host& host, const container::ContainerId& id);
-// Entries of bundles that are gone: `run` removes its container without telling us.
+// Removes the entries of bundles that are gone: `run` removes its container without calling us.
 void remove_orphans(const kernel::Host& host);
 
 }  // namespace hf::ledger

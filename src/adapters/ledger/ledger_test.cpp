@@ -32,7 +32,7 @@ std::string node_with(const std::string& members) {
   return R"({"version":1,"container":"web","nodes":[)" + members + "]}";
 }
 
-TEST(LedgerEntry, GoesThereAndBack) {
+TEST(LedgerEntry, IsParsedAsItWasWritten) {
   const Result<Entry> entry = parse_entry(write_entry(entry_of("web")));
   ASSERT_TRUE(entry) << entry.error().message;
   EXPECT_EQ(entry->container.value, "web");
@@ -45,16 +45,16 @@ TEST(LedgerEntry, GoesThereAndBack) {
   EXPECT_EQ(write_entry(*entry), write_entry(entry_of("web")));
 }
 
-TEST(LedgerEntry, MayGiveNothing) {
+TEST(LedgerEntry, MayHaveNoNodes) {
   Entry entry;
   entry.container.value = "web";
-  EXPECT_FALSE(parse_entry(write_entry(entry))) << "it is about nobody in particular";
+  EXPECT_FALSE(parse_entry(write_entry(entry))) << "it has neither a bundle nor a cgroup";
   entry.cgroup = "/web";
   ASSERT_TRUE(parse_entry(write_entry(entry)));
   EXPECT_TRUE(parse_entry(write_entry(entry))->nodes.empty());
 }
 
-TEST(LedgerEntry, IsRefusedWhereItIsDamaged) {
+TEST(LedgerEntry, IsRefusedWhenItIsDamaged) {
   for (const char* json :
        {"", "null", "[]", "{", "{}", R"({"version":2,"container":"web","nodes":[]})",
         R"({"version":"1","container":"web","nodes":[]})", R"({"version":1,"nodes":[]})",
@@ -66,7 +66,7 @@ TEST(LedgerEntry, IsRefusedWhereItIsDamaged) {
   }
 }
 
-TEST(LedgerEntry, IsRefusedWholeForOneNode) {
+TEST(LedgerEntry, IsRefusedForOneInvalidNode) {
   for (const char* node : {"1", "null", "[]", "{}", R"({"path":"dev/x","type":"c","major":1,"minor":3,"access":"r"})",
                            R"({"path":7,"type":"c","major":1,"minor":3,"access":"r"})",
                            R"({"path":"/x","type":"u","major":1,"minor":3,"access":"r"})",
@@ -86,7 +86,7 @@ TEST(LedgerEntry, IsRefusedWholeForOneNode) {
   }
 }
 
-TEST(Ledger, HasTheEntryOfAContainer) {
+TEST(Ledger, ReadsTheEntryOfAContainer) {
   const FakeHost host = host_with("run/holdfast/ledger/web.json", write_entry(entry_of("web")));
   const Result<std::optional<Entry>> entry = read_entry(host.open(), {"web"});
   ASSERT_TRUE(entry) << entry.error().message;
@@ -99,25 +99,25 @@ TEST(Ledger, HasTheEntryOfAContainer) {
   }
 }
 
-TEST(Ledger, DoesNotTrustAFileThatOthersMayHaveWritten) {
+TEST(Ledger, DoesNotTrustAFileThatOthersMayWrite) {
   const FakeHost host = host_with("run/holdfast/ledger/web.json", write_entry(entry_of("web")));
   const std::string file = host.root() + "/run/holdfast/ledger/web.json";
   ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
   EXPECT_EQ(read_entry(host.open(), {"web"}).error().code, std::errc::permission_denied);
   ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
   if (::chown(file.c_str(), 1000, 1000) != 0) {
-    GTEST_SKIP() << "only root can give a file away";
+    GTEST_SKIP() << "only root can change the owner of a file";
   }
   EXPECT_EQ(read_entry(host.open(), {"web"}).error().code, std::errc::permission_denied);
 }
 
-TEST(Ledger, DoesNotFollowALink) {
+TEST(Ledger, DoesNotFollowASymlink) {
   const FakeHost host = host_with("run/holdfast/ledger/real.json", write_entry(entry_of("web")));
   std::filesystem::create_symlink("real.json", host.root() + "/run/holdfast/ledger/web.json");
   EXPECT_FALSE(read_entry(host.open(), {"web"}));
 }
 
-TEST(Ledger, NamesTheFileThatIsDamagedOrAboutAnother) {
+TEST(Ledger, NamesTheFileThatIsDamagedOrOfAnotherContainer) {
   for (const std::string& text : {std::string("{"), write_entry(entry_of("other")), std::string()}) {
     const FakeHost host = host_with("run/holdfast/ledger/web.json", text);
     const Result<std::optional<Entry>> entry = read_entry(host.open(), {"web"});
@@ -136,17 +136,17 @@ TEST(Ledger, KeepsAnEntryForRootAloneUntilItIsRemoved) {
   const Result<std::optional<Entry>> entry = read_entry(host, {"web"});
   ASSERT_TRUE(entry && *entry);
   EXPECT_EQ((*entry)->bundle, entry_of("web").bundle);
-  remove_empty_folder(host);
+  remove_empty_directory(host);
   EXPECT_TRUE(std::filesystem::exists(fake.root() + "/run/holdfast/ledger/web.json")) << "it is not empty";
   remove_entry(host, {"web"});
   remove_entry(host, {"../../other"});
-  remove_empty_folder(host);
+  remove_empty_directory(host);
   EXPECT_FALSE(std::filesystem::exists(fake.root() + "/run/holdfast"));
   EXPECT_TRUE(std::filesystem::exists(fake.root() + "/run/other"));
   EXPECT_FALSE(save_entry(host, entry_of("../other")));
 }
 
-TEST(Ledger, ForgetsEntriesOfBundlesThatAreGone) {
+TEST(Ledger, RemovesEntriesOfBundlesThatAreGone) {
   const FakeHost fake = host_with("run/bundles/there/config.json", "{}");
   const kernel::Host host = fake.open();
   Entry there = entry_of("there");
@@ -165,8 +165,8 @@ TEST(Ledger, ForgetsEntriesOfBundlesThatAreGone) {
   EXPECT_TRUE(*read_entry(host, {"cgroup"}));
 }
 
-// Written as 0:0 they would be read as the numbers of a device there is not.
-TEST(LedgerEntry, DoesNotMakeUpNumbers) {
+// Missing device numbers written as 0:0 would be read as those of a device that does not exist.
+TEST(LedgerEntry, DoesNotInventDeviceNumbers) {
   Entry entry;
   entry.container.value = "web";
   entry.nodes = {{"/dev/nvidia0", std::nullopt, device::Access::read}};

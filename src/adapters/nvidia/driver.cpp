@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/base/text.h"
-#include "kernel/device_node.h"
-#include "kernel/file.h"
+#include "kernel/files/device_node.h"
+#include "kernel/files/file.h"
 
 namespace hf::nvidia {
 namespace {
@@ -21,16 +21,17 @@ std::string read(const kernel::Host& host, const std::string& path) {
 
 std::optional<int> parse_numa(const std::string& text) {
   const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(trim(text));
-  return number ? std::optional(int(*number)) : std::nullopt;  // -1 where the machine has no NUMA nodes
+  return number ? std::optional(int(*number)) : std::nullopt;  // -1 where the host has no NUMA nodes
 }
 
 // PCI functions that are NVIDIA's GPUs: display controllers (03xx), whether a driver is loaded or not.
 std::vector<std::string> read_pci_gpus(const kernel::Host& host) {
   std::vector<std::string> found;
   for (const std::string& pci : kernel::list_names(host.root.get(), "sys/bus/pci/devices")) {
-    const std::string folder = "sys/bus/pci/devices/" + pci;
-    const std::string kind = read(host, folder + "/class");
-    if (trim(read(host, folder + "/vendor")) == kVendor && (kind.starts_with("0x0300") || kind.starts_with("0x0302"))) {
+    const std::string directory = "sys/bus/pci/devices/" + pci;
+    const std::string kind = read(host, directory + "/class");
+    if (trim(read(host, directory + "/vendor")) == kVendor &&
+        (kind.starts_with("0x0300") || kind.starts_with("0x0302"))) {
       found.push_back(pci);
     }
   }
@@ -45,7 +46,7 @@ void add_dri_nodes(const kernel::Host& host, Unit& unit) {
   }
 }
 
-// A node that ought to be there, with its numbers, also where it is not.
+// Adds a device node that should exist with its expected numbers, even if it is missing.
 void expect_node(Inventory& inventory, const std::string& path) {
   const auto known = std::ranges::find(inventory.nodes, path, &device::Node::path);
   const std::optional<device::NodeRole> role = device::role_of(device::built_in_classes(), path, kVendor);
@@ -75,7 +76,7 @@ Unit unit_of(const kernel::Host& host, const Gpu& gpu) {
   unit.is_excluded = gpu.is_excluded;
   if (gpu.is_excluded) {
     unit.health = device::Health::bad;
-    unit.health_words = "excluded: the driver refuses to open it";
+    unit.health_text = "excluded: the driver refuses to open it";
   }
   return unit;
 }
@@ -110,11 +111,11 @@ std::string parse_driver_version(std::string_view text) {
     if (!line.starts_with("NVRM version:")) {
       continue;
     }
-    for (const std::string_view word : split_words(line)) {
+    for (const std::string_view field : split_fields(line)) {
       const bool is_version =
-          word.find('.') != std::string_view::npos && word.find_first_not_of("0123456789.") == std::string_view::npos;
+          field.find('.') != std::string_view::npos && field.find_first_not_of("0123456789.") == std::string_view::npos;
       if (is_version) {
-        return std::string(word);
+        return std::string(field);
       }
     }
   }
@@ -124,10 +125,11 @@ std::string parse_driver_version(std::string_view text) {
 std::map<std::string, std::uint32_t> parse_mig_minors(std::string_view text) {
   std::map<std::string, std::uint32_t> minors;
   for (const std::string_view line : split(text, '\n')) {
-    const std::vector<std::string_view> words = split_words(line);
-    const std::optional<std::uint32_t> minor = words.size() == 2 ? parse_number<std::uint32_t>(words[1]) : std::nullopt;
+    const std::vector<std::string_view> fields = split_fields(line);
+    const std::optional<std::uint32_t> minor =
+        fields.size() == 2 ? parse_number<std::uint32_t>(fields[1]) : std::nullopt;
     if (minor) {
-      minors.emplace(words[0], *minor);
+      minors.emplace(fields[0], *minor);
     }
   }
   return minors;
@@ -167,7 +169,7 @@ void add_to(Inventory& inventory, const kernel::Host& host) {
     if (std::ranges::find(in_driver, pci) == in_driver.end()) {
       Unit unit = unit_of(host, {pci, "", "", std::nullopt, false});
       unit.health = device::Health::bad;
-      unit.health_words = state.version.empty() ? "no driver is loaded" : "the driver does not know it";
+      unit.health_text = state.version.empty() ? "no driver is loaded" : "the driver does not know it";
       inventory.units.push_back(std::move(unit));
     }
   }

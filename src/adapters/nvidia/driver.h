@@ -1,4 +1,4 @@
-// Driver: NVIDIA's kernel driver as /proc and /sys show it, without asking NVIDIA's libraries.
+// Driver: NVIDIA's kernel driver as /proc and /sys show it, without calling NVIDIA's libraries.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/device/inventory.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::nvidia {
 
@@ -25,16 +25,17 @@ Gpu parse_gpu(std::string_view information, const std::string& pci);  // /proc/d
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue …": the version, "" where there is none.
 std::string parse_driver_version(std::string_view text);
 
-// "gpu0/gi1/access 12": the minors of /dev/nvidia-caps, by their names in the capabilities' tree.
+// "gpu0/gi1/access 12": the minors of /dev/nvidia-caps, by their names in the tree of capabilities.
 std::map<std::string, std::uint32_t> parse_mig_minors(std::string_view text);
 
-// Adds GPUs, the nodes that ought to be there and the driver's state to an inventory that has /dev and /proc/devices.
+// Adds GPUs, the device nodes that should exist and the driver's state to an inventory that has /dev and
+// /proc/devices.
 void add_to(device::Inventory& inventory, const kernel::Host& host);
 
-// The nodes of the MIG devices that the library named.
+// Adds the device nodes of the MIG devices that the library listed.
 void add_mig_nodes(device::Inventory& inventory, const kernel::Host& host);
 
-// Of /proc/driver/nvidia/params, such as ModifyDeviceFiles.
+// Reads /proc/driver/nvidia/params, which has ModifyDeviceFiles among others.
 std::map<std::string, std::string> parse_params(std::string_view text);
 
 }  // namespace hf::nvidia

@@ -30,7 +30,7 @@ Files with_cgroups(Files files) {
   return files;
 }
 
-TEST(Gpu, IsReadFromTheDriversOwnWords) {
+TEST(Gpu, IsReadFromItsInformationFile) {
   const Gpu gpu = parse_gpu(kInformation, "0000:65:00.0");
   EXPECT_EQ(gpu.pci, "0000:65:00.0");
   EXPECT_EQ(gpu.model, "NVIDIA H200");
@@ -40,7 +40,7 @@ TEST(Gpu, IsReadFromTheDriversOwnWords) {
   EXPECT_TRUE(parse_gpu("GPU Excluded:\t Yes\n", "").is_excluded);
 }
 
-TEST(Gpu, HasNoMinorWhereNoneIsWritten) {
+TEST(Gpu, HasNoMinorWhereTheFileHasNoValidOne) {
   for (const char* text : {"", "Device Minor:", "Device Minor: \t -1", "Device Minor: \t 3x", "Device Minor 3",
                            "Device Minor: 99999999999", "\xff\xfe:\xff"}) {
     EXPECT_EQ(parse_gpu(text, "0000:65:00.0").minor, std::nullopt) << text;
@@ -73,7 +73,7 @@ TEST(DriverParams, AreReadByName) {
   EXPECT_EQ(params.size(), 3U);
 }
 
-TEST(Driver, AddsItsGpusWithTheNodesThatOughtToBeThere) {
+TEST(Driver, AddsItsGpusWithTheNodesThatShouldExist) {
   const FakeHost fake(
       with_cgroups({{"proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Kernel Module  580.159.03"},
                     {"proc/driver/nvidia/gpus/0000:65:00.0/information", kInformation},
@@ -102,7 +102,7 @@ TEST(Driver, AddsItsGpusWithTheNodesThatOughtToBeThere) {
   EXPECT_EQ(inventory.state_of("nvidia")->modules, std::vector<std::string>{"nvidia"});
 }
 
-TEST(Driver, KnowsAGpuThatNothingDrives) {
+TEST(Driver, AddsAGpuWithoutALoadedDriver) {
   const FakeHost fake(with_cgroups({{"sys/bus/pci/devices/0000:65:00.0/vendor", "0x10de\n"},
                                     {"sys/bus/pci/devices/0000:65:00.0/class", "0x030000\n"},
                                     {"sys/bus/pci/devices/0000:65:00.0/numa_node", "-1\n"},
@@ -112,14 +112,14 @@ TEST(Driver, KnowsAGpuThatNothingDrives) {
                                     {"sys/bus/pci/devices/0000:66:00.0/class", "0x030000\n"}}));
   device::Inventory inventory;
   add_to(inventory, fake.open());
-  ASSERT_EQ(inventory.units.size(), 1U);  // not its sound, not another vendor's
+  ASSERT_EQ(inventory.units.size(), 1U);  // neither its audio function nor another vendor's GPU
   EXPECT_EQ(inventory.units[0].pci, "0000:65:00.0");
   EXPECT_EQ(inventory.units[0].health, device::Health::bad);
-  EXPECT_EQ(inventory.units[0].health_words, "no driver is loaded");
+  EXPECT_EQ(inventory.units[0].health_text, "no driver is loaded");
   EXPECT_EQ(inventory.units[0].numa, std::nullopt);
 }
 
-TEST(Driver, SaysNothingWhereThereIsNothingOfNvidias) {
+TEST(Driver, AddsNothingOnAHostWithoutNvidiaDevices) {
   const FakeHost fake(kCgroups);
   device::Inventory inventory;
   add_to(inventory, fake.open());

@@ -6,8 +6,8 @@
 
 #include "adapters/nvidia/file_table.h"
 #include "core/base/text.h"
-#include "kernel/file.h"
-#include "kernel/tree.h"
+#include "kernel/files/file.h"
+#include "kernel/files/rooted_fs.h"
 
 namespace hf::nvidia {
 namespace {
@@ -18,23 +18,23 @@ using kernel::Found;
 
 bool is_script(int root, const std::string& path) { return kernel::read_start_in(root, path, 2) == "#!"; }
 
-// Most of the usual folders are links to one of the others.
-std::vector<std::string> find_binary_folders(int root) {
-  std::vector<std::string> folders;
-  for (const std::string_view folder : binary_folders()) {
-    std::optional<Found> found = kernel::find_in(root, std::string(folder));
-    if (found && std::ranges::find(folders, found->path) == folders.end()) {
-      folders.push_back(std::move(found->path));
+// Most of these directories are symlinks to one of the others, so duplicates are dropped.
+std::vector<std::string> find_binary_directories(int root) {
+  std::vector<std::string> directories;
+  for (const std::string_view directory : binary_directories()) {
+    std::optional<Found> found = kernel::find_in(root, std::string(directory));
+    if (found && std::ranges::find(directories, found->path) == directories.end()) {
+      directories.push_back(std::move(found->path));
     }
   }
-  return folders;
+  return directories;
 }
 
-// A wrapper in a shell's words calls the program by a path that a container does not have.
-std::string find_binary(int root, const std::vector<std::string>& folders, std::string_view name) {
+// A program is preferred to a shell script: a wrapper calls the program by a path that a container does not have.
+std::string find_binary(int root, const std::vector<std::string>& directories, std::string_view name) {
   std::string script;
-  for (const std::string& folder : folders) {
-    const std::optional<Found> found = kernel::find_in(root, std::string(folder).append("/").append(name));
+  for (const std::string& directory : directories) {
+    const std::optional<Found> found = kernel::find_in(root, std::string(directory).append("/").append(name));
     if (!found || found->kind != EntryKind::file) {
       continue;
     }
@@ -46,18 +46,18 @@ std::string find_binary(int root, const std::vector<std::string>& folders, std::
   return script;
 }
 
-// Where the kernel looks for firmware, in its order.
-std::vector<std::string> firmware_folders(int root) {
-  const auto word_in = [root](const char* file) {
+// The directories that the kernel searches for firmware, in its order.
+std::vector<std::string> firmware_directories(int root) {
+  const auto read_trimmed = [root](const char* file) {
     return std::string(trim(kernel::read_text(root, file).value_or("")));
   };
-  const std::string release = word_in("proc/sys/kernel/osrelease");
-  std::vector<std::string> folders = {word_in("sys/module/firmware_class/parameters/path")};
+  const std::string release = read_trimmed("proc/sys/kernel/osrelease");
+  std::vector<std::string> directories = {read_trimmed("sys/module/firmware_class/parameters/path")};
   if (!release.empty()) {
-    folders.insert(folders.end(), {"/lib/firmware/updates/" + release, "/lib/firmware/" + release});
+    directories.insert(directories.end(), {"/lib/firmware/updates/" + release, "/lib/firmware/" + release});
   }
-  folders.insert(folders.end(), {"/lib/firmware/updates", "/lib/firmware", "/usr/local/nvidia/firmware"});
-  return folders;
+  directories.insert(directories.end(), {"/lib/firmware/updates", "/lib/firmware", "/usr/local/nvidia/firmware"});
+  return directories;
 }
 
 void add_if_found(DriverFiles& driver, int root, const std::string& path, const KnownFile& known) {
@@ -71,21 +71,22 @@ void add_if_found(DriverFiles& driver, int root, const std::string& path, const 
 }  // namespace
 
 void add_binaries(DriverFiles& driver, int root) {
-  const std::vector<std::string> folders = find_binary_folders(root);
+  const std::vector<std::string> directories = find_binary_directories(root);
   for (const KnownFile& known : binaries()) {
-    const std::string path = find_binary(root, folders, known.name);
-    const std::string inside = "/usr/bin/" + std::string(known.name);  // a folder that every shell looks into
+    const std::string path = find_binary(root, directories, known.name);
+    const std::string container_path = "/usr/bin/" + std::string(known.name);  // a directory that is in every PATH
     if (!path.empty()) {
-      driver.files.push_back({path, FileKind::binary, std::string(known.capability), path == inside ? "" : inside});
+      driver.files.push_back(
+          {path, FileKind::binary, std::string(known.capability), path == container_path ? "" : container_path});
     }
   }
 }
 
 void add_firmware(DriverFiles& driver, int root) {
-  for (const std::string& folder : firmware_folders(root)) {
-    const std::string path = folder + "/nvidia/" + driver.version;
-    const Result<kernel::Fd> opened = kernel::open_folder_in(root, path);
-    const std::optional<Found> real = opened && !folder.empty() ? kernel::find_in(root, path) : std::nullopt;
+  for (const std::string& directory : firmware_directories(root)) {
+    const std::string path = directory + "/nvidia/" + driver.version;
+    const Result<kernel::Fd> opened = kernel::open_directory_in(root, path);
+    const std::optional<Found> real = opened && !directory.empty() ? kernel::find_in(root, path) : std::nullopt;
     if (!real) {
       continue;
     }
@@ -93,8 +94,8 @@ void add_firmware(DriverFiles& driver, int root) {
            return kind == EntryKind::file && name.starts_with("gsp") && name.ends_with(".bin");
          })) {
       const std::string file = real->path + "/" + entry.name;
-      const std::string inside = path + "/" + entry.name;
-      driver.files.push_back({file, FileKind::firmware, "", file == inside ? "" : inside});
+      const std::string container_path = path + "/" + entry.name;
+      driver.files.push_back({file, FileKind::firmware, "", file == container_path ? "" : container_path});
     }
     return;
   }
@@ -112,19 +113,19 @@ void add_sockets(DriverFiles& driver, int root) {
       }
     }
   }
-  // Anybody may make a folder in /tmp, or a link: only root's own is passed on.
+  // Every user may create a directory or a symlink in /tmp: only a directory that root owns is passed on.
   const std::string pipes = "/tmp/nvidia-mps";
   const std::optional<Found> found = kernel::find_in(root, pipes);
-  if (found && found->kind == EntryKind::folder && found->path == pipes && found->uid == 0) {
+  if (found && found->kind == EntryKind::directory && found->path == pipes && found->uid == 0) {
     driver.files.push_back({pipes, FileKind::socket, "compute", ""});
   }
 }
 
 void add_configs(DriverFiles& driver, int root) {
   for (const KnownFile& known : config_files()) {
-    for (const std::string_view folder : config_folders()) {
+    for (const std::string_view directory : config_directories()) {
       const std::size_t before = driver.files.size();
-      add_if_found(driver, root, std::string(folder).append("/").append(known.name), known);
+      add_if_found(driver, root, std::string(directory).append("/").append(known.name), known);
       if (driver.files.size() > before) {
         break;
       }
@@ -136,12 +137,12 @@ void add_configs(DriverFiles& driver, int root) {
 
 void add_display_modules(DriverFiles& driver, int root) {
   const std::string server_module = "libglxserver_nvidia.so." + driver.version;
-  for (const std::string_view folder : display_folders()) {
-    const std::string prefix = std::string(folder) + "/";
+  for (const std::string_view directory : display_directories()) {
+    const std::string prefix = std::string(directory) + "/";
     for (const std::string& name : {std::string("nvidia_drv.so"), server_module}) {
       const std::optional<Found> found = kernel::find_in(root, prefix + name);
       const bool is_known = found && std::ranges::any_of(driver.files, [&](const DriverFile& file) {
-                              return name_in(file.path) == name;
+                              return base_name(file.path) == name;
                             });
       if (!found || found->kind != EntryKind::file || is_known) {
         continue;

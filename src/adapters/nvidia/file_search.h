@@ -1,4 +1,4 @@
-// FileSearch: how the driver's files are found, folder by folder.
+// FileSearch: finds the driver's files, directory by directory.
 #pragma once
 
 #include <set>
@@ -6,22 +6,23 @@
 #include <vector>
 
 #include "adapters/nvidia/files.h"
-#include "kernel/fd.h"
+#include "kernel/files/fd.h"
 
 namespace hf::nvidia {
 
-// A folder that holds libraries of the driver.
-struct LibraryFolder {
-  std::string path;  // without links
+// A directory that holds libraries of the driver.
+struct LibraryDirectory {
+  std::string path;  // with symlinks resolved
   FileKind kind = FileKind::library;
 };
 
-// Where the libraries of this version lie: the usual folders, and if there are none, those the loader knows.
-std::vector<LibraryFolder> find_library_folders(int root, const std::string& version);
-// The version of the libraries there are, "" for none; for a node that cannot tell the module's.
+// The directories with libraries of this version: among the default directories, or if none of those has 64-bit
+// libraries, among those in the dynamic loader's cache as well.
+std::vector<LibraryDirectory> find_library_directories(int root, const std::string& version);
+// The version of the installed libraries, "" for none; used where the kernel module does not report its version.
 std::string find_library_version(int root);
 
-void add_libraries(DriverFiles& driver, int root, const LibraryFolder& folder);
+void add_libraries(DriverFiles& driver, int root, const LibraryDirectory& directory);
 void add_known_links(DriverFiles& driver);
 void add_binaries(DriverFiles& driver, int root);
 void add_firmware(DriverFiles& driver, int root);

@@ -7,32 +7,33 @@
 namespace hf::nvidia {
 namespace {
 
-// Native folders and those of 32 bits together: on one distribution /usr/lib is the one, on another the other, so the
-// library itself is asked.
-constexpr std::array<std::string_view, 22> kLibraryFolders = {"/usr/lib/x86_64-linux-gnu",
-                                                              "/usr/lib/x86_64-linux-gnu/nvidia/current",
-                                                              "/usr/lib/aarch64-linux-gnu",
-                                                              "/usr/lib/aarch64-linux-gnu/nvidia/current",
-                                                              "/usr/lib64",
-                                                              "/usr/lib64/nvidia",
-                                                              "/usr/lib",
-                                                              "/usr/lib/nvidia",
-                                                              "/lib64",
-                                                              "/lib/x86_64-linux-gnu",
-                                                              "/lib/aarch64-linux-gnu",
-                                                              "/lib",
-                                                              "/usr/local/nvidia/lib64",
-                                                              "/usr/local/nvidia/lib",
-                                                              "/usr/local/lib64",
-                                                              "/usr/local/lib",
-                                                              "/home/kubernetes/bin/nvidia/lib64",
-                                                              "/run/opengl-driver/lib",
-                                                              "/usr/lib/i386-linux-gnu",
-                                                              "/usr/lib/i386-linux-gnu/nvidia/current",
-                                                              "/usr/lib32",
-                                                              "/run/opengl-driver-32/lib"};
+// 64-bit and 32-bit directories together: /usr/lib is 64-bit on one distribution and 32-bit on another, so the ELF
+// header of the library decides.
+constexpr std::array<std::string_view, 22> kLibraryDirectories = {"/usr/lib/x86_64-linux-gnu",
+                                                                  "/usr/lib/x86_64-linux-gnu/nvidia/current",
+                                                                  "/usr/lib/aarch64-linux-gnu",
+                                                                  "/usr/lib/aarch64-linux-gnu/nvidia/current",
+                                                                  "/usr/lib64",
+                                                                  "/usr/lib64/nvidia",
+                                                                  "/usr/lib",
+                                                                  "/usr/lib/nvidia",
+                                                                  "/lib64",
+                                                                  "/lib/x86_64-linux-gnu",
+                                                                  "/lib/aarch64-linux-gnu",
+                                                                  "/lib",
+                                                                  "/usr/local/nvidia/lib64",
+                                                                  "/usr/local/nvidia/lib",
+                                                                  "/usr/local/lib64",
+                                                                  "/usr/local/lib",
+                                                                  "/home/kubernetes/bin/nvidia/lib64",
+                                                                  "/run/opengl-driver/lib",
+                                                                  "/usr/lib/i386-linux-gnu",
+                                                                  "/usr/lib/i386-linux-gnu/nvidia/current",
+                                                                  "/usr/lib32",
+                                                                  "/run/opengl-driver-32/lib"};
 
-// The beginnings of stems. libnvidia-gpucomp compiles for compute and for graphics, so it is in no list.
+// Prefixes of library names. libnvidia-gpucomp is needed for compute and for graphics, so it is not listed: every
+// container gets it.
 constexpr std::array<KnownFile, 39> kLibraries = {{{"libnvidia-ml", "utility"},
                                                    {"libnvidia-cfg", "utility"},
                                                    {"libnvidia-nscq", "utility"},
@@ -82,16 +83,16 @@ constexpr std::array<KnownFile, 8> kBinaries = {{{"nvidia-smi", "utility"},
                                                  {"nvidia-imex-ctl", "compute"},
                                                  {"nvidia-xconfig", "display"}}};
 
-constexpr std::array<std::string_view, 10> kBinaryFolders = {"/usr/bin",
-                                                             "/usr/sbin",
-                                                             "/bin",
-                                                             "/sbin",
-                                                             "/usr/local/bin",
-                                                             "/usr/local/nvidia/bin",
-                                                             "/usr/lib/nvidia/current",
-                                                             "/opt/bin",
-                                                             "/home/kubernetes/bin/nvidia/bin",
-                                                             "/run/current-system/sw/bin"};
+constexpr std::array<std::string_view, 10> kBinaryDirectories = {"/usr/bin",
+                                                                 "/usr/sbin",
+                                                                 "/bin",
+                                                                 "/sbin",
+                                                                 "/usr/local/bin",
+                                                                 "/usr/local/nvidia/bin",
+                                                                 "/usr/lib/nvidia/current",
+                                                                 "/opt/bin",
+                                                                 "/home/kubernetes/bin/nvidia/bin",
+                                                                 "/run/current-system/sw/bin"};
 
 constexpr std::array<KnownFile, 17> kConfigFiles = {
     {{"glvnd/egl_vendor.d/10_nvidia.json", "graphics"},
@@ -112,15 +113,15 @@ constexpr std::array<KnownFile, 17> kConfigFiles = {
      {"X11/xorg.conf.d/10-nvidia-drm-outputclass.conf", "display"},
      {"X11/xorg.conf.d/nvidia-drm-outputclass.conf", "display"}}};
 
-constexpr std::array<std::string_view, 2> kConfigFolders = {"/etc", "/usr/share"};
+constexpr std::array<std::string_view, 2> kConfigDirectories = {"/etc", "/usr/share"};
 
-constexpr std::array<std::string_view, 7> kDisplayFolders = {"/usr/lib/xorg/modules/drivers",
-                                                             "/usr/lib/xorg/modules/extensions",
-                                                             "/usr/lib64/xorg/modules/drivers",
-                                                             "/usr/lib64/xorg/modules/extensions",
-                                                             "/usr/lib/x86_64-linux-gnu/nvidia/xorg",
-                                                             "/usr/lib/aarch64-linux-gnu/nvidia/xorg",
-                                                             "/usr/lib/nvidia/current"};
+constexpr std::array<std::string_view, 7> kDisplayDirectories = {"/usr/lib/xorg/modules/drivers",
+                                                                 "/usr/lib/xorg/modules/extensions",
+                                                                 "/usr/lib64/xorg/modules/drivers",
+                                                                 "/usr/lib64/xorg/modules/extensions",
+                                                                 "/usr/lib/x86_64-linux-gnu/nvidia/xorg",
+                                                                 "/usr/lib/aarch64-linux-gnu/nvidia/xorg",
+                                                                 "/usr/lib/nvidia/current"};
 
 constexpr std::array<KnownLink, 6> kLinks = {
     {{"libcuda", "libcuda.so.1", ""},
@@ -132,7 +133,7 @@ constexpr std::array<KnownLink, 6> kLinks = {
 
 }  // namespace
 
-std::span<const std::string_view> library_folders() { return kLibraryFolders; }
+std::span<const std::string_view> library_directories() { return kLibraryDirectories; }
 
 std::string_view stem_of(std::string_view library) { return library.substr(0, library.find(".so")); }
 
@@ -145,7 +146,7 @@ bool is_driver_library(std::string_view name, std::string_view version) {
   if (suffix == version) {
     return true;
   }
-  // Those for EGL have versions of their own, and the compiler's has that of its interface.
+  // The EGL libraries have versions of their own, and libnvidia-nvvm may have that of its interface.
   const bool is_number = !suffix.empty() && suffix.find_first_not_of("0123456789.") == std::string_view::npos;
   return is_number && (name.starts_with("libnvidia-nvvm") || name.starts_with("libnvidia-egl-"));
 }
@@ -157,10 +158,10 @@ std::string_view capability_of_library(std::string_view name) {
 }
 
 std::span<const KnownFile> binaries() { return kBinaries; }
-std::span<const std::string_view> binary_folders() { return kBinaryFolders; }
+std::span<const std::string_view> binary_directories() { return kBinaryDirectories; }
 std::span<const KnownFile> config_files() { return kConfigFiles; }
-std::span<const std::string_view> config_folders() { return kConfigFolders; }
-std::span<const std::string_view> display_folders() { return kDisplayFolders; }
+std::span<const std::string_view> config_directories() { return kConfigDirectories; }
+std::span<const std::string_view> display_directories() { return kDisplayDirectories; }
 std::span<const KnownLink> known_links() { return kLinks; }
 
 }  // namespace hf::nvidia

@@ -1,5 +1,5 @@
-// FileTable: which files NVIDIA's driver is made of, where they lie, and what of them a container asks for by which
-// word of NVIDIA_DRIVER_CAPABILITIES.
+// FileTable: the files that NVIDIA's driver consists of, their directories, and the capability of
+// NVIDIA_DRIVER_CAPABILITIES by which a container asks for each of them.
 #pragma once
 
 #include <span>
@@ -7,14 +7,14 @@
 
 namespace hf::nvidia {
 
-// Libraries lie wherever libcuda or libnvidia-ml does; these folders are tried first.
-std::span<const std::string_view> library_folders();
+// The libraries are in the directories that have libcuda or libnvidia-ml; these are tried first.
+std::span<const std::string_view> library_directories();
 
 // "libcuda" of "libcuda.so.1".
 std::string_view stem_of(std::string_view library);
-// One of the driver's: of its version, or one of the few that count for themselves.
+// Is it one of the driver's? It has the driver's version, or is one of the few with a version of their own.
 bool is_driver_library(std::string_view name, std::string_view version);
-// "" for a library that no word stands for: it is given always.
+// "" for a library that no capability stands for: every container gets it.
 std::string_view capability_of_library(std::string_view name);
 
 struct KnownFile {
@@ -23,21 +23,21 @@ struct KnownFile {
 };
 
 std::span<const KnownFile> binaries();
-std::span<const std::string_view> binary_folders();
+std::span<const std::string_view> binary_directories();
 
-// Below /etc and /usr/share; the first place that has it counts.
+// Paths below config_directories(); the first directory that has the file counts.
 std::span<const KnownFile> config_files();
-std::span<const std::string_view> config_folders();
+std::span<const std::string_view> config_directories();
 
 // Modules of the X server.
-std::span<const std::string_view> display_folders();
+std::span<const std::string_view> display_directories();
 
 struct KnownLink {
-  std::string_view library;  // the stem of the library it leads to
+  std::string_view library;  // the stem of the library it points to
   std::string_view name;
   std::string_view target;  // "" for the library itself
 };
-// Names that programs look for, and that ldconfig does not make.
+// Symlinks that programs open by name, and that ldconfig does not create.
 std::span<const KnownLink> known_links();
 
 }  // namespace hf::nvidia

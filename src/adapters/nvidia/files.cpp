@@ -4,8 +4,8 @@
 
 #include "adapters/nvidia/driver.h"
 #include "adapters/nvidia/file_search.h"
-#include "kernel/file.h"
-#include "kernel/tree.h"
+#include "kernel/files/file.h"
+#include "kernel/files/rooted_fs.h"
 
 namespace hf::nvidia {
 namespace {
@@ -13,34 +13,34 @@ namespace {
 const std::vector<std::string> kReadOnly = {"ro", "nosuid", "nodev", "rbind", "rprivate"};
 const std::vector<std::string> kSocket = {"nosuid", "nodev", "rbind", "rprivate", "noexec"};
 
-// What the words mean: no word is the default, and a screen is of no use without the libraries that draw.
-class Wanted {
+// The requested capabilities: an empty set means the default, and "display" needs the graphics libraries as well.
+class WantedCapabilities {
  public:
-  explicit Wanted(const std::set<std::string>& words) : words_(words) {
-    if (words_.empty()) {
-      words_ = {"utility", "compute"};
+  explicit WantedCapabilities(const std::set<std::string>& requested) : capabilities_(requested) {
+    if (capabilities_.empty()) {
+      capabilities_ = {"utility", "compute"};
     }
-    if (words_.contains("display")) {
-      words_.insert("graphics");
+    if (capabilities_.contains("display")) {
+      capabilities_.insert("graphics");
     }
   }
 
-  [[nodiscard]] bool has(const std::string& word) const {
-    return word.empty() || words_.contains("all") || words_.contains(word);
+  [[nodiscard]] bool has(const std::string& capability) const {
+    return capability.empty() || capabilities_.contains("all") || capabilities_.contains(capability);
   }
   [[nodiscard]] bool has(const DriverFile& file) const {
     return has(file.capability) && (file.kind != FileKind::library32 || has("compat32"));
   }
 
  private:
-  std::set<std::string> words_;
+  std::set<std::string> capabilities_;
 };
 
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 bool is_library(const DriverFile& file) { return file.kind == FileKind::library || file.kind == FileKind::library32; }
 
-container::HookEdit hook_of(const DriverFiles& driver, const std::vector<DriverFile>& given,
+container::HookEdit hook_of(const DriverFiles& driver, const std::vector<DriverFile>& selected,
                             const HookSettings& settings) {
   container::HookEdit hook;
   hook.path = settings.path;
@@ -49,15 +49,15 @@ container::HookEdit hook_of(const DriverFiles& driver, const std::vector<DriverF
   const auto add = [&hook](const char* option, const std::string& value) {
     hook.arguments.insert(hook.arguments.end(), {option, value});
   };
-  for (const std::string& folder : driver.library_folders) {
+  for (const std::string& directory : driver.library_directories) {
     const bool is_used = std::ranges::any_of(
-        given, [&](const DriverFile& file) { return is_library(file) && folder_of(file.path) == folder; });
+        selected, [&](const DriverFile& file) { return is_library(file) && directory_of(file.path) == directory; });
     if (is_used) {
-      add("--folder", folder);
+      add("--directory", directory);
     }
   }
   for (const DriverLink& link : driver.links) {
-    if (std::ranges::find(given, link.library, &DriverFile::path) != given.end()) {
+    if (std::ranges::find(selected, link.library, &DriverFile::path) != selected.end()) {
       add("--link", link.target + "::" + link.path);
     }
   }
@@ -71,7 +71,7 @@ container::HookEdit hook_of(const DriverFiles& driver, const std::vector<DriverF
 Result<DriverFiles> read_driver_files(const kernel::Host& host, const std::string& driver_root) {
   DriverFiles driver;
   driver.root = driver_root == "/" ? "" : driver_root;
-  const kernel::Fd opened = TRY(kernel::open_folder_in(host.root.get(), driver.root.empty() ? "/" : driver.root));
+  const kernel::Fd opened = TRY(kernel::open_directory_in(host.root.get(), driver.root.empty() ? "/" : driver.root));
   const int root = opened.get();
   driver.version = parse_driver_version(kernel::read_text(host.root.get(), "proc/driver/nvidia/version").value_or(""));
   if (driver.version.empty()) {
@@ -81,8 +81,8 @@ Result<DriverFiles> read_driver_files(const kernel::Host& host, const std::strin
     return fail(std::errc::no_such_device,
                 "find NVIDIA's driver: neither its kernel module nor its libraries are here");
   }
-  for (const LibraryFolder& folder : find_library_folders(root, driver.version)) {
-    add_libraries(driver, root, folder);
+  for (const LibraryDirectory& directory : find_library_directories(root, driver.version)) {
+    add_libraries(driver, root, directory);
   }
   if (driver.files.empty()) {
     const std::string other = find_library_version(root);
@@ -102,18 +102,18 @@ Result<DriverFiles> read_driver_files(const kernel::Host& host, const std::strin
 
 container::ContainerEdits edits_of(const DriverFiles& driver, const std::set<std::string>& capabilities,
                                    const HookSettings& hook) {
-  const Wanted wanted(capabilities);
-  std::vector<DriverFile> given;
-  std::ranges::copy_if(driver.files, std::back_inserter(given),
+  const WantedCapabilities wanted(capabilities);
+  std::vector<DriverFile> selected;
+  std::ranges::copy_if(driver.files, std::back_inserter(selected),
                        [&](const DriverFile& file) { return wanted.has(file); });
   container::ContainerEdits edits;
-  edits.environment = {"NVIDIA_VISIBLE_DEVICES=void"};  // NVIDIA's own runtime is to keep its hands off
-  for (const DriverFile& file : given) {
+  edits.environment = {"NVIDIA_VISIBLE_DEVICES=void"};  // or NVIDIA's own runtime would edit the container as well
+  for (const DriverFile& file : selected) {
     const bool is_socket = file.kind == FileKind::socket;
-    edits.mounts.push_back({driver.root + file.path, file.in_container(), "", is_socket ? kSocket : kReadOnly});
+    edits.mounts.push_back({driver.root + file.path, file.path_in_container(), "", is_socket ? kSocket : kReadOnly});
   }
   if (!hook.path.empty()) {
-    edits.hooks.push_back(hook_of(driver, given, hook));
+    edits.hooks.push_back(hook_of(driver, selected, hook));
   }
   return edits;
 }

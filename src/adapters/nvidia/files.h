@@ -1,4 +1,4 @@
-// Files: what NVIDIA's driver has put into the node's file system, and what a container needs of it.
+// Files: the files that NVIDIA's driver has installed on the host, and those of them that a container needs.
 #pragma once
 
 #include <cstdint>
@@ -7,48 +7,48 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/container/edits.h"
-#include "kernel/host.h"
+#include "core/container/entitlement/edits.h"
+#include "kernel/files/host.h"
 
 namespace hf::nvidia {
 
 enum class FileKind : std::uint8_t { library, library32, binary, firmware, socket, config, other };
 
 struct DriverFile {
-  std::string path;  // on the host, without links, from the driver's root
+  std::string path;  // on the host, with symlinks resolved, relative to the driver's root
   FileKind kind = FileKind::other;
-  std::string capability;  // the word that wants it; "" for always. A library32 needs compat32 as well
-  std::string inside;      // where the container has it; "" where it is the same
+  std::string capability;      // the driver capability that needs it; "" for always. A library32 needs compat32 as well
+  std::string container_path;  // "" where it equals `path`
 
-  [[nodiscard]] const std::string& in_container() const { return inside.empty() ? path : inside; }
+  [[nodiscard]] const std::string& path_in_container() const { return container_path.empty() ? path : container_path; }
   friend bool operator==(const DriverFile&, const DriverFile&) = default;
 };
 
 struct DriverLink {
   std::string target;
   std::string path;     // in the container
-  std::string library;  // the file it leads to in the end: without that one, the link is not wanted
+  std::string library;  // the file it finally resolves to: a container without that file does not get the symlink
 
   friend bool operator==(const DriverLink&, const DriverLink&) = default;
 };
 
 struct DriverFiles {
   std::string version;
-  std::string root;  // where the driver lies on the host, as a driver of a container's does; "" for the host's own root
+  std::string root;  // "" for the host's root; else where a driver that was installed by a container lies on the host
   std::vector<DriverFile> files;
   std::vector<DriverLink> links;
-  std::vector<std::string> library_folders;  // in the container
+  std::vector<std::string> library_directories;  // in the container
 };
 
-// Fails where there is no driver, or no library of the version that the kernel's module has: a container that starts
-// all the same would not find its GPU.
+// Fails where there is no driver, or no library of the kernel module's version: a container that is started anyway
+// would not find its GPU.
 Result<DriverFiles> read_driver_files(const kernel::Host& host, const std::string& driver_root = {});
 
 struct HookSettings {
   std::string path = "/usr/bin/holdfast-runtime";  // "": no hook
 };
 
-// The files that these words of NVIDIA_DRIVER_CAPABILITIES ask for, among them perhaps "all"; none is
+// The files that these values of NVIDIA_DRIVER_CAPABILITIES ask for. "all" may be one of them; an empty set means
 // "utility,compute". Device nodes are not among the edits.
 container::ContainerEdits edits_of(const DriverFiles& driver, const std::set<std::string>& capabilities,
                                    const HookSettings& hook = {});

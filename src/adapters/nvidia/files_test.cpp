@@ -59,8 +59,8 @@ std::vector<std::string> sources(const container::ContainerEdits& edits) {
   return paths;
 }
 
-bool has_words(const std::vector<std::string>& words, const std::vector<std::string>& part) {
-  return !std::ranges::search(words, part).empty();
+bool has_arguments(const std::vector<std::string>& arguments, const std::vector<std::string>& part) {
+  return !std::ranges::search(arguments, part).empty();
 }
 
 DriverFiles read(const FakeHost& host, const std::string& root = {}) {
@@ -69,7 +69,7 @@ DriverFiles read(const FakeHost& host, const std::string& root = {}) {
   return driver ? *std::move(driver) : DriverFiles();
 }
 
-// The layout of a machine with an H200: libraries in a folder of NVIDIA's own, and a wrapper in the way of nvidia-smi.
+// The layout of a host with an H200: libraries in NVIDIA's own directory, and a wrapper script in front of nvidia-smi.
 Files h200_files() {
   return with_module({{"usr/local/nvidia/lib64/libcuda.so.580.159.04", kElf64},
                       {"usr/local/nvidia/lib64/libnvidia-ml.so.580.159.04", kElf64},
@@ -85,20 +85,20 @@ Files h200_files() {
 
 void link_h200(const FakeHost& host) {
   link_to(host, "/lib", "usr/lib");
-  const std::string folder = "/usr/local/nvidia/lib64/";
-  link_to(host, folder + "libcuda.so.1", "libcuda.so.580.159.04");
-  link_to(host, folder + "libcuda.so", "libcuda.so.1");
-  link_to(host, folder + "libnvidia-nvvm.so.4", "libnvidia-nvvm.so.580.159.04");
-  link_to(host, folder + "libunrelated.so.1", "libcuda.so.1");
+  const std::string directory = "/usr/local/nvidia/lib64/";
+  link_to(host, directory + "libcuda.so.1", "libcuda.so.580.159.04");
+  link_to(host, directory + "libcuda.so", "libcuda.so.1");
+  link_to(host, directory + "libnvidia-nvvm.so.4", "libnvidia-nvvm.so.580.159.04");
+  link_to(host, directory + "libunrelated.so.1", "libcuda.so.1");
   link_to(host, "/usr/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1");
 }
 
-TEST(DriverFiles, OfAFolderOfNvidiasOwn) {
+TEST(DriverFiles, AreFoundInNvidiasOwnDirectory) {
   const FakeHost host(h200_files());
   link_h200(host);
   const DriverFiles driver = read(host);
   EXPECT_EQ(driver.version, "580.159.04");
-  EXPECT_EQ(driver.library_folders, std::vector<std::string>{"/usr/local/nvidia/lib64"});
+  EXPECT_EQ(driver.library_directories, std::vector<std::string>{"/usr/local/nvidia/lib64"});
   ASSERT_NE(find(driver, "/usr/local/nvidia/lib64/libcuda.so.580.159.04"), nullptr);
   EXPECT_EQ(find(driver, "/usr/local/nvidia/lib64/libcuda.so.580.159.04")->capability, "compute");
   EXPECT_EQ(find(driver, "/usr/local/nvidia/lib64/libnvidia-new.so.580.159.04")->capability, "");
@@ -107,16 +107,16 @@ TEST(DriverFiles, OfAFolderOfNvidiasOwn) {
   EXPECT_TRUE(has_link(driver, "libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so"));
   EXPECT_TRUE(has_link(driver, "libnvidia-nvvm.so.580.159.04", "/usr/local/nvidia/lib64/libnvidia-nvvm.so.4"));
   EXPECT_TRUE(has_link(driver, "libnvidia-opticalflow.so.1", "/usr/local/nvidia/lib64/libnvidia-opticalflow.so"))
-      << "made though the host has none";
+      << "created though the host has none";
   EXPECT_FALSE(has_link(driver, "libcuda.so.1", "/usr/local/nvidia/lib64/libunrelated.so.1"));
   const DriverFile* smi = find(driver, "/usr/local/nvidia/bin/nvidia-smi");
   ASSERT_NE(smi, nullptr) << "a wrapper is of no use in a container";
-  EXPECT_EQ(smi->in_container(), "/usr/bin/nvidia-smi");
+  EXPECT_EQ(smi->path_in_container(), "/usr/bin/nvidia-smi");
   EXPECT_EQ(find(driver, "/usr/bin/nvidia-smi"), nullptr);
 }
 
-// Debian: libraries that an alternative may replace in a folder of their own, links by way of /etc/alternatives.
-TEST(DriverFiles, OfDebian) {
+// Debian has libraries that an alternative may replace in a subdirectory, and symlinks through /etc/alternatives.
+TEST(DriverFiles, AreFoundInTheLayoutOfDebian) {
   const FakeHost host(with_module({{"usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.580.159.04", kElf64},
                                    {"usr/lib/x86_64-linux-gnu/nvidia/current/libnvidia-ml.so.580.159.04", kElf64},
                                    {"usr/lib/x86_64-linux-gnu/libnvidia-glcore.so.580.159.04", kElf64},
@@ -138,7 +138,7 @@ TEST(DriverFiles, OfDebian) {
   link_to(host, "/etc/alternatives/nvidia-smi", "/usr/lib/nvidia/current/nvidia-smi");
   link_to(host, "/usr/bin/nvidia-smi", "/etc/alternatives/nvidia-smi");
   const DriverFiles driver = read(host);
-  EXPECT_EQ(driver.library_folders,
+  EXPECT_EQ(driver.library_directories,
             (std::vector<std::string>{"/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu",
                                       "/usr/lib/x86_64-linux-gnu/vdpau", "/usr/lib/i386-linux-gnu/nvidia/current"}));
   for (const char* path :
@@ -151,15 +151,15 @@ TEST(DriverFiles, OfDebian) {
   }
   EXPECT_EQ(find(driver, "/usr/lib/x86_64-linux-gnu/libz.so.1.3"), nullptr);
   EXPECT_EQ(find(driver, "/usr/lib/i386-linux-gnu/nvidia/current/libcuda.so.580.159.04")->kind, FileKind::library32);
-  EXPECT_EQ(find(driver, "/usr/lib/nvidia/current/nvidia-smi")->in_container(), "/usr/bin/nvidia-smi");
+  EXPECT_EQ(find(driver, "/usr/lib/nvidia/current/nvidia-smi")->path_in_container(), "/usr/bin/nvidia-smi");
   const DriverFile* firmware = find(driver, "/usr/lib/firmware/nvidia/580.159.04/gsp_ga10x.bin");
   ASSERT_NE(firmware, nullptr);
-  EXPECT_EQ(firmware->in_container(), "/lib/firmware/nvidia/580.159.04/gsp_ga10x.bin");
+  EXPECT_EQ(firmware->path_in_container(), "/lib/firmware/nvidia/580.159.04/gsp_ga10x.bin");
   EXPECT_EQ(std::ranges::count(driver.files, FileKind::firmware, &DriverFile::kind), 1);
 }
 
-// Red Hat: /usr/lib64 is native, /usr/lib has 32 bits.
-TEST(DriverFiles, OfRedHat) {
+// Red Hat has 64-bit libraries in /usr/lib64 and 32-bit libraries in /usr/lib.
+TEST(DriverFiles, AreFoundInTheLayoutOfRedHat) {
   const FakeHost host(with_module({{"usr/lib64/libcuda.so.580.159.04", kElf64},
                                    {"usr/lib64/libnvidia-ml.so.580.159.04", kElf64},
                                    {"usr/lib64/libGLX_nvidia.so.580.159.04", kElf64},
@@ -170,27 +170,27 @@ TEST(DriverFiles, OfRedHat) {
   link_to(host, "/lib64", "usr/lib64");
   link_to(host, "/lib", "usr/lib");
   const DriverFiles driver = read(host);
-  EXPECT_EQ(driver.library_folders, (std::vector<std::string>{"/usr/lib64", "/usr/lib64/vdpau", "/usr/lib"}));
+  EXPECT_EQ(driver.library_directories, (std::vector<std::string>{"/usr/lib64", "/usr/lib64/vdpau", "/usr/lib"}));
   EXPECT_EQ(find(driver, "/usr/lib/libcuda.so.580.159.04")->kind, FileKind::library32);
   EXPECT_EQ(find(driver, "/usr/lib64/libcuda.so.580.159.04")->kind, FileKind::library);
   EXPECT_TRUE(has_link(driver, "libGLX_nvidia.so.580.159.04", "/usr/lib64/libGLX_indirect.so.0"));
   EXPECT_TRUE(has_link(driver, "libcuda.so.580.159.04", "/usr/lib/libcuda.so.1"));
 }
 
-TEST(DriverFiles, AreFoundWhereTheLoaderFindsThem) {
+TEST(DriverFiles, AreFoundThroughTheLoaderCache) {
   const FakeHost host(
       with_module({{"opt/driver/lib/libcuda.so.580.159.04", kElf64},
                    {"etc/ld.so.cache", test::make_loader_cache({{"libcuda.so.1", "/opt/driver/lib/libcuda.so.1"}})}}));
-  EXPECT_EQ(read(host).library_folders, std::vector<std::string>{"/opt/driver/lib"});
+  EXPECT_EQ(read(host).library_directories, std::vector<std::string>{"/opt/driver/lib"});
 }
 
-TEST(DriverFiles, AreTheRealOnesWhereAFolderHasOnlyLinks) {
+TEST(DriverFiles, AreTheTargetsWhereADirectoryHasOnlySymlinks) {
   const FakeHost host(with_module({{"nix/store/abc-nvidia/lib/libcuda.so.580.159.04", kElf64}}));
   link_to(host, "/run/opengl-driver/lib/libcuda.so.580.159.04", "/nix/store/abc-nvidia/lib/libcuda.so.580.159.04");
-  EXPECT_EQ(read(host).library_folders, std::vector<std::string>{"/nix/store/abc-nvidia/lib"});
+  EXPECT_EQ(read(host).library_directories, std::vector<std::string>{"/nix/store/abc-nvidia/lib"});
 }
 
-TEST(DriverFiles, OfADriverInAContainerKeepTheirPlacesInside) {
+TEST(DriverFiles, OfADriverContainerAreMountedWithoutTheDriverRoot) {
   const FakeHost host(with_module({{"run/nvidia/driver/usr/lib64/libcuda.so.580.159.04", kElf64},
                                    {"run/nvidia/driver/usr/bin/nvidia-smi", kElf64}}));
   link_to(host, "/run/nvidia/driver/lib64", "/usr/lib64");
@@ -201,7 +201,7 @@ TEST(DriverFiles, OfADriverInAContainerKeepTheirPlacesInside) {
   EXPECT_EQ(edits.mounts[0].destination, "/usr/lib64/libcuda.so.580.159.04");
 }
 
-TEST(DriverFiles, HaveTheVersionOfTheLibrariesWhereNoModuleTells) {
+TEST(DriverFiles, HaveTheVersionOfTheLibrariesWhereTheModuleReportsNone) {
   Files files = h200_files();
   files.erase("proc/driver/nvidia/version");
   const FakeHost host(files);
@@ -220,7 +220,7 @@ TEST(DriverFiles, ThatAreMissingOrOfAnotherVersionAreAnError) {
   EXPECT_FALSE(read_driver_files(FakeHost(none).open()));
 }
 
-TEST(DriverFiles, AreNeverOutsideTheRoot) {
+TEST(DriverFiles, AreNeverTakenFromOutsideTheRoot) {
   const FakeHost host(with_module({{"usr/lib64/libcuda.so.580.159.04", kElf64}}));
   link_to(host, "/usr/lib64/libnvidia-cfg.so.580.159.04", "/etc/passwd");
   link_to(host, "/usr/bin/nvidia-smi", "../../../../../../../../bin/sh");
@@ -228,7 +228,7 @@ TEST(DriverFiles, AreNeverOutsideTheRoot) {
   EXPECT_EQ(driver.files.size(), 1U);
 }
 
-TEST(DriverFiles, HaveSocketsOfDaemonsThatRun) {
+TEST(DriverFiles, IncludeTheSocketsOfRunningDaemons) {
   const FakeHost host(with_module({{"usr/lib64/libcuda.so.580.159.04", kElf64},
                                    {"run/nvidia-persistenced/", ""},
                                    {"run/nvidia-fabricmanager/socket", "not one"},
@@ -244,31 +244,32 @@ TEST(DriverFiles, HaveSocketsOfDaemonsThatRun) {
   ::close(socket);
   const DriverFiles driver = read(host);
   ASSERT_NE(find(driver, "/run/nvidia-persistenced/socket"), nullptr);
-  EXPECT_EQ(std::ranges::count(driver.files, FileKind::socket, &DriverFile::kind), 1) << "a file and a link are none";
+  EXPECT_EQ(std::ranges::count(driver.files, FileKind::socket, &DriverFile::kind), 1)
+      << "a regular file and a symlink are no sockets";
   const container::ContainerEdits edits = edits_of(driver, {"utility"}, {});
   ASSERT_EQ(edits.mounts.size(), 1U);
   EXPECT_EQ(edits.mounts[0].options, (std::vector<std::string>{"nosuid", "nodev", "rbind", "rprivate", "noexec"}));
 }
 
-TEST(DriverEdits, AreThoseOfTheWordsAskedFor) {
+TEST(DriverEdits, AreThoseOfTheRequestedCapabilities) {
   const FakeHost host(h200_files());
   link_h200(host);
   const DriverFiles driver = read(host);
-  const std::string folder = "/usr/local/nvidia/lib64/";
-  const std::string always = folder + "libnvidia-new.so.580.159.04";
-  const std::string compiler = folder + "libnvidia-gpucomp.so.580.159.04";
+  const std::string directory = "/usr/local/nvidia/lib64/";
+  const std::string always = directory + "libnvidia-new.so.580.159.04";
+  const std::string compiler = directory + "libnvidia-gpucomp.so.580.159.04";
   EXPECT_EQ(sources(edits_of(driver, {"utility"})),
             (std::vector<std::string>{"/usr/local/nvidia/bin/nvidia-smi", compiler,
-                                      folder + "libnvidia-ml.so.580.159.04", always}));
+                                      directory + "libnvidia-ml.so.580.159.04", always}));
   EXPECT_EQ(sources(edits_of(driver, {"video"})),
-            (std::vector<std::string>{compiler, always, folder + "libnvidia-opticalflow.so.580.159.04",
-                                      folder + "libvdpau_nvidia.so.580.159.04"}));
+            (std::vector<std::string>{compiler, always, directory + "libnvidia-opticalflow.so.580.159.04",
+                                      directory + "libvdpau_nvidia.so.580.159.04"}));
   EXPECT_EQ(edits_of(driver, {}), edits_of(driver, {"compute", "utility"}));
   EXPECT_EQ(edits_of(driver, {"all"}).mounts.size(), driver.files.size());
   EXPECT_EQ(edits_of(driver, {"none"}).mounts.size(), 2U);
 }
 
-TEST(DriverEdits, OfThirtyTwoBitsNeedAWordOfTheirOwn) {
+TEST(DriverEdits, OfThirtyTwoBitLibrariesNeedCompat32) {
   const FakeHost host(with_module({{"usr/lib64/libcuda.so.580.159.04", kElf64},
                                    {"usr/lib/libcuda.so.580.159.04", kElf32},
                                    {"usr/lib/libnvcuvid.so.580.159.04", kElf32}}));
@@ -278,7 +279,7 @@ TEST(DriverEdits, OfThirtyTwoBitsNeedAWordOfTheirOwn) {
   EXPECT_EQ(edits_of(driver, {"all"}).mounts.size(), 3U);
 }
 
-TEST(DriverEdits, MountReadOnlyAndCallOneHook) {
+TEST(DriverEdits, MountReadOnlyAndAddOneHook) {
   const FakeHost host(h200_files());
   link_h200(host);
   const container::ContainerEdits edits = edits_of(read(host), {"compute", "utility"}, {"/opt/hook"});
@@ -289,17 +290,18 @@ TEST(DriverEdits, MountReadOnlyAndCallOneHook) {
   ASSERT_EQ(edits.hooks.size(), 1U);
   EXPECT_EQ(edits.hooks[0].stage, container::HookStage::create_container);
   EXPECT_EQ(edits.hooks[0].path, "/opt/hook");
-  const std::vector<std::string>& words = edits.hooks[0].arguments;
-  EXPECT_TRUE(
-      has_words(words, {"holdfast-runtime", "hook", "create-container", "--folder", "/usr/local/nvidia/lib64"}));
-  EXPECT_TRUE(has_words(words, {"--link", "libcuda.so.1::/usr/local/nvidia/lib64/libcuda.so"}));
-  EXPECT_TRUE(has_words(words, {"--cuda-compat", "580.159.04", "--keep-device-files"}));
-  EXPECT_FALSE(has_words(words, {"libnvidia-opticalflow.so.1::/usr/local/nvidia/lib64/libnvidia-opticalflow.so"}))
-      << "a link to what is not given";
+  const std::vector<std::string>& arguments = edits.hooks[0].arguments;
+  EXPECT_TRUE(has_arguments(
+      arguments, {"holdfast-runtime", "hook", "create-container", "--directory", "/usr/local/nvidia/lib64"}));
+  EXPECT_TRUE(has_arguments(arguments, {"--link", "libcuda.so.1::/usr/local/nvidia/lib64/libcuda.so"}));
+  EXPECT_TRUE(has_arguments(arguments, {"--cuda-compat", "580.159.04", "--keep-device-files"}));
+  EXPECT_FALSE(
+      has_arguments(arguments, {"libnvidia-opticalflow.so.1::/usr/local/nvidia/lib64/libnvidia-opticalflow.so"}))
+      << "a symlink to a library that is not mounted";
   EXPECT_TRUE(edits_of(read(host), {}, {""}).hooks.empty());
 }
 
-TEST(LibraryTable, KnowsTheWordOfALibrary) {
+TEST(LibraryTable, KnowsTheCapabilityOfALibrary) {
   EXPECT_EQ(capability_of_library("libcudadebugger.so.1"), "compute");
   EXPECT_EQ(capability_of_library("libnvidia-eglcore.so.1"), "graphics");
   EXPECT_EQ(capability_of_library("libnvidia-egl-wayland.so.1.1.19"), "graphics");

@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "kernel/fd.h"
+#include "kernel/files/fd.h"
 
 namespace hf::nvidia {
 namespace {
 
 constexpr std::size_t kMostText = std::size_t(4) << 20;
 
-// "PCI:0000:65:00", "GPU 0000:65:00.0:", "excluded 0000:65:00.0": the first word that is an address.
+// "PCI:0000:65:00", "GPU 0000:65:00.0:", "excluded 0000:65:00.0": the first PCI address in the line.
 std::string pci_in(std::string_view line) {
   constexpr std::string_view kForm = "xxxx:xx:xx";
   constexpr std::string_view kHex = "0123456789abcdefABCDEF";
@@ -35,8 +35,8 @@ std::string pci_in(std::string_view line) {
 
 // "NVRM: Xid (PCI:0000:65:00): 79, pid=…": the number after the parenthesis.
 std::optional<std::uint32_t> xid_in(std::string_view line) {
-  const std::size_t word = line.find("Xid (");
-  const std::size_t close = word == std::string_view::npos ? word : line.find("): ", word);
+  const std::size_t begin = line.find("Xid (");
+  const std::size_t close = begin == std::string_view::npos ? begin : line.find("): ", begin);
   if (close == std::string_view::npos) {
     return std::nullopt;
   }
@@ -58,14 +58,14 @@ std::optional<LogEvent> event_in(std::string_view line) {
     return event;
   }
   using enum LogEvent::Kind;
-  constexpr std::array<std::pair<std::string_view, LogEvent::Kind>, 5> kWords = {
+  constexpr std::array<std::pair<std::string_view, LogEvent::Kind>, 5> kMessages = {
       {{"RmInitAdapter failed", initialisation_failed},
        {"rm_init_adapter failed", initialisation_failed},
        {"open() not permitted for excluded", excluded},
        {"API mismatch", version_mismatch},
        {"GPU has fallen off the bus", lost}}};
-  for (const auto& [words, kind] : kWords) {
-    if (text.find(words) != std::string_view::npos) {
+  for (const auto& [message, kind] : kMessages) {
+    if (text.find(message) != std::string_view::npos) {
       event.kind = kind;
       return event;
     }
@@ -92,7 +92,7 @@ std::vector<LogEvent> read_kernel_log(const kernel::Host& host) {
   while (log && text.size() < kMostText) {
     const ssize_t count = ::read(log.get(), record.data(), record.size());
     if (count < 0 && (errno == EPIPE || errno == EINTR)) {
-      continue;  // Kernel: a record was overwritten before we came to it; the next read goes on behind
+      continue;  // Kernel: EPIPE means that a record was overwritten before it was read; the next read continues
     }
     if (count <= 0) {
       break;

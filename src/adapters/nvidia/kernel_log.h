@@ -1,4 +1,4 @@
-// KernelLog: what NVIDIA's driver has told the kernel's log.
+// KernelLog: the errors that NVIDIA's driver has written to the kernel log.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::nvidia {
 

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = LogEvent::Kind;
 
-TEST(KernelLog, TellsWhatTheDriverSaid) {
+TEST(KernelLog, ReportsTheErrorsOfTheDriver) {
   struct Case {
     const char* line;
     Kind kind;
@@ -39,7 +39,7 @@ TEST(KernelLog, TellsWhatTheDriverSaid) {
   EXPECT_EQ(parse_kernel_log("NVRM: open() not permitted for excluded GPU: 0000:65:00.0")[0].kind, Kind::excluded);
 }
 
-TEST(KernelLog, PassesOverEverythingElse) {
+TEST(KernelLog, SkipsEverythingElse) {
   for (const char* text :
        {"", "\n\n", "6,1,1,-;usb 1-1: new device", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.159.03",
         "Xid (PCI:0000:65:00): 79", "NVRM: Xid (PCI:0000:65:00)", "NVRM: Xid (PCI:0000:65:00): x",
@@ -63,7 +63,7 @@ TEST(KernelLog, IsReadFromTheHostAndMayBeMissing) {
   EXPECT_EQ(read_kernel_log(test::FakeHost(files).open()).size(), 1U);
 }
 
-TEST(KernelLog, NamesTheGpuHoweverTheLineDoes) {
+TEST(KernelLog, FindsThePciAddressInEveryFormOfLine) {
   for (const char* line : {"NVRM: GPU 0000:65:00.0: RmInitAdapter failed! (0x26:0x56:1474)",
                            "NVRM: GPU at PCI:0000:65:00: GPU has fallen off the bus",
                            "NVRM: The NVIDIA GPU 0000:65:00.0 (PCI ID: 10de:2335): GPU has fallen off the bus"}) {

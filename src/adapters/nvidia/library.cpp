@@ -6,30 +6,30 @@
 
 #include "adapters/nvidia/nvml.h"
 #include "core/base/text.h"
-#include "kernel/apart.h"
+#include "kernel/process/subprocess.h"
 
 namespace hf::nvidia {
 namespace {
 
-std::string tidy(std::string text) {
+std::string on_one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return text;
 }
 
 std::uint32_t number(std::string_view text) { return parse_number<std::uint32_t>(text).value_or(0); }
 
-// -1 is the code of a function that the library does not have.
+// The code is -1 for a function that the library does not have.
 int code_in(std::string_view text) { return text.starts_with('-') ? -int(number(text.substr(1))) : int(number(text)); }
 
 void read_line(std::string_view line, LibraryAnswer& answer) {
   const std::size_t blank = line.find(' ');
   const std::string_view key = line.substr(0, blank);
   const std::string value(blank == std::string_view::npos ? std::string_view() : line.substr(blank + 1));
-  const std::map<std::string_view, std::string*> texts = {{"nvml-words", &answer.nvml_words},
+  const std::map<std::string_view, std::string*> texts = {{"nvml-words", &answer.nvml_message},
                                                           {"driver", &answer.driver_version},
                                                           {"nvml-version", &answer.nvml_version},
                                                           {"cuda-version", &answer.cuda_version},
-                                                          {"cuda-words", &answer.cuda_words}};
+                                                          {"cuda-words", &answer.cuda_message}};
   if (const auto text = texts.find(key); text != texts.end()) {
     *text->second = value;
   } else if (key == "nvml") {
@@ -42,10 +42,10 @@ void read_line(std::string_view line, LibraryAnswer& answer) {
     answer.gpus.emplace_back().index = number(value);
   } else if (!answer.gpus.empty()) {
     GpuAnswer& gpu = answer.gpus.back();
-    const std::map<std::string_view, std::string*> words = {
+    const std::map<std::string_view, std::string*> gpu_texts = {
         {"uuid", &gpu.uuid}, {"name", &gpu.name}, {"pci", &gpu.pci}, {"error", &gpu.error}, {"fabric", &gpu.fabric}};
-    if (const auto word = words.find(key); word != words.end()) {
-      *word->second = value;
+    if (const auto gpu_text = gpu_texts.find(key); gpu_text != gpu_texts.end()) {
+      *gpu_text->second = value;
     } else if (key == "minor") {
       gpu.minor = number(value);
     } else if (key == "memory") {
@@ -53,7 +53,7 @@ void read_line(std::string_view line, LibraryAnswer& answer) {
     } else if (key == "mig-mode") {
       gpu.mig_enabled = value == "1";
     } else if (key == "mig") {
-      const std::vector<std::string_view> parts = split_words(value);
+      const std::vector<std::string_view> parts = split_fields(value);
       if (parts.size() == 3) {
         gpu.mig.push_back({std::string(parts[0]), number(parts[1]), number(parts[2])});
       }
@@ -61,10 +61,10 @@ void read_line(std::string_view line, LibraryAnswer& answer) {
   }
 }
 
-// "00000000:65:00.0" of NVML is "0000:65:00.0" of sysfs; letters are small there.
+// NVML's "00000000:CA:00.0" is "0000:ca:00.0" in sysfs: a shorter domain, in lower case.
 std::string pci_as_in_sysfs(const std::string& pci) {
   std::string text = pci.size() > 12 ? pci.substr(pci.size() - 12) : pci;
-  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return char(std::tolower(letter)); });
+  std::ranges::transform(text, text.begin(), [](unsigned char byte) { return char(std::tolower(byte)); });
   return text;
 }
 
@@ -77,7 +77,7 @@ device::Unit& unit_for(device::Inventory& inventory, const GpuAnswer& gpu) {
       return unit;
     }
   }
-  // A lost GPU has no name any more, but its place in the order.
+  // NVML reports neither address nor UUID of a lost GPU, only its index.
   std::uint32_t index = 0;
   for (device::Unit& unit : inventory.units) {
     const bool counts = unit.device_class == "nvidia" && !unit.is_excluded;
@@ -101,18 +101,18 @@ device::Unit& unit_for(device::Inventory& inventory, const GpuAnswer& gpu) {
 std::string write_answer(const LibraryAnswer& answer) {
   std::string text;
   const auto put = [&text](std::string_view key, const std::string& value) {
-    text += std::string(key) + " " + tidy(value) + "\n";
+    text += std::string(key) + " " + on_one_line(value) + "\n";
   };
   if (answer.has_nvml) {
     put("nvml", std::to_string(answer.nvml_code));
-    put("nvml-words", answer.nvml_words);
+    put("nvml-words", answer.nvml_message);
     put("driver", answer.driver_version);
     put("nvml-version", answer.nvml_version);
     put("cuda-version", answer.cuda_version);
   }
   if (answer.has_cuda) {
     put("cuda", std::to_string(answer.cuda_code));
-    put("cuda-words", answer.cuda_words);
+    put("cuda-words", answer.cuda_message);
   }
   for (const GpuAnswer& gpu : answer.gpus) {
     put("gpu", std::to_string(gpu.index));
@@ -144,7 +144,7 @@ LibraryAnswer parse_answer(std::string_view text) {
 }
 
 Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit) {
-  const Result<std::string> text = kernel::run_apart([] { return write_answer(load_and_ask()); }, limit);
+  const Result<std::string> text = kernel::run_in_subprocess([] { return write_answer(load_and_ask()); }, limit);
   if (!text) {
     return fail(text.error().code, "ask NVIDIA's libraries: " + text.error().message);
   }
@@ -154,12 +154,12 @@ Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit) {
 std::string meaning_of_nvml(int code) {
   switch (code) {
     case 0: return "";
-    case 4: return "a node under /dev/nvidia* does not let this user in (EACCES)";
+    case 4: return "a device node under /dev/nvidia* does not let this user in (EACCES)";
     case 9: return "the kernel driver is not loaded, or /dev/nvidiactl is missing";
     case 15: return "the GPU has fallen off the bus: it needs a reset or a reboot";
     case 17: return "the operating system blocks access to the GPU";
     case 18: return "the library and the loaded kernel driver are of different versions: reload the driver or reboot";
-    case 999: return "a node is denied by the device cgroup of the caller (EPERM)";
+    case 999: return "a device node is denied by the device cgroup of the caller (EPERM)";
     default: return "";
   }
 }
@@ -191,10 +191,10 @@ void add_to(device::Inventory& inventory, const LibraryAnswer& answer) {
   state->library_version = answer.nvml_version;
   state->cuda_version = answer.cuda_version;
   if (answer.has_nvml && answer.nvml_code != 0) {
-    state->library_error = "NVML: " + answer.nvml_words + " (" + std::to_string(answer.nvml_code) + ")";
+    state->library_error = "NVML: " + answer.nvml_message + " (" + std::to_string(answer.nvml_code) + ")";
     state->meaning = meaning_of_nvml(answer.nvml_code);
   } else if (answer.has_cuda && answer.cuda_code != 0) {
-    state->library_error = "CUDA: " + answer.cuda_words + " (" + std::to_string(answer.cuda_code) + ")";
+    state->library_error = "CUDA: " + answer.cuda_message + " (" + std::to_string(answer.cuda_code) + ")";
     state->meaning = meaning_of_cuda(answer.cuda_code);
   }
   for (const GpuAnswer& gpu : answer.gpus) {
@@ -208,10 +208,11 @@ void add_to(device::Inventory& inventory, const LibraryAnswer& answer) {
     }
     if (!gpu.error.empty()) {
       unit.health = device::Health::bad;
-      unit.health_words = gpu.error;
+      unit.health_text = gpu.error;
     } else if (!gpu.fabric.empty() && gpu.fabric != "completed" && gpu.fabric != "not supported") {
       unit.health = device::Health::bad;
-      unit.health_words = "the NVLink fabric is " + gpu.fabric;
+      unit.health_text = "the NVLink fabric is " + gpu.fabric;
+      unit.lacks_fabric = true;
     } else if (unit.health == device::Health::unknown) {
       unit.health = device::Health::good;
     }

@@ -1,5 +1,5 @@
-// Library: what NVIDIA's own libraries, NVML and libcuda, say of the GPUs; loaded where they are, in a child of their
-// own, since they may hang, crash and take much memory.
+// Library: what NVIDIA's own libraries, NVML and libcuda, report about the GPUs. Where they are installed, they
+// are loaded in a child process, since they may hang, crash and use much memory.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ struct GpuAnswer {
   std::optional<std::uint32_t> minor;
   std::optional<std::uint64_t> memory;
   bool mig_enabled = false;
-  std::string error;   // of the library about this GPU, "" where it answered
+  std::string error;   // the library's message about this GPU, "" where the query succeeded
   std::string fabric;  // state of the NVLink fabric: "completed", "not started", …; "" where there is none
   std::vector<MigAnswer> mig;
 };
@@ -36,26 +36,26 @@ struct GpuAnswer {
 struct LibraryAnswer {
   bool has_nvml = false;
   int nvml_code = 0;
-  std::string nvml_words;  // the library's own, of nvml_code
+  std::string nvml_message;  // the library's text for nvml_code
   std::string driver_version;
   std::string nvml_version;
   std::string cuda_version;
   std::vector<GpuAnswer> gpus;
   bool has_cuda = false;
   int cuda_code = 0;
-  std::string cuda_words;
+  std::string cuda_message;
 };
 
 Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit);
 
-// What a failure of NVML or of CUDA means for somebody with a container to run.
+// What an error code of NVML or of CUDA means for a user who runs containers; "" where that is not known.
 std::string meaning_of_nvml(int code);
 std::string meaning_of_cuda(int code);
 
-// Adds what the libraries know to the GPUs that /proc showed, or their error.
+// Adds what the libraries report, or their error, to the GPUs that /proc lists.
 void add_to(device::Inventory& inventory, const LibraryAnswer& answer);
 
-// Lines of "key value…" between the child and us; open for the tests.
+// The text that the child process sends to its parent, lines of "key value…"; declared here for the tests.
 std::string write_answer(const LibraryAnswer& answer);
 LibraryAnswer parse_answer(std::string_view text);
 

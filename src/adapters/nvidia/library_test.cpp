@@ -13,28 +13,28 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kLimit = 20s;  // the sanitizers are slow
+constexpr std::chrono::milliseconds kLimit = 20s;  // sanitizer builds are slow
 
-using Told = std::map<std::string, std::string>;
+using Variables = std::map<std::string, std::string>;
 
-// What the libraries of tests/support/fake_nvidia are told; taken back at the end.
+// Sets the environment variables that control the libraries of tests/support/fake_nvidia, and unsets them at the end.
 class FakeNvidia {
  public:
-  explicit FakeNvidia(Told told) : told_(std::move(told)) {
-    for (const auto& [name, value] : told_) {
+  explicit FakeNvidia(Variables variables) : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) {
       ::setenv(("HOLDFAST_FAKE_" + name).c_str(), value.c_str(), 1);
     }
   }
   FakeNvidia(const FakeNvidia&) = delete;
   FakeNvidia& operator=(const FakeNvidia&) = delete;
   ~FakeNvidia() {
-    for (const auto& [name, value] : told_) {
+    for (const auto& [name, value] : variables_) {
       ::unsetenv(("HOLDFAST_FAKE_" + name).c_str());
     }
   }
 
  private:
-  Told told_;
+  Variables variables_;
 };
 
 bool has_child() { return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
@@ -47,8 +47,8 @@ device::Unit unit_at(const std::string& pci) {
   return unit;
 }
 
-TEST(Libraries, AnswerForEveryGpu) {
-  const FakeNvidia fake(Told{{"GPUS", "2"}});
+TEST(Libraries, ReportEveryGpu) {
+  const FakeNvidia fake(Variables{{"GPUS", "2"}});
   const Result<LibraryAnswer> answer = ask_libraries(kLimit);
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_TRUE(answer->has_nvml);
@@ -71,49 +71,49 @@ TEST(Libraries, AnswerForEveryGpu) {
   EXPECT_EQ(second.fabric, "");
 }
 
-TEST(Libraries, AnswerWithoutAGpu) {
-  const FakeNvidia fake(Told{{"GPUS", "0"}, {"CUDA_ERROR", "100"}});
+TEST(Libraries, MayReportNoGpu) {
+  const FakeNvidia fake(Variables{{"GPUS", "0"}, {"CUDA_ERROR", "100"}});
   const Result<LibraryAnswer> answer = ask_libraries(kLimit);
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->nvml_code, 0);
   EXPECT_TRUE(answer->gpus.empty());
   EXPECT_EQ(answer->cuda_code, 100);
-  EXPECT_EQ(answer->cuda_words, "no CUDA-capable device is detected");
+  EXPECT_EQ(answer->cuda_message, "no CUDA-capable device is detected");
 }
 
-TEST(Libraries, SayInTheirWordsWhyTheyDoNotAnswer) {
+TEST(Libraries, ReportTheirOwnErrorMessages) {
   struct Case {
     int code;
-    const char* words;
+    const char* message;
     const char* meaning;
   };
   for (const Case& entry :
        {Case{4, "Insufficient Permissions", "EACCES"}, Case{9, "Driver Not Loaded", "not loaded"},
         Case{15, "GPU is lost", "off the bus"}, Case{17, "Operating System", "operating system"},
         Case{18, "Driver/library version mismatch", "different versions"}, Case{999, "Unknown Error", "EPERM"}}) {
-    const FakeNvidia fake(Told{{"NVML_ERROR", std::to_string(entry.code)}});
+    const FakeNvidia fake(Variables{{"NVML_ERROR", std::to_string(entry.code)}});
     const Result<LibraryAnswer> answer = ask_libraries(kLimit);
     ASSERT_TRUE(answer) << entry.code;
     EXPECT_EQ(answer->nvml_code, entry.code);
-    EXPECT_EQ(answer->nvml_words, entry.words);
+    EXPECT_EQ(answer->nvml_message, entry.message);
     EXPECT_TRUE(answer->gpus.empty()) << entry.code;
     device::Inventory inventory;
     add_to(inventory, *answer);
     const device::DriverState* state = inventory.state_of("nvidia");
     ASSERT_NE(state, nullptr);
-    EXPECT_EQ(state->library_error, std::string("NVML: ") + entry.words + " (" + std::to_string(entry.code) + ")");
+    EXPECT_EQ(state->library_error, std::string("NVML: ") + entry.message + " (" + std::to_string(entry.code) + ")");
     EXPECT_NE(state->meaning.find(entry.meaning), std::string::npos) << state->meaning;
   }
 }
 
-TEST(Libraries, OfCudaSayWhyWhereNvmlIsContent) {
+TEST(Libraries, ReportTheErrorOfCudaWhereNvmlSucceeds) {
   struct Case {
     int code;
     const char* meaning;
   };
   for (const Case& entry : {Case{100, "no usable GPU"}, Case{802, "fabric"}, Case{803, "different versions"},
                             Case{999, "nvidia-uvm"}, Case{30, "nvidia-uvm"}}) {
-    const FakeNvidia fake(Told{{"CUDA_ERROR", std::to_string(entry.code)}});
+    const FakeNvidia fake(Variables{{"CUDA_ERROR", std::to_string(entry.code)}});
     const Result<LibraryAnswer> answer = ask_libraries(kLimit);
     ASSERT_TRUE(answer) << entry.code;
     EXPECT_EQ(answer->cuda_code, entry.code);
@@ -124,8 +124,8 @@ TEST(Libraries, OfCudaSayWhyWhereNvmlIsContent) {
   }
 }
 
-TEST(Libraries, ThatHangAreLeftAlone) {
-  const FakeNvidia fake(Told{{"HANG", "1"}});
+TEST(Libraries, ThatHangAreStoppedAtTheLimit) {
+  const FakeNvidia fake(Variables{{"HANG", "1"}});
   const auto start = std::chrono::steady_clock::now();
   const Result<LibraryAnswer> answer = ask_libraries(300ms);
   ASSERT_FALSE(answer);
@@ -134,8 +134,8 @@ TEST(Libraries, ThatHangAreLeftAlone) {
   EXPECT_FALSE(has_child()) << "a zombie is left";
 }
 
-TEST(Libraries, ThatCrashDoNotTakeUsWithThem) {
-  const FakeNvidia fake(Told{{"CRASH", "1"}});
+TEST(Libraries, ThatCrashAreAnErrorOfTheChildOnly) {
+  const FakeNvidia fake(Variables{{"CRASH", "1"}});
   const Result<LibraryAnswer> answer = ask_libraries(kLimit);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, std::errc::interrupted);
@@ -143,8 +143,8 @@ TEST(Libraries, ThatCrashDoNotTakeUsWithThem) {
   EXPECT_FALSE(has_child());
 }
 
-TEST(Libraries, NameTheMigDevicesThereAre) {
-  const FakeNvidia fake(Told{{"GPUS", "2"}, {"MIG", "1"}});
+TEST(Libraries, ReportMigDevices) {
+  const FakeNvidia fake(Variables{{"GPUS", "2"}, {"MIG", "1"}});
   const Result<LibraryAnswer> answer = ask_libraries(kLimit);
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_FALSE(answer->gpus[0].mig_enabled);
@@ -155,8 +155,8 @@ TEST(Libraries, NameTheMigDevicesThereAre) {
   EXPECT_EQ(answer->gpus[1].mig[1].compute_instance, 0U);
 }
 
-TEST(Libraries, KnowALostGpuAmongOthers) {
-  const FakeNvidia fake(Told{{"GPUS", "3"}, {"LOST", "1"}, {"HALF_LOST", "2"}});
+TEST(Libraries, ReportALostGpuAmongOthers) {
+  const FakeNvidia fake(Variables{{"GPUS", "3"}, {"LOST", "1"}, {"HALF_LOST", "2"}});
   const Result<LibraryAnswer> answer = ask_libraries(kLimit);
   ASSERT_TRUE(answer) << answer.error().message;
   ASSERT_EQ(answer->gpus.size(), 3U);
@@ -169,18 +169,18 @@ TEST(Libraries, KnowALostGpuAmongOthers) {
   add_to(inventory, *answer);
   EXPECT_EQ(inventory.units[0].health, device::Health::good);
   EXPECT_EQ(inventory.units[1].health, device::Health::bad);
-  EXPECT_EQ(inventory.units[1].health_words, "GPU is lost");
+  EXPECT_EQ(inventory.units[1].health_text, "GPU is lost");
 }
 
-TEST(Libraries, TellTheStateOfTheFabric) {
-  for (const auto& [state, words, health] :
+TEST(Libraries, ReportTheStateOfTheFabric) {
+  for (const auto& [state, fabric, health] :
        {std::tuple{"0", "not supported", device::Health::good}, std::tuple{"1", "not started", device::Health::bad},
         std::tuple{"2", "in progress", device::Health::bad}, std::tuple{"3", "completed", device::Health::good},
         std::tuple{"9", "unknown", device::Health::bad}}) {
-    const FakeNvidia fake(Told{{"FABRIC", state}});
+    const FakeNvidia fake(Variables{{"FABRIC", state}});
     const Result<LibraryAnswer> answer = ask_libraries(kLimit);
     ASSERT_TRUE(answer) << state;
-    EXPECT_EQ(answer->gpus.at(0).fabric, words);
+    EXPECT_EQ(answer->gpus.at(0).fabric, fabric);
     device::Inventory inventory;
     add_to(inventory, *answer);
     EXPECT_EQ(inventory.units.at(0).health, health) << state;
@@ -190,12 +190,12 @@ TEST(Libraries, TellTheStateOfTheFabric) {
 LibraryAnswer full_answer() {
   LibraryAnswer answer;
   answer.has_nvml = true;
-  answer.nvml_words = "Success";
+  answer.nvml_message = "Success";
   answer.driver_version = "580.159.03";
   answer.cuda_version = "13.0";
   answer.has_cuda = true;
   answer.cuda_code = 999;
-  answer.cuda_words = "unknown error";
+  answer.cuda_message = "unknown error";
   GpuAnswer gpu;
   gpu.index = 3;
   gpu.uuid = "GPU-1";
@@ -209,7 +209,7 @@ LibraryAnswer full_answer() {
   return answer;
 }
 
-TEST(LibraryAnswer, GoesThereAndBack) {
+TEST(LibraryAnswer, IsTheSameAfterWritingAndParsing) {
   const std::string text = write_answer(full_answer());
   EXPECT_EQ(write_answer(parse_answer(text)), text);
   const LibraryAnswer read = parse_answer(text);
@@ -220,15 +220,15 @@ TEST(LibraryAnswer, GoesThereAndBack) {
   EXPECT_EQ(read.gpus[1].memory, std::nullopt);
 }
 
-TEST(LibraryAnswer, KeepsALineToALine) {
+TEST(LibraryAnswer, WritesAMessageWithANewlineOnOneLine) {
   LibraryAnswer answer;
   answer.has_nvml = true;
-  answer.nvml_words = "two\nnvml 7";
+  answer.nvml_message = "two\nnvml 7";
   EXPECT_EQ(parse_answer(write_answer(answer)).nvml_code, 0);
-  EXPECT_EQ(parse_answer(write_answer(answer)).nvml_words, "two nvml 7");
+  EXPECT_EQ(parse_answer(write_answer(answer)).nvml_message, "two nvml 7");
 }
 
-// A library too old to have nvmlInit_v2 is called "-1"; taken for 0 it would be a library that is content.
+// A library too old to have nvmlInit_v2 gives the code -1; read as 0 it would look like a success.
 TEST(LibraryAnswer, KeepsTheCodeOfAFunctionThatIsNotThere) {
   LibraryAnswer answer;
   answer.has_nvml = true;
@@ -239,7 +239,7 @@ TEST(LibraryAnswer, KeepsTheCodeOfAFunctionThatIsNotThere) {
   EXPECT_EQ(parse_answer(write_answer(answer)).cuda_code, -1);
 }
 
-TEST(LibraryAnswer, PassesOverWhatItDoesNotKnow) {
+TEST(LibraryAnswer, SkipsUnknownLines) {
   for (const char* text : {"", "\n", "uuid GPU-1", "mig a b", "nvml", "nvml x", "gpu", "gpu 0\nmig only two",
                            "gpu 0\nminor -1\nmemory x", "gpu 99999999999999999999", "\xff\xfe"}) {
     const LibraryAnswer answer = parse_answer(text);
@@ -248,7 +248,7 @@ TEST(LibraryAnswer, PassesOverWhatItDoesNotKnow) {
   EXPECT_EQ(parse_answer("gpu 0\nmemory x").gpus[0].memory, std::nullopt);
 }
 
-TEST(LibraryAnswer, IsAddedToTheGpusThatProcShowed) {
+TEST(LibraryAnswer, IsAddedToTheGpusThatProcLists) {
   LibraryAnswer answer = full_answer();
   answer.gpus.resize(1);
   device::Inventory inventory;
@@ -262,21 +262,21 @@ TEST(LibraryAnswer, IsAddedToTheGpusThatProcShowed) {
   EXPECT_EQ(inventory.states[0].library_error, "CUDA: unknown error (999)");
 }
 
-TEST(LibraryAnswer, OfNoLibrarySaysNothing) {
+TEST(LibraryAnswer, WithoutALibraryAddsNothing) {
   device::Inventory inventory;
   add_to(inventory, LibraryAnswer{});
   EXPECT_TRUE(inventory.states.empty());
 }
 
-TEST(LibraryErrors, AreNotExplainedWhereNothingIsKnown) {
+TEST(LibraryErrors, WithUnknownCodesHaveNoExplanation) {
   for (const int code : {0, 1, 2, 3, -1, 12345}) {
     EXPECT_EQ(meaning_of_nvml(code), "") << code;
     EXPECT_EQ(meaning_of_cuda(code), "") << code;
   }
 }
 
-// NVML gives no handle of it, so neither its UUID nor its address is known: only its index.
-TEST(LibraryAnswer, OfALostGpuMakesNoSecondOne) {
+// NVML gives no handle for a lost GPU, so neither its UUID nor its address is known: only its index.
+TEST(LibraryAnswer, OfALostGpuDoesNotAddASecondUnit) {
   LibraryAnswer answer = full_answer();
   answer.gpus = {GpuAnswer{}};
   answer.gpus[0].error = "GPU is lost";

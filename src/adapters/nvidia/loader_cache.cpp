@@ -6,7 +6,7 @@
 namespace hf::nvidia {
 namespace {
 
-// glibc, sysdeps/generic/dl-cache.h: numbers are the machine's own, offsets count from the newer header.
+// glibc, sysdeps/generic/dl-cache.h: numbers are in host byte order, offsets count from the newer header.
 constexpr std::string_view kOldMagic = "ld.so-1.7.0";
 constexpr std::size_t kOldHeader = 16;
 constexpr std::size_t kOldCount = 12;
@@ -17,14 +17,14 @@ constexpr std::size_t kHeader = 48;
 constexpr std::size_t kEntry = 24;  // flags, name, path, system version, 8 bytes of hardware
 constexpr std::size_t kAlignment = 8;
 
-// The caller has made sure that the number lies inside.
+// The caller has checked that the number lies inside `bytes`.
 std::uint32_t number_at(std::string_view bytes, std::size_t offset) {
   std::uint32_t number = 0;
   std::memcpy(&number, bytes.data() + offset, sizeof(number));
   return number;
 }
 
-std::string_view behind_old_format(std::string_view bytes) {
+std::string_view skip_old_format(std::string_view bytes) {
   if (!bytes.starts_with(kOldMagic)) {
     return bytes;
   }
@@ -36,7 +36,7 @@ std::string_view behind_old_format(std::string_view bytes) {
   return start < bytes.size() ? bytes.substr(start) : std::string_view();
 }
 
-// "" where there is no such text, or it has no end.
+// "" where the offset lies outside, or the text is not terminated.
 std::string_view text_at(std::string_view bytes, std::size_t offset) {
   if (offset >= bytes.size()) {
     return {};
@@ -49,7 +49,7 @@ std::string_view text_at(std::string_view bytes, std::size_t offset) {
 }  // namespace
 
 std::vector<CachedLibrary> parse_loader_cache(std::string_view bytes) {
-  const std::string_view cache = behind_old_format(bytes);
+  const std::string_view cache = skip_old_format(bytes);
   if (cache.size() < kHeader || !cache.starts_with(kMagic)) {
     return {};
   }

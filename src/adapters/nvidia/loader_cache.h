@@ -11,8 +11,8 @@ struct CachedLibrary {
   std::string_view path;  // "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
 };
 
-// Of a file in glibc's newer format, by itself or behind the older one; the words point into `bytes`. Entries that lead
-// out of the file are passed over, and of a file in no such format there are none.
+// Reads glibc's newer format, by itself or after a table in the older format; names and paths are views into `bytes`.
+// Entries whose offsets lie outside the file are skipped; a file in any other format has no entries.
 std::vector<CachedLibrary> parse_loader_cache(std::string_view bytes);
 
 }  // namespace hf::nvidia

@@ -10,7 +10,7 @@ namespace {
 
 using Handle = void*;
 
-// Laid out as nvml.h has them; asserted by the sizes NVIDIA gives.
+// The layout is that of NVIDIA's nvml.h.
 struct PciOfNvml {
   std::array<char, 16> short_address;
   unsigned domain;
@@ -46,7 +46,7 @@ class Library {
     return handle_ == nullptr ? nullptr : reinterpret_cast<F*>(::dlsym(handle_, name));
   }
 
-  // Calls it where the library has it; -1 where it has not.
+  // Returns -1 where the library does not have the function.
   template <class... A, class... B>
   int call(const char* name, B... arguments) const {
     auto* const function = find<int(A...)>(name);
@@ -72,7 +72,7 @@ class Nvml {
 
   void ask(LibraryAnswer& answer) const {
     answer.nvml_code = library_.call<>("nvmlInit_v2");
-    answer.nvml_words = words_of(answer.nvml_code);
+    answer.nvml_message = message_of(answer.nvml_code);
     if (answer.nvml_code != 0) {
       return;
     }
@@ -91,10 +91,10 @@ class Nvml {
   }
 
  private:
-  [[nodiscard]] std::string words_of(int code) const {
+  [[nodiscard]] std::string message_of(int code) const {
     auto* const function = library_.find<const char*(int)>("nvmlErrorString");
-    const char* const words = function == nullptr ? nullptr : function(code);
-    return words == nullptr ? "" : words;
+    const char* const message = function == nullptr ? nullptr : function(code);
+    return message == nullptr ? "" : message;
   }
 
   std::string text_of(const char* name) const {
@@ -114,7 +114,7 @@ class Nvml {
     Handle gpu = nullptr;
     const int code = library_.call<unsigned, Handle*>("nvmlDeviceGetHandleByIndex_v2", index, &gpu);
     if (code != 0) {
-      answer.error = words_of(code);
+      answer.error = message_of(code);
       return answer;
     }
     answer.uuid = text_of("nvmlDeviceGetUUID", gpu);
@@ -132,7 +132,7 @@ class Nvml {
     if (memory_code == 0) {
       answer.memory = memory.total;
     } else if (memory_code == 15) {  // NVML_ERROR_GPU_IS_LOST
-      answer.error = words_of(memory_code);
+      answer.error = message_of(memory_code);
     }
     FabricOfNvml fabric{};
     if (library_.call<Handle, FabricOfNvml*>("nvmlDeviceGetGpuFabricInfo", gpu, &fabric) == 0) {
@@ -180,9 +180,9 @@ LibraryAnswer load_and_ask() {
   answer.has_cuda = bool(cuda);
   if (cuda) {
     answer.cuda_code = cuda.call<unsigned>("cuInit", 0U);
-    const char* words = nullptr;
-    cuda.call<int, const char**>("cuGetErrorString", answer.cuda_code, &words);
-    answer.cuda_words = words == nullptr ? "" : words;
+    const char* message = nullptr;
+    cuda.call<int, const char**>("cuGetErrorString", answer.cuda_code, &message);
+    answer.cuda_message = message == nullptr ? "" : message;
   }
   return answer;
 }

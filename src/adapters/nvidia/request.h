@@ -1,11 +1,11 @@
-// Request: which GPUs a container asked for, in the words of NVIDIA_VISIBLE_DEVICES, resolved as NVIDIA resolves them.
+// Request: the GPUs that a container asks for through NVIDIA_VISIBLE_DEVICES, resolved as NVIDIA resolves them.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "core/container/entitlement.h"
+#include "core/container/entitlement/entitlement.h"
 #include "core/device/inventory.h"
 
 namespace hf::nvidia {
@@ -22,16 +22,16 @@ Request request_in(const std::map<std::string, std::string>& environment, bool i
 
 struct Resolved {
   std::vector<container::WantedNode> nodes;
-  std::vector<std::string> not_wanted;  // of the whole set, what the capabilities do without
-  std::vector<std::string> unknown;     // words that name no GPU of this node
+  std::vector<std::string> not_wanted;  // device nodes of the whole set that the capabilities do not need
+  std::vector<std::string> unknown;     // entries that name no GPU of this host
 };
 Resolved resolve(const Request& request, const device::Inventory& inventory);
 
-// The nodes of one device by the id a device plugin knows it by: a UUID, perhaps of a MIG device or with "::3" for one
-// of several replicas, or an index. Empty where it is unknown.
+// The device nodes of one device by the id that a device plugin uses: a UUID (perhaps of a MIG device, perhaps with
+// "::3" for one of several replicas) or an index. Empty where it is unknown.
 std::vector<container::WantedNode> nodes_of(const std::string& id, const device::Inventory& inventory);
 
-// Is it NVIDIA's hook, which edits the device cgroup behind the runtime's back?
+// Is it NVIDIA's hook, which edits the device cgroup without the runtime's knowledge?
 bool is_nvidia_hook(const std::string& path);
 
 }  // namespace hf::nvidia

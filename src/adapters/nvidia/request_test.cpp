@@ -7,10 +7,10 @@
 namespace hf::nvidia {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 // Three GPUs whose minors are not their indices, the last one in MIG mode.
-device::Inventory machine() {
+device::Inventory three_gpus() {
   device::Inventory inventory;
   for (int i = 0; i < 3; ++i) {
     device::Unit unit;
@@ -31,17 +31,17 @@ device::Inventory machine() {
   return inventory;
 }
 
-Words paths_of(const std::vector<container::WantedNode>& nodes) {
-  Words paths;
+Strings paths_of(const std::vector<container::WantedNode>& nodes) {
+  Strings paths;
   for (const container::WantedNode& node : nodes) {
     paths.push_back(node.path);
   }
   return paths;
 }
 
-// The nodes besides those that every GPU needs.
-Words own_nodes(const Resolved& resolved) {
-  Words paths = paths_of(resolved.nodes);
+// The device nodes without those that all GPUs share.
+Strings own_nodes(const Resolved& resolved) {
+  Strings paths = paths_of(resolved.nodes);
   for (const char* shared : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
     std::erase(paths, shared);
   }
@@ -51,10 +51,10 @@ Words own_nodes(const Resolved& resolved) {
 TEST(VisibleDevices, AreResolvedAsNvidiaResolvesThem) {
   struct Case {
     const char* visible;
-    Words nodes;
-    Words unknown;
+    Strings nodes;
+    Strings unknown;
   };
-  const Words all = {"/dev/nvidia2", "/dev/nvidia1", "/dev/nvidia0"};
+  const Strings all = {"/dev/nvidia2", "/dev/nvidia1", "/dev/nvidia0"};
   const std::vector<Case> cases = {
       {"", {}, {}},
       {"none", {}, {}},
@@ -84,39 +84,39 @@ TEST(VisibleDevices, AreResolvedAsNvidiaResolvesThem) {
       {"nvidia.com/gpu=0", {}, {"nvidia.com/gpu=0"}},
   };
   for (const Case& entry : cases) {
-    const Resolved resolved = resolve({entry.visible, "", "", "", ""}, machine());
+    const Resolved resolved = resolve({entry.visible, "", "", "", ""}, three_gpus());
     EXPECT_EQ(own_nodes(resolved), entry.nodes) << entry.visible;
     EXPECT_EQ(resolved.unknown, entry.unknown) << entry.visible;
   }
-  EXPECT_EQ(own_nodes(resolve({"0,all", "", "", "", ""}, machine())).size(),
-            all.size() + 2);  // and the MIG device of one of them
+  EXPECT_EQ(own_nodes(resolve({"0,all", "", "", "", ""}, three_gpus())).size(),
+            all.size() + 2);  // and the two MIG devices of one of them
 }
 
-TEST(VisibleDevices, OfNothingWantNoSharedNodesEither) {
+TEST(VisibleDevices, ThatNameNoGpuWantNoSharedNodesEither) {
   for (const char* visible : {"", "void", "99"}) {
-    EXPECT_TRUE(resolve({visible, "all", "0", "", ""}, machine()).nodes.empty()) << visible;
+    EXPECT_TRUE(resolve({visible, "all", "0", "", ""}, three_gpus()).nodes.empty()) << visible;
   }
 }
 
 TEST(VisibleDevices, NeverWantDriNodes) {
-  for (const std::string& path : paths_of(resolve({"all", "all", "", "", ""}, machine()).nodes)) {
+  for (const std::string& path : paths_of(resolve({"all", "all", "", "", ""}, three_gpus()).nodes)) {
     EXPECT_FALSE(path.starts_with("/dev/dri")) << path;
   }
 }
 
-TEST(DriverCapabilities, DecideAboutTheSharedNodes) {
+TEST(DriverCapabilities, SelectTheSharedNodes) {
   struct Case {
     const char* capabilities;
     bool uvm;
     bool modeset;
   };
-  device::Inventory inventory = machine();
+  device::Inventory inventory = three_gpus();
   inventory.nodes.emplace_back().path = "/dev/nvidia-modeset";
   for (const Case& entry :
        {Case{"", true, false}, Case{"compute", true, false}, Case{"utility", false, false}, Case{"all", true, true},
         Case{"display", false, true}, Case{"compute,utility", true, false}, Case{"bogus", false, false}}) {
     const Resolved resolved = resolve({"0", entry.capabilities, "", "", ""}, inventory);
-    const Words paths = paths_of(resolved.nodes);
+    const Strings paths = paths_of(resolved.nodes);
     const auto has = [&paths](const char* path) { return std::ranges::find(paths, path) != paths.end(); };
     EXPECT_TRUE(has("/dev/nvidiactl")) << entry.capabilities;
     EXPECT_EQ(has("/dev/nvidia-uvm"), entry.uvm) << entry.capabilities;
@@ -126,18 +126,18 @@ TEST(DriverCapabilities, DecideAboutTheSharedNodes) {
   }
 }
 
-TEST(ImexChannels, AreNumbers) {
-  const Words paths = paths_of(resolve({"0", "", "0, 7,x,-1,,../../sda", "", ""}, machine()).nodes);
+TEST(ImexChannels, ThatAreNotNumbersAreIgnored) {
+  const Strings paths = paths_of(resolve({"0", "", "0, 7,x,-1,,../../sda", "", ""}, three_gpus()).nodes);
   EXPECT_EQ(paths.size(), 6U);
   EXPECT_EQ(paths[4], "/dev/nvidia-caps-imex-channels/channel0");
   EXPECT_EQ(paths[5], "/dev/nvidia-caps-imex-channels/channel7");
 }
 
 TEST(PluginIds, NameTheNodesOfOneDevice) {
-  const device::Inventory inventory = machine();
-  EXPECT_EQ(paths_of(nodes_of("GPU-11111110-0000-0000-0000-000000000000::3", inventory)), Words{"/dev/nvidia2"});
-  EXPECT_EQ(paths_of(nodes_of("1", inventory)), Words{"/dev/nvidia1"});
-  EXPECT_EQ(paths_of(nodes_of("MIG-b::0", inventory)), (Words{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap21"}));
+  const device::Inventory inventory = three_gpus();
+  EXPECT_EQ(paths_of(nodes_of("GPU-11111110-0000-0000-0000-000000000000::3", inventory)), Strings{"/dev/nvidia2"});
+  EXPECT_EQ(paths_of(nodes_of("1", inventory)), Strings{"/dev/nvidia1"});
+  EXPECT_EQ(paths_of(nodes_of("MIG-b::0", inventory)), (Strings{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap21"}));
   for (const char* id : {"", "::", "::3", "all", "none", "GPU-ffffffff-0000-0000-0000-000000000000", "3"}) {
     EXPECT_TRUE(nodes_of(id, inventory).empty()) << id;
   }
@@ -152,7 +152,7 @@ TEST(Request, IsReadFromTheEnvironment) {
   EXPECT_EQ(request_in(Environment{}).visible, "");
 }
 
-TEST(NvidiaHook, IsKnownByItsName) {
+TEST(NvidiaHook, IsRecognizedByItsFileName) {
   EXPECT_TRUE(is_nvidia_hook("/usr/bin/nvidia-container-runtime-hook"));
   EXPECT_TRUE(is_nvidia_hook("nvidia-container-toolkit"));
   for (const char* path :
@@ -163,26 +163,26 @@ TEST(NvidiaHook, IsKnownByItsName) {
 
 // libnvidia-container, src/cli/common.c: select_gpu_device compares whole UUIDs, select_all_devices takes MIG too.
 TEST(VisibleDevices, AreMatchedByTheWholeUuid) {
-  for (const char* word : {"GPU-", "GPU-1111111"}) {
-    EXPECT_TRUE(resolve({word, "", "", "", ""}, machine()).nodes.empty()) << word;
+  for (const char* prefix : {"GPU-", "GPU-1111111"}) {
+    EXPECT_TRUE(resolve({prefix, "", "", "", ""}, three_gpus()).nodes.empty()) << prefix;
   }
-  EXPECT_EQ(own_nodes(resolve({"gpu-11111111-0000-0000-0000-000000000000", "", "", "", ""}, machine())),
-            Words{"/dev/nvidia1"});
+  EXPECT_EQ(own_nodes(resolve({"gpu-11111111-0000-0000-0000-000000000000", "", "", "", ""}, three_gpus())),
+            Strings{"/dev/nvidia1"});
 }
 
-TEST(VisibleDevices, ThatAreAllAreTheMigDevicesToo) {
-  EXPECT_EQ(own_nodes(resolve({"all", "", "", "", ""}, machine())).size(), 5U);
+TEST(VisibleDevices, OfAllIncludeTheMigDevices) {
+  EXPECT_EQ(own_nodes(resolve({"all", "", "", "", ""}, three_gpus())).size(), 5U);
 }
 
-// NVML, whose indices these are, does not count a GPU that the driver refuses to open.
-TEST(VisibleDevices, CountNoGpuThatIsExcluded) {
-  device::Inventory inventory = machine();
+// The indices are those of NVML, which does not count a GPU that the driver refuses to open.
+TEST(VisibleDevices, DoNotCountExcludedGpus) {
+  device::Inventory inventory = three_gpus();
   inventory.units[1].is_excluded = true;
-  EXPECT_EQ(own_nodes(resolve({"0", "", "", "", ""}, inventory)), Words{"/dev/nvidia1"});
+  EXPECT_EQ(own_nodes(resolve({"0", "", "", "", ""}, inventory)), Strings{"/dev/nvidia1"});
 }
 
 TEST(DriverCapabilities, MayHaveBlanksBetweenThem) {
-  EXPECT_TRUE(resolve({"0", "utility, compute", "", "", ""}, machine()).not_wanted.empty());
+  EXPECT_TRUE(resolve({"0", "utility, compute", "", "", ""}, three_gpus()).not_wanted.empty());
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace hf::nvidia {
 namespace {
 
-// The first branch of the driver that runs each CUDA, the newest first.
+// The first driver branch that runs each CUDA version, newest first.
 struct Branch {
   std::uint32_t driver;
   const char* cuda;
@@ -42,11 +42,11 @@ bool compares(std::string_view fact, std::string_view operation, std::string_vie
                              : order == 0;
 }
 
-bool is_condition_met(std::string_view condition, const NodeFacts& facts) {
+bool is_condition_met(std::string_view condition, const HostDeviceFacts& facts) {
   const std::size_t begin = condition.find_first_of("<>=!");
   const std::size_t end = condition.find_first_not_of("<>=!", begin);
   if (begin == std::string_view::npos || end == std::string_view::npos) {
-    return true;  // no condition that anybody could fail
+    return true;  // not a condition: nothing can fail
   }
   const auto fact = facts.find(std::string(trim(condition.substr(0, begin))));
   return fact == facts.end() ||
@@ -55,22 +55,24 @@ bool is_condition_met(std::string_view condition, const NodeFacts& facts) {
 
 }  // namespace
 
-bool is_met(std::string_view requirement, const NodeFacts& facts) {
-  bool has_way = false;
-  for (const std::string_view way : split(requirement, ' ')) {
-    if (trim(way).empty()) {
+bool is_met(std::string_view requirement, const HostDeviceFacts& facts) {
+  bool has_alternative = false;
+  for (const std::string_view alternative : split(requirement, ' ')) {
+    if (trim(alternative).empty()) {
       continue;
     }
-    has_way = true;
-    const std::vector<std::string_view> conditions = split(trim(way), ',');
-    if (std::ranges::all_of(conditions, [&facts](std::string_view one) { return is_condition_met(one, facts); })) {
+    has_alternative = true;
+    const std::vector<std::string_view> conditions = split(trim(alternative), ',');
+    if (std::ranges::all_of(conditions,
+                            [&facts](std::string_view condition) { return is_condition_met(condition, facts); })) {
       return true;
     }
   }
-  return !has_way;
+  return !has_alternative;
 }
 
-std::optional<std::string> find_unmet(const std::map<std::string, std::string>& environment, const NodeFacts& facts) {
+std::optional<std::string> find_unmet(const std::map<std::string, std::string>& environment,
+                                      const HostDeviceFacts& facts) {
   const auto disabled = environment.find("NVIDIA_DISABLE_REQUIRE");
   constexpr std::array<std::string_view, 4> kYes = {"1", "true", "True", "TRUE"};
   if (disabled != environment.end() && std::ranges::find(kYes, disabled->second) != kYes.end()) {

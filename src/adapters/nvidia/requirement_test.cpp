@@ -5,7 +5,7 @@
 namespace hf::nvidia {
 namespace {
 
-const NodeFacts kFacts = {{"cuda", "12.4"}, {"driver", "550.54.15"}};
+const HostDeviceFacts kFacts = {{"cuda", "12.4"}, {"driver", "550.54.15"}};
 
 TEST(Requirement, BlanksAreOrAndCommasAreAnd) {
   EXPECT_TRUE(is_met("cuda>=12.4", kFacts));
@@ -19,7 +19,7 @@ TEST(Requirement, BlanksAreOrAndCommasAreAnd) {
   EXPECT_TRUE(is_met("cuda<=12.4,cuda>12.3,cuda=12.4.0", kFacts));
 }
 
-TEST(Requirement, WhatNobodyKnowsRefusesNobody) {
+TEST(Requirement, AConditionOnAnUnknownFactCountsAsMet) {
   EXPECT_TRUE(is_met("brand=tesla,driver>=470", kFacts));
   EXPECT_TRUE(is_met("", kFacts));
   EXPECT_TRUE(is_met("  ", kFacts));

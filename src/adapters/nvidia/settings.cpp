@@ -10,9 +10,9 @@
 namespace hf::nvidia {
 
 Result<Settings> parse_settings(std::string_view text) {
-  if (find_trap(text)) {
+  if (find_invalid_toml(text)) {
     return fail(std::errc::invalid_argument,
-                "parse " + std::string(kSettingsFile) + ": a letter that no TOML has there");
+                "parse " + std::string(kSettingsFile) + ": a character that is not valid TOML there");
   }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {

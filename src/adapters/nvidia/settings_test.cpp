@@ -5,7 +5,7 @@
 namespace hf::nvidia {
 namespace {
 
-TEST(NvidiaSettings, AreReadFromTheFilesOwnTables) {
+TEST(NvidiaSettings, AreReadFromTheirTables) {
   const Result<Settings> settings = parse_settings(
       "accept-nvidia-visible-devices-envvar-when-unprivileged = false\n"
       "swarm-resource = \"DOCKER_RESOURCE_GPU\"\n"
@@ -20,7 +20,7 @@ TEST(NvidiaSettings, AreReadFromTheFilesOwnTables) {
   EXPECT_EQ(settings->mode, "cdi");
 }
 
-TEST(NvidiaSettings, AreTheDefaultsWhereNothingIsWritten) {
+TEST(NvidiaSettings, AreTheDefaultsWhereTheFileDoesNotSetThem) {
   for (const char* toml : {"", "# no-cgroups = true\n", "[nvidia-container-cli]\n#no-cgroups = true\n",
                            "no-cgroups = true", "[nvidia-container-runtime.modes.cdi]\nmode = \"legacy\"\n"}) {
     const Result<Settings> settings = parse_settings(toml);
@@ -31,7 +31,7 @@ TEST(NvidiaSettings, AreTheDefaultsWhereNothingIsWritten) {
   }
 }
 
-TEST(NvidiaSettings, OfAnotherTypeCountAsNotWritten) {
+TEST(NvidiaSettings, OfAnotherTypeAreIgnored) {
   const Result<Settings> settings =
       parse_settings("nvidia-container-runtime = \"runc\"\n[nvidia-container-cli]\nno-cgroups = \"true\"\n");
   ASSERT_TRUE(settings);
@@ -39,7 +39,7 @@ TEST(NvidiaSettings, OfAnotherTypeCountAsNotWritten) {
   EXPECT_EQ(settings->mode, "auto");
 }
 
-TEST(NvidiaSettings, ThatAreNotTomlNameTheFile) {
+TEST(NvidiaSettings, ThatAreNotTomlAreAnErrorThatNamesTheFile) {
   const std::string deep = "a = " + std::string(100'000, '[');
   for (const std::string& toml : {std::string("mode = \n"), std::string("[nvidia-container-cli\n"),
                                   std::string("a = 1\na = 2\n"), std::string("\xff\xfe"), std::string("{}"), deep}) {

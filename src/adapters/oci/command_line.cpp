@@ -8,7 +8,7 @@
 namespace hf::oci {
 namespace {
 
-// Options that take the next word where they have no "=". All others stand alone.
+// Options that take the next argument as their value where they have no "=". All others are flags.
 constexpr std::array<std::string_view, 32> kWithValue = {"bundle",
                                                          "b",
                                                          "config",
@@ -44,14 +44,14 @@ constexpr std::array<std::string_view, 32> kWithValue = {"bundle",
 
 class Reader {
  public:
-  explicit Reader(const std::vector<std::string>& words) : words_(words) {}
+  explicit Reader(const std::vector<std::string>& arguments) : arguments_(arguments) {}
 
   CommandLine read() {
     read_globals();
-    if (at_ == words_.size()) {
+    if (at_ == arguments_.size()) {
       return line_;
     }
-    line_.verb = verb_of(words_[at_++]);
+    line_.verb = verb_of(arguments_[at_++]);
     line_.ends_with_runtime = line_.verb == Verb::run || line_.verb == Verb::restore;
     if (line_.verb != Verb::other) {
       read_rest();
@@ -61,12 +61,12 @@ class Reader {
 
  private:
   void read_globals() {
-    for (; at_ < words_.size(); ++at_) {
-      const std::optional<Option> option = option_of(words_[at_]);
+    for (; at_ < arguments_.size(); ++at_) {
+      const std::optional<Option> option = parse_option(arguments_[at_]);
       if (!option) {
         return;
       }
-      const std::string value = value_of(*option, takes_next_word(option->name));
+      const std::string value = value_of(*option, takes_next_argument(option->name));
       if (option->name == "log") {
         line_.log = value;
       } else if (option->name == "log-format") {
@@ -75,26 +75,26 @@ class Reader {
     }
   }
 
-  // crun takes options after the container's name as well, runc does not: the last name counts for both.
+  // crun accepts options after the container's name, runc does not: the last name counts for both.
   void read_rest() {
     bool only_names = false;
-    for (; at_ < words_.size(); ++at_) {
-      const std::size_t here = at_;
-      if (words_[at_] == "--") {
+    for (; at_ < arguments_.size(); ++at_) {
+      const std::size_t index = at_;
+      if (arguments_[at_] == "--") {
         only_names = true;
         continue;
       }
-      const std::optional<Option> option = only_names ? std::nullopt : option_of(words_[at_]);
+      const std::optional<Option> option = only_names ? std::nullopt : parse_option(arguments_[at_]);
       if (!option) {
-        line_.container = words_[at_];
+        line_.container = arguments_[at_];
         continue;
       }
-      take(*option, here);
+      apply(*option, index);
     }
   }
 
-  void take(const Option& option, std::size_t here) {
-    // "delete -f" and "delete -r" stand alone.
+  void apply(const Option& option, std::size_t index) {
+    // "delete -f" and "delete -r" are flags.
     const bool has_value = line_.verb != Verb::remove && is_among(option.name, kWithValue);
     const std::string value = value_of(option, has_value);
     if (option.name == "bundle" || option.name == "b") {
@@ -103,7 +103,7 @@ class Reader {
       line_.config = value;
     } else if (line_.verb == Verb::update && (option.name == "resources" || option.name == "r")) {
       line_.resources = value;
-      line_.resources_at = here;
+      line_.resources_at = index;
     } else if (option.name == "help" || option.name == "h" || option.name == "?" || option.name == "usage") {
       line_.asks_for_help = true;
     } else if ((option.name == "detach" || option.name == "d" || option.name == "keep") && option.value != "false") {
@@ -115,30 +115,30 @@ class Reader {
     if (option.value) {
       return std::string(*option.value);
     }
-    return takes_next && at_ + 1 < words_.size() ? words_[++at_] : std::string();
+    return takes_next && at_ + 1 < arguments_.size() ? arguments_[++at_] : std::string();
   }
 
-  const std::vector<std::string>& words_;
+  const std::vector<std::string>& arguments_;
   std::size_t at_ = 0;
   CommandLine line_;
 };
 
 }  // namespace
 
-CommandLine parse_command_line(const std::vector<std::string>& words) { return Reader(words).read(); }
+CommandLine parse_command_line(const std::vector<std::string>& arguments) { return Reader(arguments).read(); }
 
-std::vector<std::string> with_resources(std::vector<std::string> words, const CommandLine& line,
+std::vector<std::string> with_resources(std::vector<std::string> arguments, const CommandLine& line,
                                         const std::string& file) {
-  std::string& word = words.at(line.resources_at);
-  const std::size_t equals = word.find('=');
-  if (has_path_attached(word)) {
-    word = word.substr(0, 2) + file;
+  std::string& argument = arguments.at(line.resources_at);
+  const std::size_t equals = argument.find('=');
+  if (has_path_attached(argument)) {
+    argument = argument.substr(0, 2) + file;
   } else if (equals != std::string::npos) {
-    word = word.substr(0, equals + 1) + file;
+    argument = argument.substr(0, equals + 1) + file;
   } else {
-    words.at(line.resources_at + 1) = file;
+    arguments.at(line.resources_at + 1) = file;
   }
-  return words;
+  return arguments;
 }
 
 }  // namespace hf::oci

@@ -7,17 +7,17 @@
 namespace hf::oci {
 namespace {
 
-std::vector<std::string> words(std::string_view line) {
-  std::vector<std::string> all;
-  for (const std::string_view word : split(line, ' ')) {
-    all.emplace_back(word);
+std::vector<std::string> split_arguments(std::string_view line) {
+  std::vector<std::string> arguments;
+  for (const std::string_view argument : split(line, ' ')) {
+    arguments.emplace_back(argument);
   }
-  return all;
+  return arguments;
 }
 
-CommandLine parse(std::string_view line) { return parse_command_line(words(line)); }
+CommandLine parse(std::string_view line) { return parse_command_line(split_arguments(line)); }
 
-TEST(CommandLine, ReadsWhatContainerdSays) {
+TEST(CommandLine, ReadsTheOptionsOfContainerd) {
   const CommandLine line = parse(
       "--root /run/containerd/runc/k8s.io --log /run/log.json --log-format json --systemd-cgroup create --bundle "
       "/run/b --pid-file /run/b/init.pid abc");
@@ -28,7 +28,7 @@ TEST(CommandLine, ReadsWhatContainerdSays) {
   EXPECT_EQ(line.log_format, "json");
 }
 
-TEST(CommandLine, ReadsWhatConmonSays) {
+TEST(CommandLine, ReadsTheOptionsOfConmon) {
   const CommandLine line =
       parse("--root=/run/runc --systemd-cgroup create -b /b --pid-file=/b/pidfile -f other.json abc");
   EXPECT_EQ(line.verb, Verb::create);
@@ -37,7 +37,7 @@ TEST(CommandLine, ReadsWhatConmonSays) {
   EXPECT_EQ(line.container, "abc");
 }
 
-TEST(CommandLine, AVerbIsAVerbOnlyWhereOneCanStand) {
+TEST(CommandLine, FindsTheCommandOnlyInItsPosition) {
   EXPECT_EQ(parse("kill create KILL").verb, Verb::other);
   EXPECT_EQ(parse("--root create state x").verb, Verb::other);
   EXPECT_EQ(parse("--root run create update").verb, Verb::create);
@@ -49,28 +49,14 @@ TEST(CommandLine, AVerbIsAVerbOnlyWhereOneCanStand) {
   EXPECT_EQ(parse("--version").verb, Verb::other);
 }
 
-TEST(CommandLine, WhatIsPassedOnIsKnownAtTheFirstLook) {
+TEST(CommandLine, ReportsEveryOtherCommandAsOther) {
   for (const char* text :
        {"state x", "--root run kill create KILL", "--version", "--log=x --debug list", "exec x run"}) {
-    std::vector<const char*> pointers;
-    const std::vector<std::string> all = words(text);
-    for (const std::string& word : all) {
-      pointers.push_back(word.c_str());
-    }
-    EXPECT_TRUE(is_passed_on(pointers)) << text;
     EXPECT_EQ(parse(text).verb, Verb::other) << text;
-  }
-  for (const char* text : {"create x", "--root /r --log l run x", "--systemd-cgroup update x", "delete x", "hook x"}) {
-    std::vector<const char*> pointers;
-    const std::vector<std::string> all = words(text);
-    for (const std::string& word : all) {
-      pointers.push_back(word.c_str());
-    }
-    EXPECT_FALSE(is_passed_on(pointers)) << text;
   }
 }
 
-TEST(CommandLine, DeleteHasNoValuesAndRestoreHasMany) {
+TEST(CommandLine, DeleteHasOnlyFlagsAndRestoreHasOptionsWithValues) {
   EXPECT_EQ(parse("delete -f abc").container, "abc");
   EXPECT_EQ(parse("delete --force abc").verb, Verb::remove);
   EXPECT_EQ(parse("delete -r abc").container, "abc");
@@ -80,7 +66,7 @@ TEST(CommandLine, DeleteHasNoValuesAndRestoreHasMany) {
   EXPECT_EQ(line.bundle, ".");
 }
 
-TEST(CommandLine, AShortOptionMayHaveItsPathInTheSameWord) {
+TEST(CommandLine, AShortOptionMayHaveItsPathInTheSameArgument) {
   EXPECT_EQ(parse("create -b/a=b abc").bundle, "/a=b");
   EXPECT_EQ(parse("create -b./b -f/x abc").bundle, "./b");
   EXPECT_EQ(parse("create -b./b -f/x abc").config, "/x");
@@ -88,7 +74,7 @@ TEST(CommandLine, AShortOptionMayHaveItsPathInTheSameWord) {
   EXPECT_EQ(with_resources({"update", "-r/a=b", "abc"}, parse("update -r/a=b abc"), "/c")[1], "-r/c");
 }
 
-TEST(CommandLine, KnowsWhetherAContainerEndsWithItsRuntime) {
+TEST(CommandLine, ReportsWhetherTheContainerEndsWithTheRuntime) {
   for (const char* text : {"run x", "run -b /b x", "restore x", "run --detach=false x"}) {
     EXPECT_TRUE(parse(text).ends_with_runtime) << text;
   }
@@ -97,15 +83,15 @@ TEST(CommandLine, KnowsWhetherAContainerEndsWithItsRuntime) {
   }
 }
 
-TEST(CommandLine, KnowsWhereAnUpdateIsReadFrom) {
+TEST(CommandLine, FindsAndReplacesTheResourcesFileOfAnUpdate) {
   for (const char* text : {"update -r - abc", "update --resources=- abc", "update abc --resources -", "update -r=- abc",
                            "update -r- abc"}) {
-    const std::vector<std::string> all = words(text);
-    const CommandLine line = parse_command_line(all);
+    const std::vector<std::string> arguments = split_arguments(text);
+    const CommandLine line = parse_command_line(arguments);
     EXPECT_EQ(line.verb, Verb::update);
     EXPECT_EQ(line.resources, "-") << text;
     EXPECT_EQ(line.container, "abc") << text;
-    const CommandLine changed = parse_command_line(with_resources(all, line, "/dev/fd/9"));
+    const CommandLine changed = parse_command_line(with_resources(arguments, line, "/dev/fd/9"));
     EXPECT_EQ(changed.resources, "/dev/fd/9") << text;
     EXPECT_EQ(changed.container, "abc") << text;
   }

@@ -25,11 +25,11 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 Json parse_value(std::string_view text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
 
-std::string letter_of(const device::Device& device) { return {device::letter_of(device.kind)}; }
+std::string type_of(const device::Device& device) { return {device::kind_character(device.kind)}; }
 
 Json json_of_rule(const device::Device& device, device::Access access) {
   return {{"allow", true},
-          {"type", letter_of(device)},
+          {"type", type_of(device)},
           {"major", device.major},
           {"minor", device.minor},
           {"access", to_string(access)}};
@@ -37,7 +37,7 @@ Json json_of_rule(const device::Device& device, device::Access access) {
 
 Json json_of_node(const NodeEdit& node) {
   Json json = {{"path", node.path},
-               {"type", letter_of(*node.device)},
+               {"type", type_of(*node.device)},
                {"major", node.device->major},
                {"minor", node.device->minor}};
   for (const auto& [name, value] :
@@ -93,17 +93,17 @@ class Editor {
 
   Result<EditedSpec> edit(const ContainerEdits& edits) {
     TRY(set_environment(edits.environment));
-    TRY(put_nodes(edits.nodes));
-    TRY(put_mounts(edits.mounts));
-    TRY(put_hooks(edits.hooks));
-    TRY(put_gids(edits.gids));
-    TRY(put_linux(edits));
+    TRY(add_nodes(edits.nodes));
+    TRY(add_mounts(edits.mounts));
+    TRY(add_hooks(edits.hooks));
+    TRY(add_gids(edits.gids));
+    TRY(add_linux(edits));
     TRY(merge(places_.root(), additions_, "config.json"));
     return EditedSpec{splices_.is_empty() ? std::string(text_) : splices_.apply(text_), std::move(corrected_)};
   }
 
  private:
-  // The value at a path of names; null where there is none, or JSON's null.
+  // The value at a path of keys; null where there is none, or where it is JSON's null.
   [[nodiscard]] Result<const Place*> find(std::initializer_list<std::string_view> path) const {
     const Place* place = &places_.root();
     for (const std::string_view name : path) {
@@ -147,7 +147,7 @@ class Editor {
     return {};
   }
 
-  Result<void> put_nodes(const std::vector<NodeEdit>& nodes) {
+  Result<void> add_nodes(const std::vector<NodeEdit>& nodes) {
     const std::vector<const Place*> entries = TRY(elements({"linux", "devices"}));
     const std::vector<const Place*> rules = TRY(elements({"linux", "resources", "devices"}));
     const Place* list = TRY(find({"linux", "resources", "devices"}));
@@ -156,9 +156,9 @@ class Editor {
     const device::Table allowed = meaning(listed, device::OciReading::later_wins);
     for (const NodeEdit& node : nodes) {
       if (!node.device) {
-        return fail(std::errc::invalid_argument, node.path + ": nobody knows its numbers");
+        return fail(std::errc::invalid_argument, node.path + ": its device numbers are not known");
       }
-      const std::optional<device::Device> old = TRY(put_node(node, entries));
+      const std::optional<device::Device> old = TRY(add_node(node, entries));
       const bool is_allowed = node.access == device::Access::none || allowed.allows({*node.device, node.access});
       if (!is_allowed && !(old && TRY(correct_rule(*old, *node.device, rules)))) {
         additions_["linux"]["resources"]["devices"].push_back(json_of_rule(*node.device, node.access));
@@ -167,8 +167,8 @@ class Editor {
     return {};
   }
 
-  // The numbers it had before, where they were others.
-  Result<std::optional<device::Device>> put_node(const NodeEdit& node, const std::vector<const Place*>& entries) {
+  // Returns the stale numbers of a device node that the text had already; absent where they are current.
+  Result<std::optional<device::Device>> add_node(const NodeEdit& node, const std::vector<const Place*>& entries) {
     for (const Place* entry : entries) {
       const Json value = value_of(*entry);
       if (!value.is_object() || value.value("path", Json()) != node.path) {
@@ -193,7 +193,7 @@ class Editor {
 
   Result<void> set_numbers(const Place& object, const device::Device& device) {
     for (const auto& [name, value] :
-         {std::pair<const char*, Json>("type", letter_of(device)), std::pair<const char*, Json>("major", device.major),
+         {std::pair<const char*, Json>("type", type_of(device)), std::pair<const char*, Json>("major", device.major),
           std::pair<const char*, Json>("minor", device.minor)}) {
       const Place* place = TRY(places_.member(object, name));
       if (place != nullptr) {
@@ -205,23 +205,23 @@ class Editor {
     return {};
   }
 
-  // The rule that allowed the node under its old numbers follows it. False: there is none.
-  Result<bool> correct_rule(const device::Device& old, const device::Device& now,
+  // Changes the rule that allows the stale numbers to the current ones. False where there is no such rule.
+  Result<bool> correct_rule(const device::Device& old, const device::Device& current,
                             const std::vector<const Place*>& rules) {
     for (const Place* rule : rules) {
       const Json value = value_of(*rule);
       const bool is_it = value.is_object() && value.value("allow", Json()) == true &&
-                         value.value("type", Json()) == letter_of(old) && value.value("major", Json()) == old.major &&
+                         value.value("type", Json()) == type_of(old) && value.value("major", Json()) == old.major &&
                          value.value("minor", Json()) == old.minor;
       if (is_it) {
-        TRY(set_numbers(*rule, now));
+        TRY(set_numbers(*rule, current));
         return true;
       }
     }
     return false;
   }
 
-  Result<void> put_mounts(const std::vector<MountEdit>& mounts) {
+  Result<void> add_mounts(const std::vector<MountEdit>& mounts) {
     const std::vector<const Place*> entries = TRY(elements({"mounts"}));
     std::vector<Json> there;
     there.reserve(entries.size());
@@ -238,7 +238,7 @@ class Editor {
     return {};
   }
 
-  Result<void> put_hooks(const std::vector<HookEdit>& hooks) {
+  Result<void> add_hooks(const std::vector<HookEdit>& hooks) {
     for (const HookEdit& hook : hooks) {
       const std::string stage = to_string(hook.stage);
       const Json wanted = json_of_hook(hook);
@@ -255,7 +255,7 @@ class Editor {
     return {};
   }
 
-  Result<void> put_gids(const std::vector<std::uint32_t>& gids) {
+  Result<void> add_gids(const std::vector<std::uint32_t>& gids) {
     const std::vector<const Place*> entries = TRY(elements({"process", "user", "additionalGids"}));
     for (const std::uint32_t gid : gids) {
       if (std::ranges::none_of(entries, [&](const Place* entry) { return value_of(*entry) == gid; })) {
@@ -265,10 +265,10 @@ class Editor {
     return {};
   }
 
-  Result<void> put_linux(const ContainerEdits& edits) {
-    for (const auto& [name, inside] : edits.net_devices) {
+  Result<void> add_linux(const ContainerEdits& edits) {
+    for (const auto& [name, name_inside] : edits.net_devices) {
       if (TRY(find({"linux", "netDevices", name})) == nullptr) {
-        additions_["linux"]["netDevices"][name] = {{"name", inside}};
+        additions_["linux"]["netDevices"][name] = {{"name", name_inside}};
       }
     }
     if (edits.intel_rdt && TRY(find({"linux", "intelRdt"})) == nullptr) {
@@ -277,7 +277,7 @@ class Editor {
     return {};
   }
 
-  // What is missing is added at the end of what is there.
+  // Adds what is missing after the existing members and elements.
   Result<void> merge(const Place& place, const Json& more, const std::string& where) {
     if (more.empty()) {
       return {};
@@ -318,8 +318,7 @@ class Editor {
   std::vector<std::string> corrected_;
 };
 
-// A list without some of its elements.
-void take_out(const JsonPlaces& places, const Place& list, const auto& is_unwanted, Splices& splices) {
+void remove_elements(const JsonPlaces& places, const Place& list, const auto& is_unwanted, Splices& splices) {
   const std::vector<const Place*> all = places.children(list);
   bool has_kept = false;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -341,7 +340,7 @@ Result<std::string> drop_hooks(std::string_view text, const std::vector<std::str
   const Place* stages = TRY(places.member(places.root(), "hooks"));
   Splices splices;
   for (const Place* list : stages == nullptr ? std::vector<const Place*>() : places.children(*stages)) {
-    take_out(
+    remove_elements(
         places, *list,
         [&](const Place& hook) {
           const Json value = parse_value(places.text_of(hook));

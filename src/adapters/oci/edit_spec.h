@@ -1,4 +1,4 @@
-// EditSpec: a config.json with what a container needs for its devices, and every other letter as it was.
+// EditSpec: adds what a container needs for its devices to a config.json, and keeps every other character.
 #pragma once
 
 #include <string>
@@ -6,25 +6,26 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/container/edits.h"
+#include "core/container/entitlement/edits.h"
 
 namespace hf::oci {
 
 struct SpecChange {
-  container::ContainerEdits edits;         // every node with its numbers
-  std::vector<std::string> dropped_hooks;  // paths of those who would do the same behind the runtime's back
+  container::ContainerEdits edits;         // every device node with its numbers
+  std::vector<std::string> dropped_hooks;  // paths of hooks that would do the same without the runtime's knowledge
 };
 
 struct EditedSpec {
   std::string text;
-  std::vector<std::string> corrected;  // nodes that were there with numbers of another time
+  std::vector<std::string> corrected;  // device nodes that the text had with stale numbers
 };
 
-// What is there already stays as it is: a change made twice is a change made once. Fails, and names the place, where
-// the text is no spec or has one of the parts in question twice.
+// What is already there stays, so that applying a change again changes nothing. Fails where the text is no spec or has
+// one of the fields in question twice; the error names the field.
 Result<EditedSpec> edit_spec(std::string_view text, const SpecChange& change);
 
-// Resources as `update` is given them, with these nodes allowed as well, where they have rules for devices at all.
+// The resources that `update` was called with, with these device nodes allowed as well, if they have device rules at
+// all.
 Result<std::string> allow_in_resources(std::string_view text, const std::vector<container::NodeEdit>& nodes);
 
 }  // namespace hf::oci

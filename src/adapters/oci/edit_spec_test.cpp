@@ -30,14 +30,14 @@ ContainerEdits everything() {
 }
 
 std::string edited(std::string_view text, const ContainerEdits& edits) {
-  const Result<EditedSpec> made = edit_spec(text, {edits, {}});
-  EXPECT_TRUE(made) << made.error().message;
-  return made ? made->text : std::string();
+  const Result<EditedSpec> result = edit_spec(text, {edits, {}});
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? result->text : std::string();
 }
 
-std::string why_not(std::string_view text, const ContainerEdits& edits) {
-  const Result<EditedSpec> made = edit_spec(text, {edits, {}});
-  return made ? "" : made.error().message;
+std::string error_of(std::string_view text, const ContainerEdits& edits) {
+  const Result<EditedSpec> result = edit_spec(text, {edits, {}});
+  return result ? "" : result.error().message;
 }
 
 constexpr const char* kSpec = R"({
@@ -51,7 +51,7 @@ constexpr const char* kSpec = R"({
 }
 )";
 
-TEST(EditSpec, AddsWhatIsMissingAndKeepsEveryOtherLetter) {
+TEST(EditSpec, AddsWhatIsMissingAndKeepsEveryOtherCharacter) {
   const std::string text = edited(kSpec, everything());
   for (const char* kept : {R"("future": {"x": 1.50, "big": 123456789012345678901234567890, "e": 1e5})", "\"A=1\", ",
                            R"({"allow": false, "access": "rwm"})", "\"mounts\": [ "}) {
@@ -70,14 +70,14 @@ TEST(EditSpec, AddsWhatIsMissingAndKeepsEveryOtherLetter) {
   EXPECT_EQ(json["linux"]["resources"]["devices"].size(), 3U);
 }
 
-TEST(EditSpec, DoneTwiceIsDoneOnce) {
+TEST(EditSpec, ChangesNothingTheSecondTime) {
   const std::string once = edited(kSpec, everything());
   EXPECT_EQ(edited(once, everything()), once);
 }
 
-TEST(EditSpec, NothingToDoChangesNothing) { EXPECT_EQ(edited(kSpec, {}), kSpec); }
+TEST(EditSpec, KeepsTheTextWithoutEdits) { EXPECT_EQ(edited(kSpec, {}), kSpec); }
 
-TEST(EditSpec, MakesThePartsThatAreMissing) {
+TEST(EditSpec, CreatesObjectsAndListsThatAreMissing) {
   const Result<Spec> spec = parse_spec(edited("{}", everything()));
   ASSERT_TRUE(spec);
   EXPECT_EQ(spec->nodes.size(), 2U);
@@ -85,69 +85,70 @@ TEST(EditSpec, MakesThePartsThatAreMissing) {
   EXPECT_EQ(spec->mounts.size(), 1U);
 }
 
-TEST(EditSpec, NumbersOfAnotherTimeAreCorrectedAndTheirRuleFollows) {
+TEST(EditSpec, CorrectsStaleNumbersAndTheirRule) {
   const std::string text = R"({"linux":{"devices":[{"path":"/dev/nvidia-uvm","major":510,"minor":0,"type":"c","x":1}],)"
                            R"("resources":{"devices":[{"allow":false,"access":"rwm"},)"
                            R"({"allow":true,"type":"c","major":510,"minor":0,"access":"rw"}]}}})";
-  const Result<EditedSpec> made = edit_spec(text, {{.nodes = {gpu("/dev/nvidia-uvm", 511, 0)}}, {}});
-  ASSERT_TRUE(made);
+  const Result<EditedSpec> result = edit_spec(text, {{.nodes = {gpu("/dev/nvidia-uvm", 511, 0)}}, {}});
+  ASSERT_TRUE(result);
   std::string expected = text;
   for (std::size_t at = 0; (at = expected.find("510")) != std::string::npos;) {
     expected.replace(at, 3, "511");
   }
-  EXPECT_EQ(made->text, expected);
-  ASSERT_EQ(made->corrected.size(), 1U);
-  EXPECT_NE(made->corrected[0].find("/dev/nvidia-uvm"), std::string::npos);
+  EXPECT_EQ(result->text, expected);
+  ASSERT_EQ(result->corrected.size(), 1U);
+  EXPECT_NE(result->corrected[0].find("/dev/nvidia-uvm"), std::string::npos);
 }
 
-TEST(EditSpec, ARuleThatIsThereIsNotAddedAgain) {
+TEST(EditSpec, DoesNotAddARuleForADeviceThatIsAllowed) {
   const std::string text = R"({"linux":{"resources":{"devices":[{"allow":true,"access":"rwm"}]},"devices":[]}})";
-  const std::string made = edited(text, {.nodes = {gpu("/dev/nvidia0", 195, 0)}});
-  EXPECT_EQ(Json::parse(made)["linux"]["resources"], Json::parse(text)["linux"]["resources"]);
-  EXPECT_EQ(Json::parse(made)["linux"]["devices"].size(), 1U);
+  const std::string result = edited(text, {.nodes = {gpu("/dev/nvidia0", 195, 0)}});
+  EXPECT_EQ(Json::parse(result)["linux"]["resources"], Json::parse(text)["linux"]["resources"]);
+  EXPECT_EQ(Json::parse(result)["linux"]["devices"].size(), 1U);
 }
 
-TEST(EditSpec, HooksThatDoTheSameAreTakenOut) {
+TEST(EditSpec, RemovesHooksThatDoTheSame) {
   const std::string hook = R"({"path":"/usr/bin/nvidia-container-runtime-hook","args":["x"]})";
   const std::string other = R"({"path":"/bin/other"})";
   for (const auto& [before, after] :
        {std::pair(hook, std::string()), std::pair(hook + "," + other, other), std::pair(other + " , " + hook, other),
         std::pair(hook + ", " + other + "," + hook, other), std::pair(hook + "," + hook, std::string())}) {
-    const Result<EditedSpec> made =
+    const Result<EditedSpec> result =
         edit_spec("{\"hooks\":{\"prestart\":[" + before + "]}}", {{}, {"/usr/bin/nvidia-container-runtime-hook"}});
-    ASSERT_TRUE(made);
-    EXPECT_EQ(made->text, "{\"hooks\":{\"prestart\":[" + after + "]}}");
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->text, "{\"hooks\":{\"prestart\":[" + after + "]}}");
   }
 }
 
-TEST(EditSpec, RefusesWhatItCannotChangeForSure) {
-  EXPECT_NE(why_not("", everything()), "");
-  EXPECT_NE(why_not(R"({"linux":{"devices":[)", everything()), "");
-  EXPECT_NE(why_not(R"({"linux":{"devices":[],"devices":[]}})", everything()).find("devices"), std::string::npos);
-  EXPECT_NE(why_not(R"({"mounts":{}, "mounts":[]})", everything()), "");
-  EXPECT_NE(why_not(R"({"linux":7})", everything()).find("linux"), std::string::npos);
-  EXPECT_NE(why_not("{}", {.nodes = {{.path = "/dev/x", .device = std::nullopt}}}).find("/dev/x"), std::string::npos);
+TEST(EditSpec, RefusesATextThatItCannotChangeSafely) {
+  EXPECT_NE(error_of("", everything()), "");
+  EXPECT_NE(error_of(R"({"linux":{"devices":[)", everything()), "");
+  EXPECT_NE(error_of(R"({"linux":{"devices":[],"devices":[]}})", everything()).find("devices"), std::string::npos);
+  EXPECT_NE(error_of(R"({"mounts":{}, "mounts":[]})", everything()), "");
+  EXPECT_NE(error_of(R"({"linux":7})", everything()).find("linux"), std::string::npos);
+  EXPECT_NE(error_of("{}", {.nodes = {{.path = "/dev/x", .device = std::nullopt}}}).find("/dev/x"), std::string::npos);
 }
 
-TEST(EditSpec, ADeepTextIsReadWithoutRecursion) {
+TEST(EditSpec, ReadsADeeplyNestedTextWithoutRecursion) {
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   const std::string text = R"({"x":)" + deep + R"(,"linux":{}})";
-  const std::string made = edited(text, {.nodes = {gpu("/dev/nvidia0", 195, 0)}});
-  EXPECT_NE(made.find(deep), std::string::npos);
+  const std::string result = edited(text, {.nodes = {gpu("/dev/nvidia0", 195, 0)}});
+  EXPECT_NE(result.find(deep), std::string::npos);
 }
 
-TEST(EditSpec, NamesMayBeWrittenWithEscapes) {
-  const std::string made = edited(R"({"l\u0069nux":{"devices":[]}})", {.nodes = {gpu("/dev/nvidia0", 195, 0)}});
-  EXPECT_EQ(Json::parse(made).size(), 1U) << made;
+TEST(EditSpec, FindsKeysThatAreWrittenWithEscapes) {
+  const std::string result = edited(R"({"l\u0069nux":{"devices":[]}})", {.nodes = {gpu("/dev/nvidia0", 195, 0)}});
+  EXPECT_EQ(Json::parse(result).size(), 1U) << result;
 }
 
-TEST(EditSpec, ResourcesOfAnUpdateAllowTheNodesAsWell) {
+TEST(EditSpec, AddsRulesForTheNodesToTheResourcesOfAnUpdate) {
   const std::string text = R"({"cpu":{"shares":5},"devices":[{"allow":false,"access":"rwm"}]})";
-  const Result<std::string> made = allow_in_resources(text, {gpu("/dev/nvidia0", 195, 0)});
-  ASSERT_TRUE(made);
-  EXPECT_EQ(Json::parse(*made)["devices"].size(), 2U);
+  const Result<std::string> result = allow_in_resources(text, {gpu("/dev/nvidia0", 195, 0)});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(Json::parse(*result)["devices"].size(), 2U);
   for (const char* without : {R"({"cpu":{}})", R"({"devices":[]})", R"({"devices":null})", "[]"}) {
-    EXPECT_EQ(*allow_in_resources(without, {gpu("/dev/nvidia0", 195, 0)}), without) << "nothing would be lost";
+    EXPECT_EQ(*allow_in_resources(without, {gpu("/dev/nvidia0", 195, 0)}), without)
+        << "an update without device rules takes no device away";
   }
   EXPECT_FALSE(allow_in_resources("{", {}));
 }

@@ -1,4 +1,4 @@
-// HookState: what a runtime tells a hook on its standard input.
+// HookState: the container state that a runtime passes to a hook on standard input.
 #pragma once
 
 #include <string>

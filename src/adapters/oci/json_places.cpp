@@ -12,7 +12,9 @@ std::unexpected<Error> malformed(std::size_t at) {
   return fail(std::errc::invalid_argument, "not JSON at byte " + std::to_string(at));
 }
 
-bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r'; }
+bool is_blank(char character) {
+  return character == ' ' || character == '\t' || character == '\n' || character == '\r';
+}
 
 }  // namespace
 
@@ -33,23 +35,23 @@ std::size_t JsonPlaces::end_of_string(std::size_t at) const {
   return std::string_view::npos;
 }
 
-std::size_t JsonPlaces::end_of_word(std::size_t at) const {
+std::size_t JsonPlaces::end_of_literal(std::size_t at) const {
   const std::size_t end = text_.find_first_of(",]} \t\n\r", at);
   return end == std::string_view::npos ? text_.size() : end;
 }
 
-// Without recursion: whoever nests a million brackets gets an answer, too.
+// This does not recurse, so that a text with a million nested brackets does not overflow the stack.
 Result<void> JsonPlaces::scan() {
   std::vector<std::size_t> open;  // objects and arrays
-  Place key;                      // the name that was read last
+  Place key;                      // the key that was read last
   bool has_key = false;
   for (std::size_t at = 0; at < text_.size();) {
-    const char letter = text_[at];
-    if (is_blank(letter) || letter == ',' || letter == ':') {
+    const char character = text_[at];
+    if (is_blank(character) || character == ',' || character == ':') {
       ++at;
       continue;
     }
-    if (letter == ']' || letter == '}') {
+    if (character == ']' || character == '}') {
       if (open.empty()) {
         return malformed(at);
       }
@@ -57,9 +59,9 @@ Result<void> JsonPlaces::scan() {
       open.pop_back();
       continue;
     }
-    const bool is_string = letter == '"';
-    const bool is_opening = letter == '{' || letter == '[';
-    const std::size_t end = is_opening ? at + 1 : is_string ? end_of_string(at) : end_of_word(at);
+    const bool is_string = character == '"';
+    const bool is_opening = character == '{' || character == '[';
+    const std::size_t end = is_opening ? at + 1 : is_string ? end_of_string(at) : end_of_literal(at);
     if (end == std::string_view::npos) {
       return malformed(at);
     }
@@ -75,25 +77,28 @@ Result<void> JsonPlaces::scan() {
       continue;
     }
     if (open.empty() && places_.size() > 1) {
-      return malformed(at);  // something behind the end
+      return malformed(at);  // something after the end
     }
     Place place;
     place.begin = at;
     place.key_begin = has_key ? key.key_begin : 0;
     place.key_end = has_key ? key.key_end : 0;
     has_key = false;
-    const std::size_t number = places_.size();
+    const std::size_t index = places_.size();
     if (!open.empty()) {
       Place& parent = places_[open.back()];
-      (parent.first == 0 ? parent.first : places_[parent.last].next) = number;
-      parent.last = number;
+      (parent.first == 0 ? parent.first : places_[parent.last].next) = index;
+      parent.last = index;
     }
-    place.kind = letter == '{' ? Kind::object : letter == '[' ? Kind::array : is_string ? Kind::string : Kind::other;
+    place.kind = character == '{'   ? Kind::object
+                 : character == '[' ? Kind::array
+                 : is_string        ? Kind::string
+                                    : Kind::other;
     place.end = is_opening ? 0 : end;
     at = end;
     places_.push_back(place);
     if (is_opening) {
-      open.push_back(number);
+      open.push_back(index);
     }
   }
   return open.empty() && places_.size() > 1 ? Result<void>() : malformed(text_.size());
@@ -128,14 +133,14 @@ Result<const JsonPlaces::Place*> JsonPlaces::member(const Place& object, std::st
 std::string Splices::apply(std::string_view text) const {
   std::vector<Splice> sorted = all_;
   std::ranges::sort(sorted, {}, [](const Splice& splice) { return std::pair(splice.begin, splice.order); });
-  std::string made;
+  std::string changed;
   std::size_t at = 0;
   for (const Splice& splice : sorted) {
-    made += text.substr(at, splice.begin - at);
-    made += splice.text;
+    changed += text.substr(at, splice.begin - at);
+    changed += splice.text;
     at = std::max(at, splice.end);
   }
-  return made += text.substr(at);
+  return changed += text.substr(at);
 }
 
 }  // namespace hf::oci

@@ -34,7 +34,7 @@ std::string write_spec(const NewSpec& spec) {
   deny_all.push_back({{"allow", false}, {"access", "rwm"}});
   const Json process = {{"terminal", false},
                         {"user", {{"uid", 0}, {"gid", 0}}},
-                        {"args", spec.words},
+                        {"args", spec.arguments},
                         {"env", {"PATH=/bin"}},
                         {"cwd", "/"}};
   const Json container = {

@@ -1,4 +1,4 @@
-// NewSpec: a config.json for a container of ours.
+// NewSpec: a config.json for a container that holdfast starts.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 namespace hf::oci {
 
 struct NewMount {
-  std::string source;  // a file of the host
+  std::string source;  // on the host
   std::string destination;
   bool is_writable = false;
 };
 
 struct NewSpec {
-  std::vector<std::string> words;  // the program's path inside first
-  std::vector<NewMount> mounts;    // beside /proc and /dev
+  std::vector<std::string> arguments;  // starts with the program's path in the container
+  std::vector<NewMount> mounts;        // besides /proc and /dev
   std::string cgroups_path;
 };
 
-// Root in namespaces for mounts, processes, IPC and the host's name; no device but those that every container has. The
-// root is the folder "rootfs" of the bundle.
+// The container runs as root in its own mount, pid, ipc and uts namespaces, with only the devices that every container
+// has. Its file system is the directory "rootfs" of the bundle.
 std::string write_spec(const NewSpec& spec);
 
 }  // namespace hf::oci

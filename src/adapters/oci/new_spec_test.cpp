@@ -7,7 +7,7 @@
 namespace hf::oci {
 namespace {
 
-TEST(NewSpec, SaysWhatOurReaderReads) {
+TEST(NewSpec, IsReadBackByParseSpec) {
   const Result<Spec> spec = parse_spec(write_spec({{"/bin/x", "y"}, {{"/a \"b\"", "/lib/b", false}}, "/demo"}));
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->cgroups_path, "/demo");

@@ -24,7 +24,7 @@ std::unexpected<Error> malformed(std::size_t index, const std::string& why) {
   return fail(std::errc::invalid_argument, "parse OCI device rule " + std::to_string(index) + ": " + why);
 }
 
-// Absent, null and -1 mean any; older configs write -1. nlohmann takes 2^64-1 for equal to -1: hence "unsigned".
+// Absent, null and -1 mean any; older configs write -1. nlohmann compares 2^64-1 as equal to -1, so -1 must be signed.
 Result<std::optional<Span>> parse_number(const Json& rule, const char* key, std::uint32_t limit, std::size_t index) {
   const auto entry = rule.find(key);
   const bool is_signed = entry != rule.end() && entry->is_number_integer() && !entry->is_number_unsigned();
@@ -52,7 +52,7 @@ Result<std::optional<Kind>> parse_kind(const Json& rule, std::size_t index) {
   return malformed(index, "\"type\" is not a, b or c");
 }
 
-Result<Access> parse_letters(const Json& rule, std::size_t index) {
+Result<Access> parse_rule_access(const Json& rule, std::size_t index) {
   const auto entry = rule.find("access");
   if (entry == rule.end() || entry->is_null()) {
     return Access::all;
@@ -60,7 +60,7 @@ Result<Access> parse_letters(const Json& rule, std::size_t index) {
   const Result<Access> access =
       entry->is_string() ? device::parse_access(entry->get_ref<const std::string&>()) : Result<Access>(Access::none);
   if (!access || *access == Access::none) {
-    return malformed(index, "\"access\" is not made of the letters r, w and m");
+    return malformed(index, "\"access\" is not a combination of r, w and m");
   }
   return *access;
 }
@@ -76,7 +76,7 @@ Result<OciRule> parse_rule(const Json& rule, std::size_t index) {
   const std::optional<Kind> kind = TRY(parse_kind(rule, index));
   const std::optional<Span> major = TRY(parse_number(rule, "major", device::kLastMajor, index));
   const std::optional<Span> minor = TRY(parse_number(rule, "minor", device::kLastMinor, index));
-  const Access access = TRY(parse_letters(rule, index));
+  const Access access = TRY(parse_rule_access(rule, index));
   return OciRule{allow->get<bool>() ? Verb::allow : Verb::deny,
                  Rule{{kind, major, minor}, access, device::Match::within}};
 }
@@ -112,24 +112,6 @@ Result<OciRules> parse_device_rules(std::string_view json) {
     rules.push_back(TRY(parse_rule((*list)[i], i)));
   }
   return rules;
-}
-
-std::string write_device_rules(const OciRules& rules) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const OciRule& rule : rules) {
-    const device::Selector& selector = rule.rule.selector;
-    nlohmann::ordered_json entry = {{"allow", rule.verb == Verb::allow}};
-    entry["type"] = std::string(1, selector.kind ? device::letter_of(*selector.kind) : 'a');
-    if (selector.major) {
-      entry["major"] = selector.major->first;
-    }
-    if (selector.minor) {
-      entry["minor"] = selector.minor->first;
-    }
-    entry["access"] = to_string(rule.rule.access);
-    list.push_back(std::move(entry));
-  }
-  return list.dump();
 }
 
 }  // namespace hf::oci

@@ -1,4 +1,4 @@
-// OciConfig: what an OCI runtime config says about devices.
+// OciConfig: the device rules of an OCI runtime config.
 #pragma once
 
 #include <string>
@@ -9,8 +9,7 @@
 
 namespace hf::oci {
 
-// linux.resources.devices of a config.json, or that list by itself.
+// Accepts a whole config.json, or its list linux.resources.devices by itself.
 Result<device::OciRules> parse_device_rules(std::string_view json);
-std::string write_device_rules(const device::OciRules& rules);  // the list by itself
 
 }  // namespace hf::oci

@@ -5,7 +5,7 @@
 namespace hf::oci {
 namespace {
 
-TEST(OciDeviceRules, ReadAListOrAConfig) {
+TEST(OciDeviceRules, AreReadFromAListOrAConfig) {
   const char* list =
       R"([{"allow":false,"access":"rwm"},{"allow":true,"type":"c","major":195,"minor":0,"access":"rw"}])";
   const std::string config = std::string(R"({"ociVersion":"1.0","linux":{"resources":{"devices":)") + list + "}}}";
@@ -16,21 +16,14 @@ TEST(OciDeviceRules, ReadAListOrAConfig) {
   EXPECT_EQ(*parse_device_rules(config), rules);
 }
 
-TEST(OciDeviceRules, GoThereAndBack) {
-  const device::OciRules rules = {{device::Verb::deny, *device::parse_rule("a")},
-                                  {device::Verb::allow, *device::parse_rule("c *:7 r")},
-                                  {device::Verb::allow, *device::parse_rule("b 8:* m")}};
-  EXPECT_EQ(*parse_device_rules(write_device_rules(rules)), rules);
-}
-
-TEST(OciDeviceRules, ReadOlderSpellingsOfAny) {
+TEST(OciDeviceRules, AcceptOlderSpellingsOfAny) {
   EXPECT_EQ(parse_device_rules(R"([{"allow":true,"type":"c","major":195,"minor":-1,"access":"rw"}])")->front().rule,
             *device::parse_rule("c 195:* rw"));
   EXPECT_EQ(parse_device_rules(R"([{"allow":true,"type":"c","major":null}])")->front().rule,
             *device::parse_rule("c *:* rwm"));
 }
 
-TEST(OciDeviceRules, NameTheRuleThatIsWrong) {
+TEST(OciDeviceRules, ThatAreMalformedAreAnError) {
   for (const char* json :
        {"", "{", "{}", "[1]", R"([{"type":"c"}])", R"([{"allow":1}])", R"([{"allow":true,"type":"x"}])",
         R"([{"allow":true,"major":"195"}])", R"([{"allow":true,"major":-2}])", R"([{"allow":true,"major":5000}])",

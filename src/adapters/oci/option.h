@@ -1,5 +1,4 @@
-// Option: the words of a command line of runc's or crun's, one by one. Bare (core/base/bare.h): a call that is none of
-// our business is known as such before there is a C library.
+// Option: one argument of a command line of runc or crun.
 #pragma once
 
 #include <optional>
@@ -15,17 +14,18 @@ struct Option {
   std::optional<std::string_view> value;
 };
 
-// "--name", "-name", "--name=value"; absent for a word that is no option. "-" alone is a file.
-std::optional<Option> option_of(std::string_view word);
+// "--name", "-name", "--name=value"; absent for an argument that is no option. "-" alone is a file.
+std::optional<Option> parse_option(std::string_view argument);
 
-// "-b/path": crun takes a short option and its value in one word. Where it is no path it may be runc's "-bundle".
-bool has_path_attached(std::string_view word);
+// "-b/path": crun accepts a short option and its value in one argument. Where the rest is no path it may be runc's
+// "-bundle".
+bool has_path_attached(std::string_view argument);
 
 bool is_among(std::string_view name, std::span<const std::string_view> names);
 
-// Does an option that stands before the verb take the next word, where it has no "="?
-bool takes_next_word(std::string_view global_option);
+// Does an option before the command take the next argument as its value, where it has no "="?
+bool takes_next_argument(std::string_view global_option);
 
-Verb verb_of(std::string_view word);
+Verb verb_of(std::string_view argument);
 
 }  // namespace hf::oci

@@ -47,7 +47,7 @@ Result<std::uint32_t> number_of(const Json& object, const char* key, std::uint32
 Result<std::optional<SpecNode>> parse_node(const Json& entry, const std::string& where) {
   const std::string type = text_of(entry, "type");
   if (type == "p") {
-    return std::nullopt;  // a fifo is no device
+    return std::nullopt;  // a FIFO is no device
   }
   if (type != "c" && type != "b" && type != "u") {
     return malformed(where + ".type is not c, b, u or p");
@@ -91,7 +91,7 @@ Result<std::vector<SpecNode>> parse_nodes(const Json& linux) {
   return nodes;
 }
 
-// A flat list of flat objects: anything deeper is no rule, and must not be walked through.
+// Only a flat list of flat objects is accepted: nothing deeper is a rule, and dump() recurses.
 Result<device::OciRules> parse_rules(const Json& list) {
   const bool is_flat =
       list.is_array() && std::ranges::all_of(list, [](const Json& rule) {
@@ -132,7 +132,7 @@ std::vector<Hook> parse_hooks(const Json& document) {
   return hooks;
 }
 
-// Go takes keys in any letter case: what a runtime would read and we would not must not be in there.
+// Go matches keys in any case, this parser does not: refuses keys that only a runtime would read.
 Result<void> check_case(const Json& object, std::initializer_list<std::string_view> keys) {
   const auto is_alike = [](std::string_view a, std::string_view b) {
     return std::ranges::equal(a, b,
@@ -162,10 +162,10 @@ Result<void> check_cases(const Json& document) {
 }  // namespace
 
 Result<Spec> parse_spec(std::string_view json) {
-  // The library writes JSON by recursion: what lies deeper than any bundle needs is left out.
+  // The library writes JSON by recursion: values that are nested deeper than any bundle needs are dropped.
   constexpr int kDeepest = 64;
-  const auto is_near = [](int depth, Json::parse_event_t, Json&) { return depth < kDeepest; };
-  const Json document = Json::parse(json, is_near, /*allow_exceptions=*/false);
+  const auto is_within_limit = [](int depth, Json::parse_event_t, Json&) { return depth < kDeepest; };
+  const Json document = Json::parse(json, is_within_limit, /*allow_exceptions=*/false);
   if (document.is_discarded() || !document.is_object()) {
     return malformed("not a JSON object");
   }

@@ -1,4 +1,4 @@
-// Spec: what a bundle's config.json says of a container, as far as devices go.
+// Spec: the parts of a bundle's config.json that matter for a container's devices.
 #pragma once
 
 #include <cstdint>
@@ -35,20 +35,21 @@ struct SpecMount {
 
 struct Spec {
   std::map<std::string, std::string> annotations;
-  std::map<std::string, std::string> environment;  // of a name given twice the last counts
+  std::map<std::string, std::string> environment;  // where a name occurs twice, the last value
   std::vector<SpecNode> nodes;
   device::OciRules rules;
   std::vector<Hook> hooks;
   std::vector<SpecMount> mounts;
   std::string cgroups_path;
-  std::string root;            // of its file system: a path, or a name below the bundle
+  std::string root;            // of its file system: an absolute path, or one relative to the bundle
   bool is_privileged = false;  // CAP_SYS_ADMIN in the bounding set
 };
 
-// Fields of no interest here may be anything; one of interest that is malformed refuses the whole.
+// Fails where device nodes or rules are malformed, or where a key is written in another case. Other fields may have any
+// value.
 Result<Spec> parse_spec(std::string_view json);
 
-// Its `root` alone, "" where there is none: a hook needs no more, and a spec is long.
+// Reads only `root`, "" where there is none: a hook needs nothing else, and a spec is long.
 Result<std::string> parse_root(std::string_view json);
 
 std::string annotation_of(const Spec& spec, const std::string& key);    // "" where there is none

@@ -5,7 +5,7 @@
 namespace hf::oci {
 namespace {
 
-TEST(Spec, IsReadFromABundleOfARuntime) {
+TEST(Spec, IsReadFromAConfigOfABundle) {
   const Result<Spec> spec = parse_spec(R"({
     "ociVersion": "1.0.2-dev",
     "process": {"env": ["PATH=/bin", "NVIDIA_VISIBLE_DEVICES=0", "NVIDIA_VISIBLE_DEVICES=1=2", "FOO", "=x"],
@@ -39,7 +39,7 @@ TEST(Spec, IsReadFromABundleOfARuntime) {
   EXPECT_TRUE(spec->is_privileged);
 }
 
-TEST(Spec, MayHaveNothingInIt) {
+TEST(Spec, MayBeEmpty) {
   for (const char* json :
        {"{}", R"({"linux":null,"process":null,"hooks":null,"mounts":null,"annotations":null})",
         R"({"linux":{"devices":null,"resources":null}})", R"({"linux":{"resources":{"devices":null}}})",
@@ -52,7 +52,7 @@ TEST(Spec, MayHaveNothingInIt) {
   }
 }
 
-TEST(Spec, MayHaveAnythingWhereNothingIsOfInterest) {
+TEST(Spec, IgnoresMalformedFieldsOtherThanDevices) {
   for (const char* json :
        {R"({"process":1,"hooks":[],"mounts":{},"annotations":[],"linux":[]})",
         R"({"process":{"env":{"A":"b"},"capabilities":["CAP_SYS_ADMIN"]}})",
@@ -67,7 +67,7 @@ TEST(Spec, MayHaveAnythingWhereNothingIsOfInterest) {
   }
 }
 
-TEST(Spec, IsRefusedWholeWhereDevicesAreMalformed) {
+TEST(Spec, IsRefusedWhereDevicesAreMalformed) {
   for (const char* json :
        {R"({"linux":{"devices":{}}})",
         R"({"linux":{"devices":"/dev/null"}})",
@@ -97,7 +97,7 @@ TEST(Spec, IsRefusedWholeWhereDevicesAreMalformed) {
   }
 }
 
-TEST(Spec, IsRefusedWhereItIsNoJson) {
+TEST(Spec, IsRefusedWhereItIsNoJsonObject) {
   for (const char* json :
        {"", " ", "null", "[]", "7", "\"{}\"", "{", "{}x", "{\"a\":}", "{'a':1}", "{\"a\":\"\xff\xfe\"}",
         "{\"\xc0\x80\":1}", "\xef\xbb\xbf", "{\"linux\":{\"devices\":[{\"path\":\"/dev/\xed\xa0\x80\"}]}}"}) {
@@ -105,13 +105,13 @@ TEST(Spec, IsRefusedWhereItIsNoJson) {
   }
 }
 
-TEST(Spec, OfAKeyGivenTwiceTakesTheLast) {
+TEST(Spec, UsesTheLastOfTwoEqualKeys) {
   const Result<Spec> spec = parse_spec(R"({"linux":{"cgroupsPath":"/a"},"linux":{"cgroupsPath":"/b"}})");
   ASSERT_TRUE(spec);
   EXPECT_EQ(spec->cgroups_path, "/b");
 }
 
-// A parser that follows nesting by recursion would not come back.
+// A recursive parser would overflow the stack.
 TEST(Spec, MayBeNestedDeeply) {
   const std::string open(200'000, '[');
   const std::string close(200'000, ']');
@@ -120,20 +120,20 @@ TEST(Spec, MayBeNestedDeeply) {
   EXPECT_FALSE(parse_spec("{\"linux\":{\"devices\":" + open + close + "}}"));
 }
 
-// The rules are written out and read again, and nlohmann writes by recursion.
+// The rules are written as text and parsed again, and nlohmann writes by recursion.
 TEST(Spec, IsRefusedWhereItsRulesAreNestedDeeply) {
   const std::string nested = std::string(200'000, '[') + std::string(200'000, ']');
   EXPECT_FALSE(parse_spec("{\"linux\":{\"resources\":{\"devices\":" + nested + "}}}"));
   EXPECT_FALSE(parse_spec("{\"linux\":{\"resources\":{\"devices\":[{\"x\":" + nested + "}]}}}"));
 }
 
-// parse_device_rules takes a whole config too, so that a list that is none is looked into once more.
+// parse_device_rules accepts a whole config too, so an object in place of the list must not be passed to it.
 TEST(Spec, IsRefusedWhereTheListOfRulesIsAnotherConfig) {
   EXPECT_FALSE(parse_spec(
       R"({"linux":{"resources":{"devices":{"linux":{"resources":{"devices":[{"allow":true,"access":"rwm"}]}}}}}})"));
 }
 
-TEST(ParseRoot, TakesNoMoreThanTheRoot) {
+TEST(ParseRoot, ReadsOnlyTheRoot) {
   EXPECT_EQ(*parse_root(R"({"linux":{"devices":"anything"},"root":{"path":"/a \"b\"","readonly":true}})"), "/a \"b\"");
   EXPECT_EQ(*parse_root(R"({"process":{"root":{"path":"/no"}}})"), "");
   EXPECT_EQ(*parse_root(R"({"root":null})"), "");

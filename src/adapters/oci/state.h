@@ -1,4 +1,4 @@
-// State: what runc and crun write down about a running container.
+// State: the state files that runc and crun keep about a running container.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct RuntimeState {
   std::string runtime;  // "runc", "crun"
   std::string id;
   std::int32_t pid = 0;
-  std::optional<std::uint64_t> started_at;  // in clock ticks since boot: whether the pid is still the same process
+  std::optional<std::uint64_t> started_at;  // in clock ticks since boot; detects that the pid was reused
   std::string bundle;
   std::optional<bool> systemd_cgroup;
   std::string scope;

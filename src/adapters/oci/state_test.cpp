@@ -5,7 +5,7 @@
 namespace hf::oci {
 namespace {
 
-TEST(RuncState, IsReadAsRuncWritesIt) {
+TEST(RuncState, IsReadInRuncsFormat) {
   const Result<RuntimeState> state = parse_runc_state(R"({
     "id": "web", "init_process_pid": 29076, "init_process_start": 1154764, "created": "2026-11-15T07:28:27.927100057Z",
     "config": {"labels": ["a=b", "bundle=/run/bundles/web"], "cgroups": {"path": "/web", "Systemd": true}},
@@ -19,7 +19,7 @@ TEST(RuncState, IsReadAsRuncWritesIt) {
   EXPECT_EQ(state->systemd_cgroup, true);
 }
 
-TEST(RuncState, OfOlderRuncsDoesNotTellTheCgroupDriver) {
+TEST(RuncState, OfOlderVersionsLacksTheCgroupDriver) {
   const Result<RuntimeState> state =
       parse_runc_state(R"({"id":"web","init_process_pid":7,"config":{"cgroups":{"path":"/web","scope_prefix":""}}})");
   ASSERT_TRUE(state);
@@ -28,7 +28,7 @@ TEST(RuncState, OfOlderRuncsDoesNotTellTheCgroupDriver) {
   EXPECT_EQ(parse_runc_state(R"({"config":{"cgroups":{"systemd":false}}})")->systemd_cgroup, false);
 }
 
-TEST(CrunStatus, IsReadAsCrunWritesIt) {
+TEST(CrunStatus, IsReadInCrunsFormat) {
   const Result<RuntimeState> state = parse_crun_status(R"({
     "pid": 29185, "process-start-time": 1154851, "cgroup-path": "/system.slice/crun-web.scope",
     "scope": "crun-web.scope", "rootfs": "rootfs", "systemd-cgroup": true, "bundle": "/run/bundles/web",
@@ -42,7 +42,7 @@ TEST(CrunStatus, IsReadAsCrunWritesIt) {
   EXPECT_EQ(state->scope, "crun-web.scope");
 }
 
-TEST(RuntimeStates, HaveNoPidWhereTheNumberIsNone) {
+TEST(RuntimeStates, HaveNoPidWhereTheNumberIsInvalid) {
   for (const char* number : {"0", "-1", "2147483648", "18446744073709551615", "9223372036854775808", "1e3", "1.0",
                              "\"7\"", "null", "true", "[7]", "{}", "-9223372036854775808", "99999999999999999999"}) {
     const Result<RuntimeState> runc = parse_runc_state(std::string(R"({"init_process_pid":)") + number + "}");
@@ -55,7 +55,7 @@ TEST(RuntimeStates, HaveNoPidWhereTheNumberIsNone) {
   EXPECT_EQ(parse_crun_status(R"({"pid":2147483647})")->pid, 2147483647);
 }
 
-TEST(RuntimeStates, HaveNoStartWhereTheNumberIsNone) {
+TEST(RuntimeStates, HaveNoStartTimeWhereTheNumberIsInvalid) {
   for (const char* number : {"-1", "1.5", "\"7\"", "null", "[]", "99999999999999999999999"}) {
     EXPECT_EQ(parse_runc_state(std::string(R"({"init_process_start":)") + number + "}")->started_at, std::nullopt)
         << number;
@@ -64,7 +64,7 @@ TEST(RuntimeStates, HaveNoStartWhereTheNumberIsNone) {
   }
 }
 
-TEST(RuntimeStates, PassOverFieldsOfAnotherType) {
+TEST(RuntimeStates, IgnoreFieldsOfAnotherType) {
   for (const char* json :
        {"{}", R"({"id":7,"config":[]})", R"({"config":null})", R"({"config":{"labels":{},"cgroups":[]}})",
         R"({"config":{"labels":[1,null,"bundle"],"cgroups":{"Systemd":"yes"}}})",
@@ -78,7 +78,7 @@ TEST(RuntimeStates, PassOverFieldsOfAnotherType) {
   }
 }
 
-TEST(RuntimeStates, AreRefusedWhereTheyAreNoObject) {
+TEST(RuntimeStates, AreRefusedWhereTheyAreNoJsonObject) {
   const std::string deep(200'000, '[');
   for (const std::string& json : {std::string(), std::string("null"), std::string("[]"), std::string("{"),
                                   std::string("{}}"), std::string("{\"id\":\"\xff\"}"), deep}) {

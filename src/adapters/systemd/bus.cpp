@@ -7,8 +7,8 @@
 
 #include "core/base/text.h"
 
-// The bytes travel on a stream of ours, and libdbus only makes and reads messages: its own connections wait for ever
-// where a full socket is connected to, and change what the whole process does at SIGPIPE.
+// The bytes travel over our own stream, and libdbus only encodes and decodes messages: a connection of libdbus blocks
+// forever when the backlog of the socket is full, and changes the SIGPIPE handling of the whole process.
 
 namespace hf::systemd {
 namespace {
@@ -24,7 +24,7 @@ constexpr const char* kDbus = "org.freedesktop.DBus";
 
 constexpr milliseconds kLongestLimit = std::chrono::hours(1);
 constexpr std::size_t kLongestLine = 1024;  // while we authenticate
-constexpr int kReadsAtOnce = 64;            // whoever talks without end does not keep us for ever
+constexpr int kReadsAtOnce = 64;            // a peer that never stops sending must not block us
 
 Call to_manager(const char* member, std::vector<std::string> arguments) {
   return {kSystemd, kSystemdPath, kManager, member, std::move(arguments)};
@@ -34,20 +34,21 @@ Call to_bus(const char* member, std::vector<std::string> arguments) {
   return {kDbus, "/org/freedesktop/DBus", kDbus, member, std::move(arguments)};
 }
 
-// EXTERNAL: "we are who the kernel says", with the uid in decimal digits, each as two of base 16. The end of it goes
-// along, before we know that we are let in: systemd (252) does not look at a message that came together with BEGIN
-// until more comes (sd-bus, bus_socket_auth_verify_server), so BEGIN must be read before we are answered.
-std::string words_of_authentication() {
-  std::string words("\0AUTH EXTERNAL ", 15);
+// EXTERNAL authenticates with the uid that the kernel reports for the socket; the request repeats it in decimal, each
+// digit as two hexadecimal digits. BEGIN is sent along, before the server has accepted us: systemd (252) does not
+// process a message that arrives together with BEGIN until more bytes arrive (sd-bus, bus_socket_auth_verify_server),
+// so systemd must have read BEGIN when it answers.
+std::string authentication_request() {
+  std::string request("\0AUTH EXTERNAL ", 15);
   for (const char digit : std::to_string(::geteuid())) {
-    words += {'3', digit};
+    request += {'3', digit};
   }
-  return words + "\r\nBEGIN\r\n";
+  return request + "\r\nBEGIN\r\n";
 }
 
-Error both(const Error& first, const Error& second) {
-  const bool says_less = second.code == std::errc::no_such_file_or_directory;
-  return {says_less ? first.code : second.code, "reach systemd: " + first.message + "; " + second.message};
+Error combine_errors(const Error& first, const Error& second) {
+  const bool second_is_missing = second.code == std::errc::no_such_file_or_directory;
+  return {second_is_missing ? first.code : second.code, "reach systemd: " + first.message + "; " + second.message};
 }
 
 std::unexpected<Error> fail_remote(const Message& error, const std::string& what) {
@@ -66,7 +67,7 @@ Result<Bus> Bus::open(const kernel::Host& host, milliseconds limit) {
   }
   Result<Bus> shared = open_system(host, limit, deadline);
   if (!shared) {
-    return std::unexpected(both(direct.error(), shared.error()));
+    return std::unexpected(combine_errors(direct.error(), shared.error()));
   }
   return shared;
 }
@@ -79,7 +80,7 @@ Result<Bus> Bus::open_private(const kernel::Host& host, milliseconds limit, Dead
 
 Result<Bus> Bus::open_system(const kernel::Host& host, milliseconds limit, Deadline deadline) {
   Bus bus(TRY(kernel::Stream::open(host, kSystemSocket, deadline)), limit);
-  bus.systemd_ = "";  // nobody, until we know
+  bus.systemd_ = "";  // no sender is trusted until the owner is known
   TRY(bus.authenticate(deadline));
   TRY(bus.call(to_bus("Hello", {}), deadline));
   TRY(bus.call(to_bus("AddMatch", {"type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
@@ -93,7 +94,7 @@ Result<Bus> Bus::open_system(const kernel::Host& host, milliseconds limit, Deadl
 Bus::Deadline Bus::deadline() const { return kernel::Clock::now() + limit_; }
 
 Result<void> Bus::authenticate(Deadline deadline) {
-  TRY(stream_.send(words_of_authentication(), deadline));
+  TRY(stream_.send(authentication_request(), deadline));
   std::size_t end = std::string::npos;
   while ((end = received_.find("\r\n")) == std::string::npos) {
     if (received_.size() > kLongestLine) {
@@ -120,12 +121,12 @@ Result<Message> Bus::call(const Call& call, Deadline deadline) {
                   deadline);
 }
 
-// Sends what was rendered with the present serial, and waits for the answer to it.
+// Sends a message that was rendered with the current serial, and waits for the reply to it.
 Result<Message> Bus::exchange(const std::string& bytes, const std::string& what, Deadline deadline) {
   TRY(stream_.send(bytes, deadline));
   for (;;) {
     while (const std::optional<Message> message = TRY(take_message())) {
-      const bool is_ours = message->reply_to == serial_;  // and not to a call we no longer wait for
+      const bool is_ours = message->reply_to == serial_;  // not a late reply to an earlier call
       if (is_ours && message->kind == Message::Kind::error) {
         return fail_remote(*message, what);
       }
@@ -154,29 +155,30 @@ Result<std::optional<Message>> Bus::take_message() {
   }
   received_.erase(0, *length);
   if (message->kind == Message::Kind::signal) {
-    hear(*message);
+    handle_signal(*message);
   }
   return *std::move(message);
 }
 
-// On the system bus everybody may send signals to us; the bus writes the sender's true name on each.
-void Bus::hear(const Message& signal) {
-  const bool is_systemds = !systemd_ || signal.sender == *systemd_;
-  if (is_systemds && signal.interface == kManager && signal.member == "Reloading" && !signal.flags.empty()) {
+// On the system bus every client may send signals to us; the bus sets the real sender of each.
+void Bus::handle_signal(const Message& signal) {
+  const bool is_from_systemd = !systemd_ || signal.sender == *systemd_;
+  if (is_from_systemd && signal.interface == kManager && signal.member == "Reloading" && !signal.flags.empty()) {
     reloads_.push_back(signal.flags.front());
   }
   if (systemd_ && signal.sender == kDbus && signal.member == "NameOwnerChanged" && !signal.texts.empty() &&
       signal.texts.front() == kSystemd) {
-    stream_.close();  // executed anew, as when its own socket closes
+    stream_.close();  // systemd was re-executed, as when its own socket closes
   }
 }
 
-void Bus::hear_all() {
+void Bus::handle_received() {
   for (Result<std::optional<Message>> message = take_message(); message && *message; message = take_message()) {
   }
 }
 
-// By its object: asked for one of a unit that is not there, systemd would make the unit up.
+// The property is read from the object that GetUnit names: systemd would create a unit that is not loaded if its
+// object path were used directly.
 Result<Message> Bus::read_property(const std::string& unit, const std::string& name, Deadline deadline) {
   const std::string interface = TRY(interface_of(unit));
   const Message found = TRY(call(to_manager("GetUnit", {unit}), deadline));
@@ -222,14 +224,14 @@ Result<void> Bus::watch_reloads() {
 }
 
 std::vector<bool> Bus::take_reloads() {
-  hear_all();
+  handle_received();
   for (int reads = 0; reads < kReadsAtOnce; ++reads) {
     const Result<std::string> bytes = stream_.receive(kernel::kNoWait);
     if (!bytes) {
       break;
     }
     received_ += *bytes;
-    hear_all();
+    handle_received();
   }
   return std::exchange(reloads_, {});
 }

@@ -1,5 +1,5 @@
-// Bus: a connection of our own to systemd, to tell it of a unit's devices and to hear of its reloads. No call waits
-// longer than the limit the connection was opened with. For one thread.
+// Bus: a connection to systemd that adds devices to a unit and reports systemd's reloads. No call waits longer than the
+// limit the connection was opened with. For one thread.
 #pragma once
 
 #include <chrono>
@@ -11,32 +11,33 @@
 #include "adapters/systemd/device_allow.h"
 #include "adapters/systemd/message.h"
 #include "core/base/result.h"
-#include "kernel/host.h"
-#include "kernel/stream.h"
+#include "kernel/files/host.h"
+#include "kernel/net/stream.h"
 
 namespace hf::systemd {
 
-// Errors of the calls: invalid_argument (a name or device that cannot be), no_such_file_or_directory (no such unit),
-// permission_denied, timed_out (systemd may still do it later), not_connected (systemd was executed anew, or is gone:
-// open again), bad_message (whoever answers does not speak D-Bus; the connection is closed).
+// Errors of the calls: invalid_argument (not a valid unit name or device), no_such_file_or_directory (no such unit),
+// permission_denied, timed_out (systemd may still apply it later), not_connected (systemd was re-executed, or is gone:
+// open a new connection), bad_message (the peer does not speak D-Bus; the connection is closed).
 class Bus {
  public:
-  // systemd's own socket, which answers root also without a bus; else the system bus.
+  // Connects to systemd's private socket, which serves root also without a bus daemon, or else to the system bus.
   static Result<Bus> open(const kernel::Host& host, std::chrono::milliseconds limit);
 
-  // Adds to the unit's list, until the machine restarts; never takes away. Says nothing to systemd where nothing is
-  // missing: at every word about a unit systemd puts its own filter back.
+  // Adds to the unit's list until the host restarts; never removes anything. Sends nothing to systemd when nothing is
+  // missing: at every change of a unit's properties systemd attaches its own filter again.
   Result<void> allow_devices(const std::string& unit, const std::vector<DeviceEntry>& devices);
-  // The list as systemd has it now, in memory: "/dev/char/195:0 rw".
+
+  // The unit's list as systemd reports it: "/dev/char/195:0 rw".
   Result<std::vector<std::string>> read_device_allow(const std::string& unit);
 
   Result<void> watch_reloads();
-  // True where a reload began, false where it ended. Does not wait. To be called when the descriptor is readable,
-  // watched or not, as systemd tells its own socket everything; and after other calls, which may have heard of a reload
-  // too.
+  // True for each reload that began, false for each that ended. Does not wait. Call it when the descriptor is readable,
+  // even without watch_reloads(), because systemd sends every signal to its private socket; and after other calls,
+  // which may have received a reload signal too.
   std::vector<bool> take_reloads();
 
-  [[nodiscard]] int descriptor() const { return stream_.descriptor(); }  // -1 where it is not connected
+  [[nodiscard]] int descriptor() const { return stream_.descriptor(); }  // -1 when it is not connected
   [[nodiscard]] bool is_connected() const { return stream_.is_open(); }  // as far as the last call has seen
 
  private:
@@ -54,16 +55,16 @@ class Bus {
   Result<Message> read_property(const std::string& unit, const std::string& name, Deadline deadline);
   Result<std::vector<std::string>> read_list(const std::string& unit, Deadline deadline);
   Result<std::optional<Message>> take_message();
-  void hear(const Message& signal);
-  void hear_all();  // of what was received
+  void handle_signal(const Message& signal);
+  void handle_received();
   std::uint32_t next_serial();
 
   kernel::Stream stream_;
   std::chrono::milliseconds limit_;
   std::optional<std::string>
-      systemd_;  // its name on the system bus; absent on its own socket, where nobody else speaks
+      systemd_;  // its name on the system bus; absent on the private socket, where only systemd sends
   std::uint32_t serial_ = 0;
-  std::string received_;  // what is no whole message yet
+  std::string received_;  // bytes that are not a complete message yet
   std::vector<bool> reloads_;
 };
 

@@ -31,7 +31,7 @@ const test::Files kFiles = {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup 
                             {"run/systemd/", ""},
                             {"run/dbus/", ""}};
 
-// A socket at which each connection is served by a function, one after the other.
+// A socket whose connections are served by a function, one after the other.
 class Server {
  public:
   Server(const FakeHost& host, const char* path, std::function<void(int)> serve)
@@ -105,12 +105,12 @@ std::string owner_changed() {
   return bytes_of(signal);
 }
 
-// systemd with one unit, as far as it talks. What it was asked is in `asked`: the member and the texts.
+// The D-Bus side of a systemd with one unit. `asked` records each call: its member and its texts.
 struct FakeSystemd {
   std::string policy = "strict";
-  Texts allow = {};           // pairs of a path and letters
-  std::string error = {};     // answered to SetUnitProperties
-  std::string before = {};    // bytes in front of each answer
+  Texts allow = {};           // pairs of a path and access bits
+  std::string error = {};     // returned by SetUnitProperties
+  std::string before = {};    // bytes sent before each reply
   std::string bus_name = {};  // of the owner, on a bus
   std::vector<Texts> asked = {};
 
@@ -186,14 +186,14 @@ TEST(Bus, AddsDevicesToAUnit) {
             (std::vector<Texts>{{"SetUnitProperties", kUnit, "DeviceAllow", "/dev/char/195:0", "rw"}}));
 }
 
-TEST(Bus, KeepsTheLettersTheUnitHas) {
+TEST(Bus, KeepsTheAccessBitsTheUnitHas) {
   FakeSystemd systemd{.allow = {"/dev/char/195:0", "m"}};
   EXPECT_TRUE(allow_with(systemd, kGpu));
   EXPECT_EQ(systemd.changes().at(0).back(), "rwm");
 }
 
-// systemd: an empty list resets, and the first entry closes a unit without policy.
-TEST(Bus, SaysNothingWhereThatWouldTakeAway) {
+// systemd: an empty list resets, and the first entry restricts a unit without policy.
+TEST(Bus, SendsNothingWhereThatWouldRemoveDevices) {
   FakeSystemd systemd{.allow = {"/dev/char/195:0", "rw"}};
   EXPECT_TRUE(allow_with(systemd, kGpu));
   EXPECT_TRUE(allow_with(systemd, {}));
@@ -203,7 +203,7 @@ TEST(Bus, SaysNothingWhereThatWouldTakeAway) {
   EXPECT_TRUE(open.changes().empty());
 }
 
-TEST(Bus, NamesWhatSystemdRefuses) {
+TEST(Bus, ReportsTheErrorsOfSystemd) {
   FakeSystemd systemd;
   EXPECT_EQ(allow_with(systemd, kGpu, "docker-2.scope").error().code, std::errc::no_such_file_or_directory);
   EXPECT_EQ(allow_with(systemd, kGpu, "docker-2.scope").error().message.find('\n'), std::string::npos);
@@ -211,21 +211,13 @@ TEST(Bus, NamesWhatSystemdRefuses) {
   EXPECT_EQ(allow_with(systemd, kGpu).error().code, std::errc::permission_denied);
 }
 
-TEST(Bus, DoesNotAskAboutWhatIsNoUnit) {
+TEST(Bus, SendsNothingForAnInvalidUnitName) {
   FakeSystemd systemd;
   EXPECT_EQ(allow_with(systemd, kGpu, "a\xff.scope").error().code, std::errc::invalid_argument);
   EXPECT_TRUE(systemd.asked.empty());
 }
 
-TEST(Bus, ReadsTheList) {
-  FakeSystemd systemd{.allow = {"/dev/char/195:0", "rw", "char-pts", "rwm"}};
-  const FakeHost host(kFiles);
-  const Server server(host, kPrivate, [&](int file) { systemd.serve(file); });
-  Bus bus = Bus::open(host.open(), 5s).value();
-  EXPECT_EQ(bus.read_device_allow(kUnit).value(), (Texts{"/dev/char/195:0 rw", "char-pts rwm"}));
-}
-
-TEST(Bus, HearsOfReloadsAlsoWhileItAsks) {
+TEST(Bus, CollectsReloadsThatArriveDuringOtherCalls) {
   FakeSystemd systemd{.before = reloading(true) + reloading(false)};
   const FakeHost host(kFiles);
   const Server server(host, kPrivate, [&](int file) { systemd.serve(file); });
@@ -236,7 +228,7 @@ TEST(Bus, HearsOfReloadsAlsoWhileItAsks) {
   EXPECT_TRUE(bus.take_reloads().empty());
 }
 
-TEST(Bus, GoesOverTheSystemBusWhereSystemdsOwnSocketIsClosedToUs) {
+TEST(Bus, FallsBackToTheSystemBusWhenThePrivateSocketIsClosed) {
   FakeSystemd systemd{.before = reloading(true, ":1.66") + reloading(false, ":1.5"), .bus_name = ":1.5"};
   const FakeHost host(kFiles);
   const Server closed(host, kPrivate, [](int) {});
@@ -244,10 +236,10 @@ TEST(Bus, GoesOverTheSystemBusWhereSystemdsOwnSocketIsClosedToUs) {
   Bus bus = Bus::open(host.open(), 5s).value();
   EXPECT_TRUE(bus.take_reloads().empty());
   EXPECT_TRUE(bus.watch_reloads());
-  EXPECT_EQ(bus.take_reloads(), (std::vector{false, false})) << "nobody else may speak for systemd";
+  EXPECT_EQ(bus.take_reloads(), (std::vector{false, false})) << "signals of other senders are ignored";
   EXPECT_TRUE(bus.is_connected());
   systemd.before = owner_changed();
-  EXPECT_EQ(bus.read_device_allow(kUnit).error().code, std::errc::not_connected);
+  EXPECT_EQ(bus.allow_devices(kUnit, kGpu).error().code, std::errc::not_connected);
   EXPECT_FALSE(bus.is_connected());
 }
 
@@ -260,23 +252,23 @@ void expect_refused(const std::function<void(int)>& serve, std::errc code) {
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, code) << done.error().message;
   EXPECT_LT(Clock::now() - start, 5s);
-  bus = std::unexpected(Error());  // or the server reads on
+  bus = std::unexpected(Error());  // disconnects, or the server keeps reading
 }
 
-// A server that says this, and listens until we leave.
-std::function<void(int)> says(const std::string& text) {
+// A server that sends this text and reads until the client disconnects.
+std::function<void(int)> sends(const std::string& text) {
   return [text](int file) {
     write_text(file, text);
     read_to_the_end(file);
   };
 }
 
-TEST(Bus, WaitsForNobodyBeyondItsLimit) {
+TEST(Bus, TimesOutWhenThePeerDoesNotAnswer) {
   expect_refused(read_to_the_end, std::errc::timed_out);
-  expect_refused(says("OK 1\r\n"), std::errc::timed_out);
+  expect_refused(sends("OK 1\r\n"), std::errc::timed_out);
 }
 
-TEST(Bus, DoesNotListenForEverToOneWhoOnlyTalks) {
+TEST(Bus, TimesOutWhenThePeerSendsSignalsWithoutEnd) {
   expect_refused(
       [](int file) {
         const std::string noise = reloading(true);
@@ -288,14 +280,14 @@ TEST(Bus, DoesNotListenForEverToOneWhoOnlyTalks) {
       std::errc::timed_out);
 }
 
-TEST(Bus, BearsWhatIsNoDbus) {
-  expect_refused(says(std::string(4096, 'x')), std::errc::bad_message);
-  expect_refused(says("REJECTED\r\n"), std::errc::permission_denied);
-  expect_refused(says("OK 1\r\n" + std::string(64, 'x')), std::errc::bad_message);
+TEST(Bus, RejectsAPeerThatDoesNotSpeakDbus) {
+  expect_refused(sends(std::string(4096, 'x')), std::errc::bad_message);
+  expect_refused(sends("REJECTED\r\n"), std::errc::permission_denied);
+  expect_refused(sends("OK 1\r\n" + std::string(64, 'x')), std::errc::bad_message);
   expect_refused([](int /*file*/) {}, std::errc::not_connected);
 }
 
-TEST(Bus, SaysWhereItLookedForSystemd) {
+TEST(Bus, NamesBothSocketsWhenNeitherExists) {
   const FakeHost host(kFiles);
   const Result<Bus> bus = Bus::open(host.open(), 100ms);
   ASSERT_FALSE(bus);
@@ -313,7 +305,7 @@ TEST(Bus, IsNotConnectedOnceSystemdIsGone) {
   });
   Bus bus = Bus::open(host.open(), 5s).value();
   server.reset();
-  EXPECT_EQ(bus.take_reloads(), std::vector{true}) << "what was said before counts";
+  EXPECT_EQ(bus.take_reloads(), std::vector{true}) << "signals sent before the disconnect count";
   EXPECT_FALSE(bus.is_connected());
   EXPECT_EQ(bus.descriptor(), -1);
   EXPECT_EQ(bus.allow_devices(kUnit, kGpu).error().code, std::errc::not_connected);

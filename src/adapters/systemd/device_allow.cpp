@@ -13,7 +13,7 @@ using device::Access;
 
 // systemd: UNIT_NAME_MAX counts the zero at the end (src/basic/unit-name.h).
 constexpr std::size_t kLongestName = 255;
-constexpr std::string_view kLetters =
+constexpr std::string_view kNameCharacters =
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:-_.\\@";  // VALID_CHARS_WITH_AT
 
 constexpr std::array<std::pair<std::string_view, const char*>, 6> kInterfaces = {
@@ -24,7 +24,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 6> kInterfaces = 
      {".mount", "org.freedesktop.systemd1.Mount"},
      {".swap", "org.freedesktop.systemd1.Swap"}}};
 
-// What the unit's list has for exactly this path.
+// The access that the unit's list grants for exactly this path.
 Access access_for(const UnitDevices& unit, const std::string& path) {
   Access access = Access::none;
   for (const std::string& entry : unit.allow) {
@@ -38,8 +38,8 @@ Access access_for(const UnitDevices& unit, const std::string& path) {
 }  // namespace
 
 std::string path_of(const device::Device& device) {
-  const char* folder = device.kind == device::Kind::block ? "/dev/block/" : "/dev/char/";
-  return folder + std::to_string(device.major) + ":" + std::to_string(device.minor);
+  const char* directory = device.kind == device::Kind::block ? "/dev/block/" : "/dev/char/";
+  return directory + std::to_string(device.major) + ":" + std::to_string(device.minor);
 }
 
 std::string to_string(const DeviceEntry& entry) {
@@ -47,8 +47,9 @@ std::string to_string(const DeviceEntry& entry) {
 }
 
 Result<std::string> interface_of(std::string_view unit) {
-  const bool is_name = unit.size() <= kLongestName && unit.find_first_not_of(kLetters) == std::string_view::npos &&
-                       !unit.starts_with('@') && !unit.starts_with('.');
+  const bool is_name = unit.size() <= kLongestName &&
+                       unit.find_first_not_of(kNameCharacters) == std::string_view::npos && !unit.starts_with('@') &&
+                       !unit.starts_with('.');
   const auto* const found =
       std::ranges::find_if(kInterfaces, [&](const auto& each) { return unit.ends_with(each.first); });
   if (!is_name || found == kInterfaces.end()) {
@@ -60,7 +61,7 @@ Result<std::string> interface_of(std::string_view unit) {
 Result<std::vector<DeviceEntry>> plan_additions(const UnitDevices& unit, const std::vector<DeviceEntry>& wanted) {
   std::vector<DeviceEntry> additions;
   for (const DeviceEntry& entry : wanted) {
-    // systemd takes no letters for all letters.
+    // systemd reads an entry without access bits as full access.
     if (entry.access == Access::none || entry.device.major > device::kLastMajor ||
         entry.device.minor > device::kLastMinor) {
       return fail(std::errc::invalid_argument, "allow '" + to_string(entry) + "': no such device or access");

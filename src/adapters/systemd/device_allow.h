@@ -1,4 +1,4 @@
-// DeviceAllow: what must be told to systemd so that a unit has more devices, and loses none by it.
+// DeviceAllow: the entries to send to systemd so that a unit gains devices and loses none.
 #pragma once
 
 #include <string>
@@ -18,15 +18,16 @@ struct DeviceEntry {
   friend bool operator==(const DeviceEntry&, const DeviceEntry&) = default;
 };
 
-std::string path_of(const device::Device& device);  // "/dev/char/195:0", which systemd reads without looking at /dev
+std::string path_of(const device::Device& device);  // "/dev/char/195:0", which systemd parses without a lookup in /dev
 std::string to_string(const DeviceEntry& entry);    // "/dev/char/195:0 rw"
 
-// The interface that has the list of a unit: "org.freedesktop.systemd1.Scope". Fails for a text that systemd would not
-// take for the name of a unit, and for a unit that has no processes and hence no list.
+// The D-Bus interface with a unit's device list: "org.freedesktop.systemd1.Scope". Fails for a text that systemd would
+// not accept as a unit name, and for a unit type that has no processes and hence no list.
 Result<std::string> interface_of(std::string_view unit);
 
-// The entries the unit lacks. An entry takes the place of the one that systemd has for the same path, so it keeps those
-// letters too. A unit without policy and list lets everything through: the first entry would close it, so it gets none.
+// The entries the unit lacks. An entry replaces the one that systemd has for the same path, so it includes the access
+// bits of that one. A unit without policy and list allows everything: the first entry would restrict it, so it gets
+// none.
 Result<std::vector<DeviceEntry>> plan_additions(const UnitDevices& unit, const std::vector<DeviceEntry>& wanted);
 
 }  // namespace hf::systemd

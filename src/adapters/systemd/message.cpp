@@ -8,8 +8,8 @@
 
 #include "core/base/text.h"
 
-// libdbus-1.a wants two functions of libsystemd, which has no archive, for servers that systemd starts by their socket.
-// We are none. Weak: a program that does have libsystemd keeps its own.
+// libdbus-1.a references two functions of libsystemd, which has no static archive, for socket activation, which we do
+// not use. Weak: a program that links libsystemd keeps the real ones.
 extern "C" {
 [[gnu::weak]] int sd_listen_fds(int /*unset_environment*/) { return 0; }
 [[gnu::weak]] int sd_is_socket(int /*fd*/, int /*family*/, int /*type*/, int /*listening*/) { return 0; }
@@ -29,8 +29,8 @@ using Handle = std::unique_ptr<DBusMessage, Release>;
 
 std::unexpected<Error> no_memory() { return fail(std::errc::not_enough_memory, "make a D-Bus message"); }
 
-// libdbus ends the process at a text it does not like, so nothing gets there unseen.
-bool is_sound(const Call& call) {
+// libdbus aborts the process at an invalid string, so every string is validated first.
+bool is_valid(const Call& call) {
   return dbus_validate_path(call.path.c_str(), nullptr) != FALSE &&
          std::ranges::all_of(call.arguments, [](const std::string& text) {
            return !text.contains('\0') && dbus_validate_utf8(text.c_str(), nullptr) != FALSE;
@@ -38,7 +38,7 @@ bool is_sound(const Call& call) {
 }
 
 Result<Handle> start(const Call& call) {
-  if (!is_sound(call)) {
+  if (!is_valid(call)) {
     return fail(std::errc::invalid_argument,
                 "make a D-Bus message: " + quote(call.path) + " or an argument is malformed");
   }
@@ -50,27 +50,27 @@ Result<Handle> start(const Call& call) {
   return message;
 }
 
-bool append_text(DBusMessageIter& place, const std::string& text) {
+bool append_text(DBusMessageIter& iterator, const std::string& text) {
   const char* const start = text.c_str();
-  return dbus_message_iter_append_basic(&place, DBUS_TYPE_STRING, static_cast<const void*>(&start)) != FALSE;
+  return dbus_message_iter_append_basic(&iterator, DBUS_TYPE_STRING, static_cast<const void*>(&start)) != FALSE;
 }
 
-// Opens a container, lets `fill` put something in, closes it.
+// Opens a D-Bus container, lets `fill` append its contents, closes it.
 template <class Fill>
-bool append_container(DBusMessageIter& place, int type, const char* signature, const Fill& fill) {
+bool append_container(DBusMessageIter& iterator, int type, const char* signature, const Fill& fill) {
   DBusMessageIter inner;
-  return dbus_message_iter_open_container(&place, type, signature, &inner) != FALSE && fill(inner) &&
-         dbus_message_iter_close_container(&place, &inner) != FALSE;
+  return dbus_message_iter_open_container(&iterator, type, signature, &inner) != FALSE && fill(inner) &&
+         dbus_message_iter_close_container(&iterator, &inner) != FALSE;
 }
 
-bool append_entry(DBusMessageIter& place, const DeviceEntry& entry) {
-  return append_container(place, DBUS_TYPE_STRUCT, nullptr, [&](DBusMessageIter& pair) {
+bool append_entry(DBusMessageIter& iterator, const DeviceEntry& entry) {
+  return append_container(iterator, DBUS_TYPE_STRUCT, nullptr, [&](DBusMessageIter& pair) {
     return append_text(pair, path_of(entry.device)) && append_text(pair, device::to_string(entry.access));
   });
 }
 
-bool append_entries(DBusMessageIter& place, const std::vector<DeviceEntry>& entries) {
-  return append_container(place, DBUS_TYPE_ARRAY, "(ss)", [&](DBusMessageIter& list) {
+bool append_entries(DBusMessageIter& iterator, const std::vector<DeviceEntry>& entries) {
+  return append_container(iterator, DBUS_TYPE_ARRAY, "(ss)", [&](DBusMessageIter& list) {
     for (const DeviceEntry& entry : entries) {
       if (!append_entry(list, entry)) {
         return false;
@@ -80,9 +80,9 @@ bool append_entries(DBusMessageIter& place, const std::vector<DeviceEntry>& entr
   });
 }
 
-// The properties a(sv): one, DeviceAllow.
-bool append_properties(DBusMessageIter& place, const std::vector<DeviceEntry>& entries) {
-  return append_container(place, DBUS_TYPE_ARRAY, "(sv)", [&](DBusMessageIter& properties) {
+// The properties a(sv) with one entry, DeviceAllow.
+bool append_properties(DBusMessageIter& iterator, const std::vector<DeviceEntry>& entries) {
+  return append_container(iterator, DBUS_TYPE_ARRAY, "(sv)", [&](DBusMessageIter& properties) {
     return append_container(properties, DBUS_TYPE_STRUCT, nullptr, [&](DBusMessageIter& property) {
       return append_text(property, "DeviceAllow") &&
              append_container(property, DBUS_TYPE_VARIANT, "a(ss)",
@@ -91,9 +91,9 @@ bool append_properties(DBusMessageIter& place, const std::vector<DeviceEntry>& e
   });
 }
 
-bool append_texts(DBusMessageIter& place, const std::vector<std::string>& texts) {
+bool append_texts(DBusMessageIter& iterator, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
-    if (!append_text(place, text)) {
+    if (!append_text(iterator, text)) {
       return false;
     }
   }
@@ -114,23 +114,23 @@ Result<std::string> to_bytes(const Handle& message, std::uint32_t serial) {
 std::string text_or_none(const char* text) { return text != nullptr ? text : ""; }
 
 // libdbus has checked the nesting: at most 64 levels.
-void collect(DBusMessageIter& place, Message& message) {
-  for (int type = dbus_message_iter_get_arg_type(&place); type != DBUS_TYPE_INVALID;
-       type = dbus_message_iter_get_arg_type(&place)) {
+void collect(DBusMessageIter& iterator, Message& message) {
+  for (int type = dbus_message_iter_get_arg_type(&iterator); type != DBUS_TYPE_INVALID;
+       type = dbus_message_iter_get_arg_type(&iterator)) {
     if (type == DBUS_TYPE_STRING || type == DBUS_TYPE_OBJECT_PATH || type == DBUS_TYPE_SIGNATURE) {
       const char* text = nullptr;
-      dbus_message_iter_get_basic(&place, static_cast<void*>(&text));
+      dbus_message_iter_get_basic(&iterator, static_cast<void*>(&text));
       message.texts.emplace_back(text);
     } else if (type == DBUS_TYPE_BOOLEAN) {
       dbus_bool_t flag = FALSE;
-      dbus_message_iter_get_basic(&place, &flag);
+      dbus_message_iter_get_basic(&iterator, &flag);
       message.flags.push_back(flag != FALSE);
     } else if (dbus_type_is_container(type) != FALSE) {
       DBusMessageIter inner;
-      dbus_message_iter_recurse(&place, &inner);
+      dbus_message_iter_recurse(&iterator, &inner);
       collect(inner, message);
     }
-    dbus_message_iter_next(&place);
+    dbus_message_iter_next(&iterator);
   }
 }
 
@@ -147,9 +147,9 @@ Message::Kind kind_of(int type) {
 
 Result<std::string> render_call(const Call& call, std::uint32_t serial) {
   const Handle message = TRY(start(call));
-  DBusMessageIter place;
-  dbus_message_iter_init_append(message.get(), &place);
-  if (!append_texts(place, call.arguments)) {
+  DBusMessageIter iterator;
+  dbus_message_iter_init_append(message.get(), &iterator);
+  if (!append_texts(iterator, call.arguments)) {
     return no_memory();
   }
   return to_bytes(message, serial);
@@ -158,12 +158,12 @@ Result<std::string> render_call(const Call& call, std::uint32_t serial) {
 Result<std::string> render_device_allow(const Call& call, const std::vector<DeviceEntry>& entries,
                                         std::uint32_t serial) {
   const Handle message = TRY(start(call));
-  DBusMessageIter place;
+  DBusMessageIter iterator;
   const dbus_bool_t runtime = TRUE;
-  dbus_message_iter_init_append(message.get(), &place);
-  if (!append_texts(place, call.arguments) ||
-      dbus_message_iter_append_basic(&place, DBUS_TYPE_BOOLEAN, &runtime) == FALSE ||
-      !append_properties(place, entries)) {
+  dbus_message_iter_init_append(message.get(), &iterator);
+  if (!append_texts(iterator, call.arguments) ||
+      dbus_message_iter_append_basic(&iterator, DBUS_TYPE_BOOLEAN, &runtime) == FALSE ||
+      !append_properties(iterator, entries)) {
     return no_memory();
   }
   return to_bytes(message, serial);
@@ -193,9 +193,9 @@ Result<Message> parse_message(std::string_view bytes) {
   message.interface = text_or_none(dbus_message_get_interface(parsed.get()));
   message.member = text_or_none(message.kind == Message::Kind::error ? dbus_message_get_error_name(parsed.get())
                                                                      : dbus_message_get_member(parsed.get()));
-  DBusMessageIter place;
-  if (dbus_message_iter_init(parsed.get(), &place) != FALSE) {
-    collect(place, message);
+  DBusMessageIter iterator;
+  if (dbus_message_iter_init(parsed.get(), &iterator) != FALSE) {
+    collect(iterator, message);
   }
   return message;
 }
@@ -213,7 +213,7 @@ std::errc code_of(std::string_view error_name) {
       {DBUS_ERROR_UNKNOWN_PROPERTY, std::errc::function_not_supported},
       {DBUS_ERROR_SERVICE_UNKNOWN, std::errc::not_connected},
       {DBUS_ERROR_NAME_HAS_NO_OWNER, std::errc::not_connected},
-      {DBUS_ERROR_NO_REPLY, std::errc::not_connected},  // of a bus whose systemd went away meanwhile
+      {DBUS_ERROR_NO_REPLY, std::errc::not_connected},  // the bus lost systemd during the call
       {DBUS_ERROR_LIMITS_EXCEEDED, std::errc::resource_unavailable_try_again},
       {DBUS_ERROR_NO_MEMORY, std::errc::not_enough_memory},
       {DBUS_ERROR_TIMEOUT, std::errc::timed_out},

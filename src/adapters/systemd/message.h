@@ -1,4 +1,4 @@
-// Message: D-Bus messages as bytes, made and read by libdbus.
+// Message: D-Bus messages as bytes, encoded and decoded by libdbus.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hf::systemd {
 
-// A call of a method that takes texts. Path and arguments may be anything, and are looked at.
+// A call of a method that takes strings. Path and arguments may be any text: they are validated before use.
 struct Call {
   const char* destination;
   std::string path;
@@ -22,7 +22,7 @@ struct Call {
 
 Result<std::string> render_call(const Call& call, std::uint32_t serial);
 
-// The same with (runtime = true, DeviceAllow = entries) after the texts, for SetUnitProperties. systemd empties the
+// The same with (runtime = true, DeviceAllow = entries) after the arguments, for SetUnitProperties. systemd clears the
 // list when there are no entries.
 Result<std::string> render_device_allow(const Call& call, const std::vector<DeviceEntry>& entries,
                                         std::uint32_t serial);
@@ -35,15 +35,16 @@ struct Message {
   std::string sender;
   std::string interface;
   std::string member;              // an error's name
-  std::vector<std::string> texts;  // in their order, wherever they stand in it
+  std::vector<std::string> texts;  // all strings of the body in order, at any depth
   std::vector<bool> flags;
 };
 
-// Bytes of the first message; 0 where too few came to say. Fails where they are no message, or one of more than 16 MiB.
+// Length of the first message in bytes; 0 while too few have arrived to tell. Fails if they are no message, or one of
+// more than 16 MiB.
 Result<std::size_t> length_of_first(std::string_view bytes);
 Result<Message> parse_message(std::string_view bytes);  // exactly one
 
-// The code for an error's name: no_such_file_or_directory for a unit that is not there, permission_denied, …
+// The code for an error's name: no_such_file_or_directory for a unit that does not exist, permission_denied, …
 std::errc code_of(std::string_view error_name);
 
 }  // namespace hf::systemd

@@ -13,7 +13,7 @@ const Call kGetUnit = {"org.freedesktop.systemd1",
                        "GetUnit",
                        {"a.scope"}};
 
-TEST(Message, GoesThereAndBack) {
+TEST(Message, IsParsedAsItWasRendered) {
   const std::string bytes = render_call(kGetUnit, 7).value();
   EXPECT_EQ(*length_of_first(bytes), bytes.size());
   const Message message = parse_message(bytes).value();
@@ -23,7 +23,7 @@ TEST(Message, GoesThereAndBack) {
   EXPECT_EQ(message.texts, Texts{"a.scope"});
 }
 
-TEST(Message, HoldsAListOfDevicesInAProperty) {
+TEST(Message, CarriesAListOfDevicesInAProperty) {
   const std::vector<DeviceEntry> entries = {
       {{device::Kind::character, 195, 0}, device::Access::read | device::Access::write},
       {{device::Kind::block, 8, 0}, device::Access::all}};
@@ -32,7 +32,7 @@ TEST(Message, HoldsAListOfDevicesInAProperty) {
   EXPECT_EQ(message.flags, std::vector<bool>{true});
 }
 
-TEST(Message, IsMeasuredBeforeAllOfItIsThere) {
+TEST(Message, HasAKnownLengthBeforeItIsComplete) {
   const std::string bytes = render_call(kGetUnit, 7).value();
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_EQ(*length_of_first(bytes.substr(0, length)), length < 16 ? 0U : bytes.size()) << length;
@@ -41,12 +41,12 @@ TEST(Message, IsMeasuredBeforeAllOfItIsThere) {
   EXPECT_EQ(*length_of_first(bytes + "more"), bytes.size());
 }
 
-TEST(Message, MayBeDamagedInAnyByte) {
+TEST(Message, IsParsedSafelyWithADamagedByte) {
   const std::string bytes = render_call(kGetUnit, 7).value();
-  for (std::size_t place = 0; place < bytes.size(); ++place) {
+  for (std::size_t offset = 0; offset < bytes.size(); ++offset) {
     for (const char byte : {'\0', '\x01', '\x7f', '\xff'}) {
       std::string damaged = bytes;
-      damaged[place] = byte;
+      damaged[offset] = byte;
       const Result<std::size_t> length = length_of_first(damaged);
       if (length && *length <= damaged.size()) {
         (void)parse_message(damaged);
@@ -59,7 +59,7 @@ TEST(Message, MayBeDamagedInAnyByte) {
   EXPECT_EQ(length_of_first(endless).error().code, std::errc::bad_message);
 }
 
-TEST(Call, IsRefusedWithATextThatIsNone) {
+TEST(Call, IsRefusedWithAnInvalidArgumentOrPath) {
   using namespace std::string_literals;
   for (const std::string& text : {"\xff"s, "a\0b"s}) {
     Call call = kGetUnit;
@@ -73,7 +73,7 @@ TEST(Call, IsRefusedWithATextThatIsNone) {
   }
 }
 
-TEST(ErrorName, HasACode) {
+TEST(ErrorName, MapsToAnErrorCode) {
   EXPECT_EQ(code_of("org.freedesktop.systemd1.NoSuchUnit"), std::errc::no_such_file_or_directory);
   EXPECT_EQ(code_of("org.freedesktop.DBus.Error.AccessDenied"), std::errc::permission_denied);
   EXPECT_EQ(code_of("org.example.Whatever"), std::errc::io_error);

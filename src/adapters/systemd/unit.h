@@ -1,4 +1,4 @@
-// Unit: what systemd has written down about a unit's devices, and so would put in force at the next daemon-reload.
+// Unit: the device settings in a unit's files, which systemd would apply at the next daemon-reload.
 #pragma once
 
 #include <optional>
@@ -7,34 +7,34 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/device/systemd_words.h"
+#include "core/device/systemd_rules.h"
 #include "core/device/table.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::systemd {
 
 enum class DevicePolicy : std::uint8_t { automatic, closed, strict };
 
-// A word systemd does not know changes nothing.
-DevicePolicy policy_of(std::string_view word, DevicePolicy otherwise);
+// `fallback` for a value that systemd does not know.
+DevicePolicy policy_of(std::string_view value, DevicePolicy fallback);
 
 struct UnitDevices {
   DevicePolicy policy = DevicePolicy::automatic;
-  std::vector<std::string> allow;   // DeviceAllow, in systemd's words
-  std::vector<std::string> pinned;  // BPFProgram=device:…: programs systemd attaches besides
-  std::vector<std::string> files;   // where it was read
+  std::vector<std::string> allow;   // DeviceAllow, as systemd writes it
+  std::vector<std::string> pinned;  // BPFProgram=device:…: additional programs that systemd attaches
+  std::vector<std::string> files;   // that were read
 };
 
-// Reads one file of a unit on top of what earlier ones said; an empty DeviceAllow= forgets the list.
+// Applies one file of a unit on top of earlier ones; an empty DeviceAllow= clears the list.
 void apply_unit_file(std::string_view text, UnitDevices& unit);
 
-// The unit with its drop-ins, as systemd lays them over each other. Absent where systemd has no file of it.
+// The unit with its drop-ins, merged as systemd merges them. Absent if systemd has no file of it.
 std::optional<UnitDevices> read_unit_devices(const kernel::Host& host, const std::string& unit);
 
-// What systemd would let through: with no policy and no list, everything.
-device::Table meaning(const UnitDevices& unit, const device::DeviceWords& words);
+// What systemd would allow: everything for a unit without policy and list.
+device::Table meaning(const UnitDevices& unit, const device::DeviceAllowContext& options);
 
-// Is systemd this host's first process?
+// Whether systemd is the init process of this host.
 bool is_running(const kernel::Host& host);
 
 }  // namespace hf::systemd

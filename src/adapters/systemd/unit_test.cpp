@@ -11,7 +11,7 @@ namespace {
 
 using test::FakeHost;
 using test::Files;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 constexpr const char* kScope = "docker-1.scope";
 
@@ -26,13 +26,13 @@ UnitDevices read(const std::string& text) {
   return unit;
 }
 
-const device::DeviceWords kWords = {
+const device::DeviceAllowContext kOptions = {
     device::parse_driver_names("Character devices:\n  1 mem\n136 pts\n195 nvidia\n"), [](const std::string& path) {
       return path == "/dev/nvidia0" ? std::optional(device::Device{device::Kind::character, 195, 0}) : std::nullopt;
     }};
 
 bool allows(const UnitDevices& unit, const std::string& request) {
-  return meaning(unit, kWords).allows(*device::parse_request(request));
+  return meaning(unit, kOptions).allows(*device::parse_request(request));
 }
 
 TEST(UnitFile, IsReadAsSystemdWritesADropIn) {
@@ -42,16 +42,16 @@ TEST(UnitFile, IsReadAsSystemdWritesADropIn) {
       ";DeviceAllow=/dev/a\n#DeviceAllow=/dev/b\nDelegate=yes\nBPFProgram=device:/sys/fs/bpf/x\nBPFProgram=egress:/"
       "y\n");
   EXPECT_EQ(unit.policy, DevicePolicy::strict);
-  EXPECT_EQ(unit.allow, (Words{"char-pts rwm", "/dev/char/5:2 rwm"}));
-  EXPECT_EQ(unit.pinned, Words{"/sys/fs/bpf/x"});
+  EXPECT_EQ(unit.allow, (Strings{"char-pts rwm", "/dev/char/5:2 rwm"}));
+  EXPECT_EQ(unit.pinned, Strings{"/sys/fs/bpf/x"});
 }
 
-TEST(UnitFile, ForgetsTheListAtAnEmptyOne) {
-  EXPECT_EQ(read("DeviceAllow=/dev/a\nDeviceAllow=\nDeviceAllow=/dev/b\n").allow, Words{"/dev/b"});
+TEST(UnitFile, ClearsTheListAtAnEmptyDeviceAllow) {
+  EXPECT_EQ(read("DeviceAllow=/dev/a\nDeviceAllow=\nDeviceAllow=/dev/b\n").allow, Strings{"/dev/b"});
   EXPECT_TRUE(read("DeviceAllow=/dev/a\nDeviceAllow=  \n").allow.empty());
 }
 
-TEST(UnitFile, MayHoldAnything) {
+TEST(UnitFile, IgnoresLinesThatAreNoSettings) {
   for (const std::string& text :
        {std::string(), std::string("="), std::string("DeviceAllow"), std::string("\xff\xfe=\x01\n="),
         std::string("[Scope"), std::string(100'000, '='), std::string("Device Allow=/dev/x")}) {
@@ -60,7 +60,7 @@ TEST(UnitFile, MayHoldAnything) {
   }
 }
 
-TEST(Unit, IsLaidOverByItsDropInsInTheOrderOfTheirNames) {
+TEST(Unit, MergesItsDropInsInTheOrderOfTheirNames) {
   const FakeHost host =
       host_with({{"run/systemd/transient/docker-1.scope", "[Scope]\nDelegate=yes\nDeviceAllow=/dev/first\n"},
                  {"run/systemd/transient/docker-1.scope.d/50-DeviceAllow.conf",
@@ -71,18 +71,18 @@ TEST(Unit, IsLaidOverByItsDropInsInTheOrderOfTheirNames) {
                  {"etc/systemd/system/docker-1.scope.d/readme", "[Scope]\nDeviceAllow=/dev/readme\n"}});
   const std::optional<UnitDevices> unit = read_unit_devices(host.open(), kScope);
   ASSERT_TRUE(unit);
-  EXPECT_EQ(unit->allow, (Words{"/dev/transient", "/dev/more"}));
+  EXPECT_EQ(unit->allow, (Strings{"/dev/transient", "/dev/more"}));
   EXPECT_EQ(unit->policy, DevicePolicy::strict);
   EXPECT_EQ(unit->files.size(), 5U);
 }
 
-TEST(Unit, PrefersTheFoldersAsSystemdDoes) {
+TEST(Unit, PrefersTheDirectoriesAsSystemdDoes) {
   const FakeHost host =
       host_with({{"etc/systemd/system.control/docker-1.scope.d/50.conf", "[Scope]\nDeviceAllow=/dev/control\n"},
                  {"run/systemd/transient/docker-1.scope.d/50.conf", "[Scope]\nDeviceAllow=/dev/transient\n"},
                  {"etc/systemd/system/docker-1.scope", "[Scope]\nDeviceAllow=/dev/etc\n"},
                  {"usr/lib/systemd/system/docker-1.scope", "[Scope]\nDeviceAllow=/dev/usr\n"}});
-  EXPECT_EQ(read_unit_devices(host.open(), kScope)->allow, (Words{"/dev/etc", "/dev/control"}));
+  EXPECT_EQ(read_unit_devices(host.open(), kScope)->allow, (Strings{"/dev/etc", "/dev/control"}));
 }
 
 TEST(Unit, IsAbsentWhereSystemdHasNoFileOfIt) {
@@ -93,26 +93,26 @@ TEST(Unit, IsAbsentWhereSystemdHasNoFileOfIt) {
   EXPECT_TRUE(read_unit_devices(host.open(), kScope));
 }
 
-TEST(Unit, MayHaveADropInThatIsMasked) {
+TEST(Unit, IgnoresADropInThatIsMasked) {
   const FakeHost host =
       host_with({{"run/systemd/transient/docker-1.scope", "[Scope]\nDeviceAllow=/dev/a\n"},
                  {"usr/lib/systemd/system/docker-1.scope.d/50.conf", "[Scope]\nDeviceAllow=/dev/hidden\n"},
                  {"etc/systemd/system/docker-1.scope.d/", ""}});
   std::filesystem::create_symlink("/dev/null", host.root() + "/etc/systemd/system/docker-1.scope.d/50.conf");
-  EXPECT_EQ(read_unit_devices(host.open(), kScope)->allow, Words{"/dev/a"});
+  EXPECT_EQ(read_unit_devices(host.open(), kScope)->allow, Strings{"/dev/a"});
 }
 
 TEST(Meaning, OfAUnitWithoutPolicyAndListIsEverything) {
-  EXPECT_EQ(meaning(UnitDevices(), kWords), device::Table::everything());
+  EXPECT_EQ(meaning(UnitDevices(), kOptions), device::Table::everything());
 }
 
 TEST(Meaning, OfAStrictUnitIsItsList) {
   const UnitDevices unit = read("DevicePolicy=strict\nDeviceAllow=/dev/nvidia0 rw\n");
-  EXPECT_EQ(meaning(unit, kWords), device::Table::of_rules(device::RuleSet{*device::parse_rule("c 195:0 rw")}));
-  EXPECT_EQ(meaning(read("DevicePolicy=strict\n"), kWords), device::Table());
+  EXPECT_EQ(meaning(unit, kOptions), device::Table::of_rules(device::RuleSet{*device::parse_rule("c 195:0 rw")}));
+  EXPECT_EQ(meaning(read("DevicePolicy=strict\n"), kOptions), device::Table());
 }
 
-TEST(Meaning, OfAClosedUnitHasTheStandardDevicesBesides) {
+TEST(Meaning, OfAClosedUnitIncludesTheStandardDevices) {
   for (const char* text : {"DevicePolicy=closed\nDeviceAllow=/dev/nvidia0 rw\n", "DeviceAllow=/dev/nvidia0 rw\n"}) {
     const UnitDevices unit = read(text);
     for (const char* request : {"c:195:0:rw", "c:1:3:rwm", "c:1:5:rwm", "c:1:7:rwm", "c:1:8:rwm", "c:1:9:rwm",
@@ -132,28 +132,30 @@ TEST(Meaning, OfAClosedUnitIsNoMoreThanSystemdsOwnList) {
   EXPECT_FALSE(allows(unit, "c:5:1:r"));
 }
 
-TEST(Meaning, PassesOverWordsThatSystemdDoesNotKnow) {
+TEST(Meaning, IgnoresEntriesThatSystemdDoesNotKnow) {
   const UnitDevices unit = read(
       "DevicePolicy=strict\nDeviceAllow=/dev/gone rw\nDeviceAllow=bogus\nDeviceAllow=/dev/nvidia0 "
       "x\nDeviceAllow=char-nvidia r\n");
-  EXPECT_EQ(meaning(unit, kWords), device::Table::of_rules(device::RuleSet{*device::parse_rule("c 195:* r")}));
+  EXPECT_EQ(meaning(unit, kOptions), device::Table::of_rules(device::RuleSet{*device::parse_rule("c 195:* r")}));
 }
 
-TEST(Systemd, RunsWhereItsFolderIs) {
+TEST(Systemd, IsRunningWhenItsRuntimeDirectoryExists) {
   EXPECT_FALSE(is_running(host_with({}).open()));
   EXPECT_TRUE(is_running(host_with({{"run/systemd/system/", ""}}).open()));
 }
 
-// systemd passes over a policy it does not know, and keeps what it had.
-TEST(UnitFile, KeepsThePolicyAtAnUnknownOne) {
+// systemd ignores a policy it does not know, and keeps the previous one.
+TEST(UnitFile, KeepsThePolicyWhenALaterOneIsUnknown) {
   EXPECT_EQ(read("DevicePolicy=strict\nDevicePolicy=bogus\n").policy, DevicePolicy::strict);
 }
 
-TEST(UnitFile, CountsInTheUnitsOwnSectionOnly) {
+TEST(UnitFile, AppliesInTheUnitsOwnSectionOnly) {
   EXPECT_EQ(read("[X-Other]\nDevicePolicy=strict\n").policy, DevicePolicy::automatic);
 }
 
-TEST(UnitFile, JoinsALineThatGoesOn) { EXPECT_EQ(read("DeviceAllow=/dev/a \\\n rw\n").allow, Words{"/dev/a  rw"}); }
+TEST(UnitFile, JoinsALineThatEndsInABackslash) {
+  EXPECT_EQ(read("DeviceAllow=/dev/a \\\n rw\n").allow, Strings{"/dev/a  rw"});
+}
 
 }  // namespace
 }  // namespace hf::systemd

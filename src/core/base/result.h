@@ -1,6 +1,7 @@
-// Result: a value, or the Error that kept us from having it.
+// Result: a value, or the Error that says why there is none.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <system_error>
@@ -9,16 +10,24 @@
 
 namespace hf {
 
+// What a caller must tell apart where the system's codes do not.
+enum class Reason : std::uint8_t {
+  system,         // the code says it
+  refused_above,  // a gate above the container refuses, and gates above are never widened
+};
+
 struct Error {
   std::errc code;
   std::string message;  // names the object: "open devices.list: No such file or directory"
+  Reason reason = Reason::system;
 };
 
 template <class T>
 using Result = std::expected<T, Error>;
 
 std::unexpected<Error> fail(std::errc code, std::string message);
-std::unexpected<Error> fail_errno(int number, const std::string& what);  // appends the system's words
+std::unexpected<Error> fail(Reason reason, std::string message);
+std::unexpected<Error> fail_errno(int number, const std::string& what);  // appends the system's message
 
 template <class T>
 T take(Result<T>&& result) {
@@ -29,8 +38,8 @@ T take(Result<T>&& result) {
 
 }  // namespace hf
 
-// The value, or an early return of the error. The only macro of the house. One TRY inside another is fine.
-// Not behind other members inside one pair of braces: GCC forgets to destroy those on the way out.
+// TRY evaluates to the value, or returns the error early. It is the only macro of the project, and it may be nested.
+// It must not follow other members inside one pair of braces: GCC forgets to destroy those on the early return.
 #define TRY(expression)                                                                                           \
   __extension__({                                                                                                 \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"") auto try_result = (expression); \

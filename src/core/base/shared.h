@@ -1,4 +1,4 @@
-// Shared: a value that nobody changes any more, held once by all who look at it. There always is one.
+// Shared: an immutable value that several owners hold without copying it. It is never null.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ class Shared {
   Shared() : Shared(Value()) {}
   Shared(Value value)
       : value_(std::make_shared<const Value>(std::move(value))) {}  // NOLINT(google-explicit-constructor)
-  // A part of something larger, which stays as long as the part is looked at.
+  // Refers to a part of a larger object, which is kept alive as long as the part is in use.
   template <class Owner>
   Shared(const std::shared_ptr<Owner>& owner, const Value& part) : value_(owner, &part) {}
 

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::size_t kLongestQuote = 120;
 
-// RFC 3629, by the first two bytes: no longer form than needed, no surrogates, nothing above U+10FFFF.
+// RFC 3629: the first two bytes exclude overlong forms, surrogates and everything above U+10FFFF.
 std::size_t length_by(unsigned char first) {
   return first < 0x80U ? 1 : first < 0xc2U ? 0 : first < 0xe0U ? 2 : first < 0xf0U ? 3 : first < 0xf5U ? 4 : 0;
 }
@@ -26,7 +26,7 @@ bool is_second_byte_fine(unsigned char first, unsigned char second) {
 
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
 
-// C0, DEL and C1; then the characters that turn the direction of writing, and the separators of lines.
+// These are C0, DEL and C1, the characters that change the direction of writing, and the line separators.
 bool controls_terminal(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) {
@@ -86,19 +86,19 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-std::vector<std::string_view> split_words(std::string_view text) {
-  std::vector<std::string_view> words;
+std::vector<std::string_view> split_fields(std::string_view text) {
+  std::vector<std::string_view> fields;
   for (std::size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;) {
     const std::size_t end = text.find_first_of(kBlanks, at);
-    words.push_back(text.substr(at, end == std::string_view::npos ? end : end - at));
+    fields.push_back(text.substr(at, end == std::string_view::npos ? end : end - at));
     at = text.find_first_not_of(kBlanks, end);
   }
-  return words;
+  return fields;
 }
 
-bool has_word(std::string_view list, std::string_view word, char separator) {
-  const std::vector<std::string_view> words = split(list, separator);
-  return std::ranges::find(words, word) != words.end();
+bool list_contains(std::string_view list, std::string_view item, char separator) {
+  const std::vector<std::string_view> items = split(list, separator);
+  return std::ranges::find(items, item) != items.end();
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view between) {
@@ -110,7 +110,7 @@ std::string join(const std::vector<std::string>& parts, std::string_view between
   return text;
 }
 
-std::string_view name_in(std::string_view path) {
+std::string_view base_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
@@ -120,15 +120,15 @@ std::size_t json_depth(std::string_view text) {
   std::size_t deepest = 0;
   bool is_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const char letter = text[at];
+    const char character = text[at];
     if (is_string) {
-      at += letter == '\\' ? 1 : 0;
-      is_string = letter != '"';
-    } else if (letter == '"') {
+      at += character == '\\' ? 1 : 0;
+      is_string = character != '"';
+    } else if (character == '"') {
       is_string = true;
-    } else if (letter == '{' || letter == '[') {
+    } else if (character == '{' || character == '[') {
       deepest = std::max(deepest, ++depth);
-    } else if ((letter == '}' || letter == ']') && depth > 0) {
+    } else if ((character == '}' || character == ']') && depth > 0) {
       --depth;
     }
   }
@@ -141,6 +141,35 @@ std::string quote(std::string_view text) {
     --end;
   }
   return "'" + printable(text.substr(0, end)) + (end < text.size() ? "…'" : "'");
+}
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+constexpr std::string_view kEllipsis = "…";
+
+}  // namespace
+
+std::string as_utf8(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const std::size_t length = length_of_character(bytes);
+    text += length == 0 ? kReplacement : bytes.substr(0, length);
+    bytes.remove_prefix(length == 0 ? 1 : length);
+  }
+  return text;
+}
+
+std::string cut_to(std::string_view text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes || most_bytes < kEllipsis.size()) {
+    return std::string(text.substr(0, most_bytes));
+  }
+  std::size_t end = most_bytes - kEllipsis.size();
+  while (end > 0 && continues(text[end])) {
+    --end;
+  }
+  return std::string(text.substr(0, end)).append(kEllipsis);
 }
 
 }  // namespace hf

@@ -1,4 +1,4 @@
-// Text: the few things every parser here does with words and numbers.
+// Text: string functions that all parsers share: trimming, splitting, quoting, numbers and UTF-8.
 #pragma once
 
 #include <charconv>
@@ -12,21 +12,21 @@ namespace hf {
 
 std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);        // keeps empty parts
-std::vector<std::string_view> split_words(std::string_view text);                  // at blanks, no empty parts
+std::vector<std::string_view> split_fields(std::string_view text);                 // at whitespace, no empty parts
 std::vector<std::string_view> split(std::string&& text, char separator) = delete;  // the parts would outlive the text
-std::vector<std::string_view> split_words(std::string&& text) = delete;
-bool has_word(std::string_view list, std::string_view word, char separator = ',');
+std::vector<std::string_view> split_fields(std::string&& text) = delete;
+bool list_contains(std::string_view list, std::string_view item, char separator = ',');
 std::string join(const std::vector<std::string>& parts, std::string_view between);
-std::string_view name_in(std::string_view path);  // the last part of a path
-std::size_t json_depth(std::string_view text);    // how deep its braces and brackets go; any text has one
-std::string quote(std::string_view text);         // for error messages: short, printable, in single quotes
+std::string_view base_name(std::string_view path);  // the last part of a path
+std::size_t json_depth(std::string_view text);      // how deep its braces and brackets nest; it need not be valid JSON
+std::string quote(std::string_view text);           // for error messages: short, printable, in single quotes
 
-// Text from outside (names, arguments, files of images) as it may be shown on a terminal, in a log, in JSON or HTML:
-// one line of valid UTF-8. What controls a terminal, or is no character, becomes "?".
+// Makes text from outside (names, arguments, files of images) safe to show on a terminal, in a log, in JSON or HTML:
+// the result is one line of valid UTF-8. Characters that control a terminal and invalid bytes become "?".
 std::string printable(std::string_view text);
-std::size_t length_of_character(std::string_view text);  // bytes of the first character; 0 where it is no UTF-8
+std::size_t length_of_character(std::string_view text);  // bytes of the first character; 0 where it is not UTF-8
 
-// Digits of the base and nothing else: no sign, no blank, no overflow.
+// Accepts digits of the base and nothing else: no sign, no whitespace, no overflow.
 template <std::unsigned_integral T>
 std::optional<T> parse_number(std::string_view text, int base = 10) {
   T value = 0;
@@ -36,5 +36,9 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
   }
   return value;
 }
+
+// Makes valid UTF-8 of any bytes: each invalid byte becomes U+FFFD.
+std::string as_utf8(std::string_view bytes);
+std::string cut_to(std::string_view text, std::size_t most_bytes);  // ends in "…" where something was left out
 
 }  // namespace hf

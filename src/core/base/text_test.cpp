@@ -5,7 +5,7 @@
 namespace hf {
 namespace {
 
-TEST(Printable, LeavesWhatPeopleWrite) {
+TEST(Printable, LeavesOrdinaryTextUnchanged) {
   for (const char* text : {"", "plain text", "Grüße, 世界, 🙂", "tab-less \"quotes\" <b>&</b>"}) {
     EXPECT_EQ(printable(text), text);
   }
@@ -22,13 +22,13 @@ TEST(Printable, ReplacesWhatControlsATerminal) {
             "?31m");  // the same as one byte
   EXPECT_EQ(printable("\xe2\x80\xae"
                       "abc"),
-            "?abc");                                       // U+202E turns the direction of writing
+            "?abc");                                       // U+202E reverses the direction of writing
   EXPECT_EQ(printable("\xe2\x81\xa6\xe2\x80\xa8"), "??");  // U+2066, U+2028
   EXPECT_EQ(printable("\xd8\x9c\xd8\xa7"), "?\xd8\xa7");   // U+061C, and an Arabic letter
   EXPECT_EQ(printable("\xe2\x80\x93"), "\xe2\x80\x93");    // an en dash is none of them
 }
 
-TEST(Printable, GivesValidUtf8OfAnyBytes) {
+TEST(Printable, MakesValidUtf8OfAnyBytes) {
   for (const char* text : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
     const std::string clean = printable(text);
     EXPECT_EQ(clean.find_first_not_of('?'), std::string::npos) << clean;

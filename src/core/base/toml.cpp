@@ -5,7 +5,7 @@
 namespace hf {
 namespace {
 
-// Behind the string that begins here. One on a single line ends with the line at the latest.
+// The position after the string that begins here. A string on a single line ends with the line at the latest.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string triple(3, quote);
@@ -23,9 +23,9 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// Signs that no TOML has behind one another, whatever blanks, lines and comments stand between.
-bool can_follow(char before, char sign) {
-  switch (sign) {
+// Whether one character may follow another in TOML, whatever whitespace, newlines and comments are between them.
+bool can_follow(char before, char character) {
+  switch (character) {
     case ',': return std::string_view("[{,=").find(before) == std::string_view::npos;
     case '}': return std::string_view("[,=").find(before) == std::string_view::npos;
     case ']': return before != '=';
@@ -39,31 +39,31 @@ bool has_value(std::string_view text, std::size_t at) {
   return value != std::string_view::npos && std::string_view("#\n\r").find(text[value]) == std::string_view::npos;
 }
 
-bool is_control(char letter) {
-  const auto code = static_cast<unsigned char>(letter);
-  return code > 0x7eU || (code < ' ' && letter != '\t' && letter != '\n' && letter != '\r');
+bool is_control(char character) {
+  const auto code = static_cast<unsigned char>(character);
+  return code > 0x7eU || (code < ' ' && character != '\t' && character != '\n' && character != '\r');
 }
 
 }  // namespace
 
-std::optional<std::size_t> find_trap(std::string_view text) {
+std::optional<std::size_t> find_invalid_toml(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-  char before = '\n';  // the last sign that was no blank
+  char before = '\n';  // the last character that was not whitespace
   while (at < text.size()) {
-    const char letter = text[at];
-    if (letter == '#') {
+    const char character = text[at];
+    if (character == '#') {
       const std::size_t end = text.find('\n', at);
       at = end == std::string_view::npos ? text.size() : end;
       continue;
     }
-    const bool is_missing = letter == '=' && !has_value(text, at + 1);
-    if (is_control(letter) || is_missing || !can_follow(before, letter)) {
+    const bool is_missing = character == '=' && !has_value(text, at + 1);
+    if (is_control(character) || is_missing || !can_follow(before, character)) {
       return at;
     }
-    const bool is_blank = letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
-    before = is_blank ? before : letter;
-    at = letter == '"' || letter == '\'' ? end_of_string(text, at) : at + 1;
+    const bool is_blank = character == ' ' || character == '\t' || character == '\n' || character == '\r';
+    before = is_blank ? before : character;
+    at = character == '"' || character == '\'' ? end_of_string(text, at) : at + 1;
   }
   return std::nullopt;
 }

@@ -1,5 +1,4 @@
-// Toml: a look at a text before toml++ reads it: the version that Debian 12 has goes astray in places where no TOML
-// leads.
+// Toml: a check of a text before toml++ parses it, because the version in Debian 12 misbehaves on some invalid TOML.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +7,8 @@
 
 namespace hf {
 
-// The first such place: a letter beyond ASCII outside strings and comments, a value or an element that is missing;
-// absent in every text that is TOML.
-std::optional<std::size_t> find_trap(std::string_view text);
+// The first position on which it misbehaves: a non-ASCII character outside strings and comments, or a missing value or
+// element. Absent in every text that is valid TOML.
+std::optional<std::size_t> find_invalid_toml(std::string_view text);
 
 }  // namespace hf

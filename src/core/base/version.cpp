@@ -8,7 +8,7 @@
 namespace hf {
 namespace {
 
-// Takes the digits at the front.
+// Consumes the digits at the front.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   const std::size_t end = text.find_first_not_of("0123456789");
   const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(text.substr(0, end));

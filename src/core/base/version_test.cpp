@@ -18,7 +18,7 @@ TEST(Version, IsOrderedAsReleasesAre) {
   EXPECT_EQ(parse_version("1.1.5+ds1"), parse_version("1.1.5"));
 }
 
-TEST(Version, OfNoNumberIsNone) {
+TEST(Version, IsAbsentWhereTheTextBeginsWithNoNumber) {
   for (const char* text : {"", "x", "v", ".1", "unknown"}) {
     EXPECT_FALSE(parse_version(text)) << text;
   }

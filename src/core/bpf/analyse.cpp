@@ -18,7 +18,7 @@
 
 // The code is run for all requests at once. A path carries the set of access values and the region of devices that take
 // it; a comparison splits them. Paths that meet at an instruction with the same registers (those that are still read)
-// go on as one, which is what keeps a list of 200 rules from becoming 200 × 200 steps: the instruction with the lowest
+// continue as one, which keeps a list of 200 rules from becoming 200 × 200 steps: the instruction with the lowest
 // address goes first, so that all paths to a meeting point have arrived when it is left. At each exit the devices and
 // accesses of the path are noted under its verdict.
 
@@ -60,7 +60,7 @@ struct Path {
   Region region;
 
   [[nodiscard]] Scope scope() const { return {region, accesses}; }
-  [[nodiscard]] bool goes_on_like(const Path& other) const {
+  [[nodiscard]] bool continues_like(const Path& other) const {
     return accesses == other.accesses && is_refused == other.is_refused && registers == other.registers &&
            frames == other.frames;
   }
@@ -90,7 +90,7 @@ class Analysis {
     }
   }
 
-  // From one path for each region of requests.
+  // The analysis starts with one path for each region of requests.
   struct Start {
     Region region;
     AccessMask accesses;
@@ -123,7 +123,7 @@ class Analysis {
   }
 
  private:
-  // Whether the path goes on with its next instruction right away; if not, it has ended, waits, or was split.
+  // Whether the path continues with its next instruction right away; if not, it has ended, waits, or was split.
   enum class Next : std::uint8_t { go_on, stop };
 
   Next give_up(std::string why) {
@@ -157,7 +157,7 @@ class Analysis {
     next_ = std::min(next_, path.at);
     for (Path& other : waiting_[path.at]) {
       spend(1);
-      if (other.goes_on_like(path)) {
+      if (other.continues_like(path)) {
         spend(path.region.size() + other.region.size() / 16);
         other.region.merge(std::move(path.region));
         return;
@@ -208,7 +208,7 @@ class Analysis {
     return Next::go_on;
   }
 
-  // The instruction is done again on both sides of the cut.
+  // The instruction is executed again on both sides of the cut.
   Next split(Path& path, const Cut& cut) {
     if (++cuts_ > kMostCuts) {
       return give_up("tells devices apart too finely to be read as rules");
@@ -240,7 +240,7 @@ class Analysis {
     return Next::stop;
   }
 
-  // Like wait, but in the middle of an instruction: nothing is forgotten and nothing merged, so that the parts stay
+  // Like wait, but in the middle of an instruction: it clears no register and merges no paths, so that the parts stay
   // apart.
   void wait_here(Path path) {
     if (!path.region.empty() && path.accesses != 0) {
@@ -336,10 +336,10 @@ class Analysis {
       return Next::go_on;
     }
     if (const AccessMask* taken = std::get_if<AccessMask>(&compared)) {
-      return part_ways(path, target, *taken);
+      return branch_on(path, target, *taken);
     }
     if (const Where* where = std::get_if<Where>(&compared)) {
-      return part_ways(path, target, *where);
+      return branch_on(path, target, *where);
     }
     if (const Unclear* unclear = std::get_if<Unclear>(&compared)) {
       unclear_ = unclear_ ? unclear_ : std::optional(unclear->reason);
@@ -353,7 +353,7 @@ class Analysis {
     return cut != nullptr ? split(path, *cut) : split(path, std::get<CutAccess>(compared));
   }
 
-  Next part_ways(Path& path, std::size_t target, AccessMask taken) {
+  Next branch_on(Path& path, std::size_t target, AccessMask taken) {
     if (taken == 0 || taken == path.accesses) {
       path.at = taken == 0 ? path.at + 1 : target;
       return Next::go_on;
@@ -367,7 +367,7 @@ class Analysis {
     return advance(path);
   }
 
-  Next part_ways(Path& path, std::size_t target, const Where& where) {
+  Next branch_on(Path& path, std::size_t target, const Where& where) {
     spend(path.region.size() / 16);
     Region inside = path.region.extract(where.field, where.span);
     if (inside.empty() || path.region.empty()) {
@@ -399,7 +399,7 @@ class Analysis {
     }
     const Value result = symbols_.simplify(path.registers[0], path.scope());
     switch (result.tag) {
-      case Tag::number: return note(path, result.bits);
+      case Tag::number: return record(path, result.bits);
       case Tag::access: return split(path, CutAccess{result.bits});
       case Tag::function:
       case Tag::sum: return leave_by_device(path, result);
@@ -409,7 +409,7 @@ class Analysis {
     }
   }
 
-  // The result is computed from a device number: 0 here, 1 there.
+  // The result is computed from a device number: 0 for some devices, 1 for others.
   Next leave_by_device(Path& path, const Value& result) {
     const Instruction is_zero{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
     const Compared compared = symbols_.compare(is_zero, result, Symbols::number(0), path.scope());
@@ -430,7 +430,7 @@ class Analysis {
     return Next::stop;
   }
 
-  Next note(const Path& path, std::uint64_t result) {
+  Next record(const Path& path, std::uint64_t result) {
     // Kernel: programs of this type may return 0 and 1 only (check_return_code).
     if (result > 1) {
       return give_up("returns something else than 0 or 1");
@@ -453,7 +453,8 @@ class Analysis {
     return Next::stop;
   }
 
-  // How many segments the table of these boxes could have: those with many majors and others with many minors multiply.
+  // Counts the segments that the table of these boxes could have: boxes with many majors and others with many minors
+  // multiply.
   static bool is_too_large(const std::vector<device::Box>& boxes) {
     constexpr std::size_t kMostSegments = 1'000'000;
     std::vector<std::uint32_t> cuts;
@@ -476,7 +477,7 @@ class Analysis {
       return std::unexpected(Opaque{"tells devices apart too finely to be read as rules"});
     }
     device::Table allowed = device::Table::of_boxes(allowed_);
-    // Where a comparison could go either way both ways were followed; that is fine as long as they end the same.
+    // Where a comparison was unclear both branches were followed; that is fine as long as they end the same.
     if (unclear_ && !(allowed & device::Table::of_boxes(denied_)).allows_nothing()) {
       return std::unexpected(Opaque{depends_on(*unclear_)});
     }
@@ -602,7 +603,7 @@ class Analysis {
     return symbols_.sign_extend(simple, bytes * 8, path.scope());
   }
 
-  // Kernel: the three words of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
+  // Kernel: the three 32-bit fields of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
   std::optional<Value> read_context(std::int64_t offset, unsigned bytes) {
     if (bytes > 4 || offset < 0 || offset > 12 - std::int64_t(bytes) || offset % bytes != 0 ||
         (offset >= 4 && bytes != 4)) {
@@ -613,8 +614,8 @@ class Analysis {
     }
     PerAccess table{};
     for (unsigned i = 0; i < kAccessValues; ++i) {
-      const std::uint64_t word = std::uint64_t(kind_at(i)) | std::uint64_t(combination_at(i)) << 16U;
-      table[i] = truncate(word >> (8 * offset), 8 * bytes);
+      const std::uint64_t field = std::uint64_t(kind_at(i)) | std::uint64_t(combination_at(i)) << 16U;
+      table[i] = truncate(field >> (8 * offset), 8 * bytes);
     }
     return symbols_.per_access(table);
   }
@@ -664,7 +665,7 @@ class Analysis {
       return give_up("uses a register before setting it");
     }
     if (base.is_unknown()) {
-      forget_stacks(path);  // mostly into a map, but it may point to the program's own memory
+      forget_stacks(path);  // mostly a map's memory, but it may be the program's own stack
       return advance(path);
     }
     if (base.tag != Tag::stack) {

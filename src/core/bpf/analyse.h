@@ -1,4 +1,4 @@
-// Analyse: a device filter's code → the table of what it means, exactly, or Opaque with the reason. Never a guess.
+// Analyse: turns a device filter's code into the exact table of its meaning, or Opaque with the reason. Never a guess.
 #pragma once
 
 #include "core/bpf/instruction.h"
@@ -6,13 +6,13 @@
 
 namespace hf::bpf {
 
-// What it lets through of the requests that the programs before it let through.
+// What the program lets through of the requests that the programs before it let through.
 Readable<device::Table> analyse(const Code& code, const CallNames& names = {});
 
 // What it lets through although a program before it refused: nothing, unless it calls bpf_set_retval.
 Readable<device::Table> analyse_overrides(const Code& code, const CallNames& names = {});
 
-// The same for the requests of a table only: a program that is opaque as a whole may be clear about these.
+// Like analyse, for the requests of a table only: a program that is opaque as a whole may be clear about these.
 Readable<device::Table> analyse_within(const Code& code, const device::Table& requests);
 
 }  // namespace hf::bpf

@@ -95,7 +95,7 @@ TEST(Analyse, FollowsNumbersThroughTheStack) {
             "c 195:* rwm;b 195:* rwm;");
 }
 
-TEST(Analyse, FollowsFunctionsOfTheProgramsOwn) {
+TEST(Analyse, FollowsCallsToFunctionsOfTheProgram) {
   // main: call +1; exit.   f: r0 = 1; if major == 195 exit; r0 = 0; exit
   const char* calls =
       "8510000001000000\n9500000000000000\n6114040000000000\nb700000001000000\n15040100c3000000\nb700000000000000\n"
@@ -120,7 +120,7 @@ TEST(Analyse, IsOpaqueRatherThanGuessing) {
       {"6110080000000000\n5700000001000000\n9500000000000000\n", "too finely"},  // odd minors
       {"6114040000000000\n6115080000000000\nb700000001000000\n1d54010000000000\nb700000000000000\n9500000000000000\n",
        "with each other"},                                                                        // major == minor
-      {"850000000e000000\n5700000001000000\n9500000000000000\n", "outside the program"},          // a helper's answer
+      {"850000000e000000\n5700000001000000\n9500000000000000\n", "outside the program"},          // a helper's result
       {"b7010000f3ffffff\n85000000bb000000\nb700000001000000\n9500000000000000\n", "not EPERM"},  // -EACCES
       {"bf51000000000000\n85000000bb000000\nb700000001000000\n9500000000000000\n", "before setting"},
       {"850000000c000000\nb700000001000000\n9500000000000000\n", "bpf_tail_call"},
@@ -176,20 +176,20 @@ TEST(Interpret, SeesTheVerdictOfTheProgramsBefore) {
 }
 
 // Each of these was once read wrongly.
-TEST(Analyse, IsNotTalkedIntoAWrongTable) {
+TEST(Analyse, IsNotMisledByCraftedPrograms) {
   // bpf_loop runs a function of the program that calls bpf_set_retval(-1); main returns 1.
   const char* callback =
       "b701000001000000\n1842000006000000\n0000000000000000\nb703000000000000\nb704000000000000\n85000000b5000000\n"
       "b700000001000000\n9500000000000000\nb7010000ffffffff\n85000000bb000000\nb700000000000000\n9500000000000000\n";
   EXPECT_EQ(rules_of(callback), "opaque: hands one of its functions to a helper");
   EXPECT_EQ(answer(callback, "c:1:3:r"), "hands one of its functions to a helper");
-  // The frame's own address, spilled, forgotten over a helper call, loaded again and written through.
+  // The frame's own address is spilled, cleared by a helper call, loaded again and written through.
   const char* own_stack =
       "7baaf0ff00000000\nbfa1000000000000\n07010000f8ffffff\nb702000008000000\n7a0af8ff00000000\n8500000010000000\n"
       "620ae8ff00000000\n79a2f0ff00000000\n6202e8ff01000000\n61a0e8ff00000000\n9500000000000000\n";
   EXPECT_TRUE(rules_of(own_stack).starts_with("opaque")) << rules_of(own_stack);
   EXPECT_NE(answer(own_stack, "c:1:3:r"), "deny");
-  // Two paths on which (major << 32) + (minor << 32) fits 64 bits each, and not on their common hull.
+  // On each of two paths (major << 32) + (minor << 32) fits 64 bits, on their common hull it does not.
   const char* merged_sums =
       "6112040000000000\n6113080000000000\n18050000ffffffff\n0000000000000000\n1d52110000000000\n1d53100000000000\n"
       "a503020002000000\na502060002000000\n05000d0000000000\n6702000020000000\n6703000020000000\nbf24000000000000\n"
@@ -220,7 +220,7 @@ TEST(Analyse, KnowsThatTheSecondHalfOfALoadDoesNothing) {
             "c 5:* rwm;b 5:* rwm;");
 }
 
-TEST(Analyse, TakesUnknownsThatDoNotDecide) {
+TEST(Analyse, IgnoresUnknownsThatDoNotAffectTheVerdict) {
   // call ktime; if (r0 == 0) r5 = 1 else r5 = 2; r0 = 1
   EXPECT_EQ(rules_of("8500000005000000\nb705000001000000\n1500010000000000\nb705000002000000\nb700000001000000\n9500000"
                      "000000000\n"),
@@ -229,7 +229,7 @@ TEST(Analyse, TakesUnknownsThatDoNotDecide) {
   EXPECT_EQ(rules_of("8500000070110500\nb700000001000000\n9500000000000000\n"), "a *:* rwm;");
 }
 
-TEST(Analyse, EndsSoonWhateverTheProgram) {
+TEST(Analyse, GivesUpEarlyOnProgramsWithTooManyPaths) {
   // 30 comparisons of minor bits in a row: 2^30 classes of devices.
   std::string hex = "6115080000000000\nb704000000000000\n";
   for (int bit = 0; bit < 30; ++bit) {
@@ -254,7 +254,7 @@ TEST(Analyse, EndsSoonWhateverTheProgram) {
   EXPECT_FALSE(analyse(chain));
 }
 
-TEST(Generate, MeansItsTableWhateverItIs) {
+TEST(Generate, MeansTheTableItWasGeneratedFrom) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     test::Random random(seed);
     const Table table = Table::of_rules(random.rules(14, 6, 6)) - Table::of_rules(random.rules(4, 6, 6));
@@ -282,7 +282,7 @@ TEST(Generate, DecidesByBinarySearch) {
   EXPECT_LT(written.size(), 2000U);
 }
 
-TEST(Generate, SaysSoWhenThereAreTooManyRules) {
+TEST(Generate, FailsWhenThereAreTooManyRules) {
   device::RuleSet rules;
   for (std::uint32_t i = 0; i < 12'000; ++i) {
     rules.push_back(*device::parse_rule("c " + std::to_string(i % 4000) + ":" + std::to_string(i) + " r"));

@@ -1,4 +1,4 @@
-// Assembler: instructions with jumps to labels, made into code.
+// Assembler: turns instructions with jumps to labels into code.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Assembler {
 
   [[nodiscard]] std::size_t size() const { return code_.size(); }
 
-  // Fails where a jump is farther than an instruction can say.
+  // Fails where a jump is farther than an instruction can encode.
   Result<Code> finish();
 
  private:

@@ -22,8 +22,8 @@ struct CallEffect {
   std::string why;
 };
 
-// Programs as written carry helper ids. Of a program read back only the function's distance is known, unless the caller
-// has its name: then it counts as harmless if it cannot be bpf_set_retval, which takes a number.
+// Programs as written carry helper ids. A program read back carries only the distance to the function, whose name the
+// caller may have; a call without a name counts as harmless if it cannot be bpf_set_retval, which takes a number.
 CallEffect effect_of(const Instruction& call, FirstArgument argument, const CallNames& names);
 
 // Whether a program could let through what a program before it has refused. False only where none of its calls can.

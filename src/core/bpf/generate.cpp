@@ -32,14 +32,14 @@ using device::Segment;
 using device::Table;
 using Label = Assembler::Label;
 
-// The bits to shift by the access asked for. Bit 0 answers access(2) with F_OK, which asks for no letter at all: as
-// cgroup v1 and every runtime do, a device with any access exists.
+// The bits to shift by the access asked for. Bit 0 answers access(2) with F_OK, which asks for no access bit at all: as
+// in cgroup v1 and every runtime, a device with any access exists.
 std::int32_t end_bits(AccessSet allowed) { return allowed.bits() | (allowed.empty() ? 0 : 1); }
 
 class Writer {
  public:
   // `otherwise`: where requests go that the table does not allow; absent: they are refused.
-  // `verdict`: what a request gets that the table allows.
+  // `verdict`: the result for a request that the table allows.
   Writer(Assembler& assembler, std::optional<Label> otherwise, std::int32_t verdict)
       : assembler_(assembler), otherwise_(otherwise), verdict_(verdict) {}
 
@@ -86,7 +86,7 @@ class Writer {
     write_tree(std::span(plane), Register::r4, [this](const Band& band) { return row_of(band.row); });
   }
 
-  // Sorted ranges that reach up to the next one's first number: halves until one is left, then goes to its leaf.
+  // Writes a binary search. The ranges are sorted, and each reaches up to the next one's first number.
   template <class Range, class LeafOf>
   void write_tree(std::span<const Range> ranges, Register number, LeafOf leaf_of) {
     if (ranges.size() == 1) {
@@ -186,7 +186,7 @@ Result<Code> write_filter(const Table& table) {
   return assembler.finish();
 }
 
-std::unexpected<Error> not_again(std::size_t index, const std::string& why) {
+std::unexpected<Error> cannot_reload(std::size_t index, const std::string& why) {
   return fail(std::errc::operation_not_supported,
               "load the program again: instruction " + std::to_string(index) + " " + why);
 }
@@ -211,17 +211,17 @@ Result<void> check_loadable_again(const Code& code) {
   for (std::size_t i = 0; i < code.size(); ++i) {
     const Instruction& at = code[i];
     if (at.dst_reg > 10 || at.src_reg > 10) {
-      return not_again(i, "was blinded by the kernel (bpf_jit_harden)");
+      return cannot_reload(i, "was blinded by the kernel (bpf_jit_harden)");
     }
     if (is_wide_load(at)) {
       if (at.src_reg != 0) {
-        return not_again(i, "refers to a map");
+        return cannot_reload(i, "refers to a map");
       }
       ++i;
       continue;
     }
     if (is_call(at)) {
-      return not_again(i, "is a call, which the kernel has rewritten");
+      return cannot_reload(i, "is a call, which the kernel has rewritten");
     }
   }
   return {};
@@ -231,7 +231,7 @@ Result<Code> patch(const Code& original, const Override& override) {
   TRY(check_shape(original));
   TRY(check_loadable_again(original));
   if ((override.allow | override.deny) == Table::everything()) {
-    return generate(override.allow - override.deny);  // the original would never be reached, and verifiers refuse that
+    return generate(override.allow - override.deny);  // the verifier refuses an original that is never reached
   }
   Assembler assembler;
   const Label start = assembler.label();

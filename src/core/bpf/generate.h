@@ -1,4 +1,4 @@
-// Generate: a table → code that decides by binary search over the major, then the minor.
+// Generate: turns a table into code that decides by binary search over the major, then the minor.
 #pragma once
 
 #include <functional>
@@ -9,21 +9,21 @@
 
 namespace hf::bpf {
 
-// Proven: the code was analysed again and means the table.
+// The code is proven: it was analysed again and means the table.
 Result<Code> generate(const device::Table& table);
 
-// How a table becomes proven code: generate, or a memory of what it said before.
+// How a table becomes proven code: generate, or a cache of its results.
 using Generate = std::function<Result<Code>(const device::Table&)>;
 
-// A program in front of another that cannot be read: requests of the first table are allowed, of the second refused,
-// all others are left to the original, which stays as it is. Fails for code the kernel would not load again.
+// Rules in front of a program that cannot be read: requests of the first table are allowed, of the second refused, all
+// others are left to the original, which stays as it is. Fails for code that the kernel would not load again.
 struct Override {
   device::Table allow;
   device::Table deny;
 };
 Result<Code> patch(const Code& original, const Override& override);
 
-// Why code read back from the kernel could not be loaded again: maps, helpers, constant blinding. An error, or nothing.
+// Fails where code read back from the kernel could not be loaded again: maps, helpers, constant blinding.
 Result<void> check_loadable_again(const Code& code);
 
 }  // namespace hf::bpf

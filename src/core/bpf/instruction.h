@@ -1,4 +1,4 @@
-// Code: a device filter as the kernel holds it, and its words on paper.
+// Instruction: the BPF code of a device filter as the kernel holds it, and as hex text.
 #pragma once
 
 #include <cstddef>
@@ -37,15 +37,15 @@ using Readable = std::expected<T, Opaque>;
 // in the instruction. Programs as written carry helper ids there instead, which need no names.
 using CallNames = std::unordered_map<std::int32_t, std::string>;
 
-// 16 hex digits a line, the bytes of struct bpf_insn in memory order; blank lines and "# …" are passed over.
+// 16 hex digits a line, the bytes of struct bpf_insn in memory order; blank lines and "# …" are skipped.
 Result<Code> parse_hex(std::string_view text);
 std::string to_hex(const Code& code);
 
-// What every valid program has: an end, jumps that stay inside, no half of a two-part load. Names the instruction.
+// Checks what every valid program has: an end, jumps that stay inside, no half of a two-part load. The error names the
+// instruction.
 Result<void> check_shape(const Code& code);
 
-// What Debian 12's headers do not name yet: the mode of loads that extend the sign, and functions of the program as
-// values.
+// The mode of loads that extend the sign. Debian 12's headers do not have it yet.
 inline constexpr unsigned kSignExtending = 0x80;  // BPF_MEMSX
 
 // Parts of an instruction, named.

@@ -36,7 +36,7 @@ Cell number(std::uint64_t bits) { return {Cell::Tag::number, bits, 0}; }
 Cell unknown() { return {Cell::Tag::unknown, 0, 0}; }
 Cell unknown_address() { return {Cell::Tag::unknown, 1, 0}; }  // of a map
 
-// One frame's memory. Bytes that nobody wrote, or that hold part of something unknown, are nullopt.
+// One frame's memory. Bytes that were never written, or that hold part of something unknown, are nullopt.
 struct Stack {
   std::map<std::int64_t, std::optional<std::uint8_t>> bytes;
   std::map<std::int64_t, Cell> addresses;  // spilled whole, by offset
@@ -88,7 +88,7 @@ class Run {
   }
 
  private:
-  using Step = Readable<std::optional<Verdict>>;  // nullopt: go on
+  using Step = Readable<std::optional<Verdict>>;  // nullopt: continue
 
   static std::unexpected<Opaque> opaque(std::string why) { return std::unexpected(Opaque{std::move(why)}); }
 
@@ -378,14 +378,14 @@ class Run {
     return next(path);
   }
 
-  // Kernel: the three words of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
+  // Kernel: the three 32-bit fields of the request; only the first may be read in parts (cgroup_dev_is_valid_access).
   [[nodiscard]] std::optional<std::uint64_t> read_context(std::int64_t offset, unsigned bytes) const {
     if (bytes > 4 || offset < 0 || offset > 12 - std::int64_t(bytes) || offset % bytes != 0 ||
         (offset >= 4 && bytes != 4)) {
       return std::nullopt;
     }
-    const std::uint32_t word = context_[std::size_t(offset / 4)];
-    return truncate(word >> (8 * (offset % 4)), 8 * bytes);
+    const std::uint32_t field = context_[std::size_t(offset / 4)];
+    return truncate(field >> (8 * (offset % 4)), 8 * bytes);
   }
 
   static Cell read_stack(const Stack& stack, std::int64_t offset, unsigned bytes) {
@@ -413,7 +413,7 @@ class Run {
       return opaque("uses a register before setting it");
     }
     if (base.tag == Cell::Tag::unknown) {
-      forget_stacks(path);  // mostly into a map, but it may point to the program's own memory
+      forget_stacks(path);  // mostly a map's memory, but it may be the program's own stack
       return next(path);
     }
     if (base.tag != Cell::Tag::stack) {

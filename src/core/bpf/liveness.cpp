@@ -72,8 +72,8 @@ std::vector<RegisterMask> live_registers(const Code& code) {
   if (std::ranges::any_of(code, is_own_call)) {
     return std::vector<RegisterMask>(code.size(), kAll);
   }
-  // Backwards, until nothing changes: once for code without backward jumps, and once more to see that. Code that takes
-  // long gets no benefit from it.
+  // Passes go backwards until nothing changes: code without backward jumps needs one, and one more to see that. Where
+  // it takes too many, all registers count as read.
   constexpr int kMostPasses = 16;
   std::vector<RegisterMask> live(code.size());
   for (int pass = 0; pass < kMostPasses; ++pass) {

@@ -15,7 +15,7 @@ bool is_field_load(const Instruction& at, std::uint8_t code, unsigned to, std::i
   return at.code == code && at.dst_reg == to && at.src_reg == 1 && at.off == offset;
 }
 
-// Where the four loads that all runtimes begin with end: r2 = kind, r3 = access, r4 = major, r5 = minor. Constant
+// The end of the four loads with which all runtimes begin: r2 = kind, r3 = access, r4 = major, r5 = minor. Constant
 // blinding puts instructions between them.
 std::optional<std::size_t> end_of_loads(const Code& code, std::uint8_t first_load) {
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// Producer: who wrote a device filter, by its name or by the shape of its code.
+// Producer: which software wrote a device filter, by its name or by the shape of its code.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace hf::bpf {
 
 inline constexpr std::string_view kOurName = "holdfast";
 
-// "systemd", "runc", "crun", "lxc", "libnvidia-container", "holdfast", or "" where nothing tells.
+// "systemd", "runc", "crun", "lxc", "libnvidia-container", "holdfast", or "" where it is not known.
 std::string producer_of(const Code& code, std::string_view program_name);
 
 }  // namespace hf::bpf

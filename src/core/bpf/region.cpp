@@ -37,7 +37,7 @@ Region Region::extract(Field field, const Span& span) {
   return field == Field::major ? extract_majors(span) : extract_minors(span);
 }
 
-// Makes a boundary between major - 1 and major.
+// Creates a boundary between major - 1 and major.
 void Region::cut_at(std::uint32_t major) {
   const auto first = std::ranges::lower_bound(rectangles_, major, {}, [](const Rectangle& r) { return r.major.last; });
   if (first == rectangles_.end() || first->major.first >= major) {
@@ -91,7 +91,7 @@ Region Region::extract_minors(const Span& span) {
   return taken;
 }
 
-// No band of this region meets or lies between the bands of the other.
+// Whether no band of this region overlaps the bands of the other or lies between them.
 bool Region::fits_between_bands(const Region& other) const {
   const Span majors = other.bounds(Field::major);
   const auto first =

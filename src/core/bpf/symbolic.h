@@ -2,8 +2,9 @@
 //
 // A number is a constant, a table over the 14 values of the access field, a monotone function of the major or of the
 // minor, or the sum of one of each. Arithmetic keeps functions monotone: where a function would wrap around or be cut
-// off inside the region of devices at hand, the answer is a Cut, and the analyser does the instruction again on both
-// parts. What fits none of these is Unknown, with the reason; that makes a program opaque only if it decides.
+// off inside the current region of devices, the result is a Cut, and the analyser executes the instruction again on
+// both parts. What fits none of these is Unknown, with the reason; that makes a program opaque only if the verdict
+// depends on it.
 #pragma once
 
 #include <array>
@@ -72,11 +73,11 @@ struct Scope {
   AccessMask accesses;
 };
 
-struct Cut {  // do it again for field < at and for field >= at
+struct Cut {  // execute again for field < at and for field >= at
   Field field;
   std::uint32_t at;
 };
-struct CutAccess {  // do it again for each value this table has
+struct CutAccess {  // execute again for each value this table has
   std::size_t table;
 };
 using Computed = std::variant<Value, Cut, CutAccess>;

@@ -15,7 +15,7 @@ namespace {
 using device::Span;
 using Tag = Value::Tag;
 
-// With both sides exchanged.
+// The same comparison with both sides exchanged.
 unsigned mirrored(unsigned operation) {
   switch (operation) {
     case BPF_JGT: return BPF_JLT;
@@ -30,7 +30,7 @@ unsigned mirrored(unsigned operation) {
   }
 }
 
-// The unsigned comparison that a signed one is, once the sign bits are turned; absent for those that are unsigned
+// The unsigned comparison that a signed one is, once the sign bits are flipped; absent for those that are unsigned
 // anyway.
 std::optional<unsigned> without_signs(unsigned operation) {
   switch (operation) {
@@ -47,7 +47,7 @@ bool is_table_or_number(const Value& value) { return value.tag == Tag::access ||
 }  // namespace
 
 Compared Symbols::compare(const Instruction& at, const Value& dst, const Value& src, const Scope& scope) {
-  // The usual case, quickly: a plain field against a number. The region itself is cut, nothing else needs to be known.
+  // The common case has a shortcut: a plain field against a number cuts the region itself.
   const unsigned bits = width_of(at) == Width::w32 ? 32 : 64;
   const bool is_simple = operation_of(at) != BPF_JSET && !without_signs(operation_of(at));
   if (is_simple && dst.tag == Tag::function && src.tag == Tag::number && function_of(dst).is_plain()) {
@@ -86,7 +86,7 @@ Compared Symbols::compare_accesses(const Instruction& at, const Value& a, const 
   return AccessMask(taken & scope.accesses);
 }
 
-// A function or a sum against a number, both cut to so many bits.
+// Compares a function or a sum with a number, both truncated to `bits`.
 Compared Symbols::compare_with_number(unsigned operation, const Value& a, std::uint64_t limit, unsigned bits,
                                       const Scope& scope) {
   Computed prepared = truncate(a, bits, scope);
@@ -122,7 +122,7 @@ Compared Symbols::compare64(unsigned operation, const Value& a, std::uint64_t b,
   }
 }
 
-// Where is a >= b? Everywhere, nowhere, or on a span that reaches one end of what there is.
+// Where is a >= b? Everywhere, nowhere, or on a span that reaches one end of the region.
 std::variant<bool, Span> Symbols::at_least(const Value& a, std::uint64_t b, const Scope& scope) const {
   const Function& function = function_of(a);
   if (function.is_plain()) {
@@ -171,7 +171,7 @@ Compared Symbols::compare_function(unsigned operation, const Value& a, std::uint
     } else if (more->last < span.last) {
       span.first = more->last + 1;
     } else {
-      return !equal;  // it jumps over b
+      return !equal;  // its values skip b
     }
   }
   return Where{field, span, equal};
@@ -182,8 +182,8 @@ std::variant<bool, Cut> Symbols::sum_at_least(const Value& a, std::uint64_t b, c
   if (whole.least >= Wide(b) || whole.most < Wide(b)) {
     return whole.least >= Wide(b);
   }
-  // Cut off what is certain for the first part alone; when nothing is, halve it. A part of one number is no part any
-  // more.
+  // Cut off what is certain for the first part alone; when nothing is, halve it. A part with a single value is
+  // simplified away.
   const Value first = sum_part(a, true);
   const Bounds rest = bounds(sum_part(a, false), scope);
   const Function& function = function_of(first);

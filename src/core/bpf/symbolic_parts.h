@@ -1,4 +1,4 @@
-// What symbolic arithmetic and symbolic comparisons share.
+// SymbolicParts: what symbolic arithmetic and symbolic comparisons share.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ std::uint64_t first_where(const device::Span& span, Predicate predicate) {
   return low;
 }
 
-// Goes on with the value, or passes the cut on that has to come first.
+// Continues with the value, or returns the cut that has to come first.
 template <class Next>
 Computed then(const Computed& first, Next next) {
   if (const Value* value = std::get_if<Value>(&first)) {

@@ -16,7 +16,7 @@ class Vectors : public testing::Test {
   void SetUp() override {
     vectors_ = test::read_bpf_vectors();
     if (vectors_.empty()) {
-      GTEST_SKIP() << "no recorded filters at " << test::vectors_folder();
+      GTEST_SKIP() << "no recorded filters at " << test::vectors_directory();
     }
   }
 
@@ -43,7 +43,7 @@ TEST_F(Vectors, AreReadExactlyExceptThoseThatDependOnMaps) {
   }
 }
 
-TEST_F(Vectors, AreWrittenAgainWithTheSameMeaning) {
+TEST_F(Vectors, AreGeneratedAgainWithTheSameMeaning) {
   for (const test::Vector& vector : vectors_) {
     if (const Readable<device::Table> table = analyse(vector.program.code)) {
       const Result<Code> code = generate(*table);
@@ -53,7 +53,7 @@ TEST_F(Vectors, AreWrittenAgainWithTheSameMeaning) {
   }
 }
 
-TEST_F(Vectors, AreKnownByTheirShape) {
+TEST_F(Vectors, HaveAProducerThatIsRecognisedByTheCode) {
   for (const test::Vector& vector : vectors_) {
     const std::string producer =
         producer_of(vector.program.code, vector.program.name == "nvcgo" ? "" : vector.program.name);

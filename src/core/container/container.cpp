@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "core/container/cgroup_words.h"
+#include "core/container/cgroup_name.h"
 
 namespace hf::container {
 namespace {
@@ -14,23 +14,22 @@ bool is_hex_id(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-bool is_called(const Container& container, const std::string& word) {
-  if (container.id.value == word || (!container.name.empty() && container.name == word)) {
+bool is_called(const Container& container, const std::string& name) {
+  if (container.id.value == name || (!container.name.empty() && container.name == name)) {
     return true;
   }
   const std::optional<Pod>& pod = container.pod;
   return pod &&
-         (pod->container == word || pod->name + "/" + pod->container == word ||
-          pod->name_space + "/" + pod->name + "/" + pod->container == word || pod->uid + "/" + pod->container == word);
+         (pod->container == name || pod->name + "/" + pod->container == name ||
+          pod->name_space + "/" + pod->name + "/" + pod->container == name || pod->uid + "/" + pod->container == name);
 }
 
-// By the beginning of its id, or by its pod alone.
-bool begins_so(const Container& container, const std::string& word) {
-  if (word.empty() || container.id.value.starts_with(word)) {
-    return !word.empty();
+bool has_id_prefix_or_pod(const Container& container, const std::string& name) {
+  if (name.empty() || container.id.value.starts_with(name)) {
+    return !name.empty();
   }
   const std::optional<Pod>& pod = container.pod;
-  return pod && !container.is_sandbox && (pod->name == word || pod->name_space + "/" + pod->name == word);
+  return pod && !container.is_sandbox && (pod->name == name || pod->name_space + "/" + pod->name == name);
 }
 
 }  // namespace
@@ -48,23 +47,23 @@ std::string title_of(const Container& container) {
   return container.name.empty() ? short_id(container.id) : container.name;
 }
 
-std::string word_for(const Container& container) {
+std::string unambiguous_name_of(const Container& container) {
   return container.shares_title ? "container:" + printable(container.id.value) : title_of(container);
 }
 
 std::optional<std::string> own_cgroup_in(const Container& container, const std::string& path) {
-  if (container.is_guest) {
+  if (container.shares_cgroup) {
     return std::nullopt;
   }
   const bool is_known = !container.cgroup.empty() && !CgroupPath{container.cgroup}.is_root();
   if (is_known && (path == container.cgroup || path.starts_with(container.cgroup + "/"))) {
     return container.cgroup;
   }
-  const std::optional<CgroupWords> words = read_cgroup_words(path);
-  return words && !words->id.empty() && words->id == container.id.value ? std::optional(words->cgroup) : std::nullopt;
+  const std::optional<ParsedCgroupName> name = parse_cgroup_name(path);
+  return name && !name->id.empty() && name->id == container.id.value ? std::optional(name->cgroup) : std::nullopt;
 }
 
-std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& word) {
+std::vector<const Container*> matches_of(const std::vector<Container>& containers, const std::string& name) {
   const auto select = [&](const auto& fits) {
     std::vector<const Container*> found;
     for (const Container& container : containers) {
@@ -74,10 +73,12 @@ std::vector<const Container*> matches_of(const std::vector<Container>& container
     }
     return found;
   };
-  const auto is_named_by_root = [](const Container& container) { return !container.inside && !container.is_users; };
-  const auto has_id = [&word](const Container& container) { return container.id.value == word; };
-  const auto may_be = [&word](const Container& container) {  // one name must not hide the beginning of another's id
-    return is_called(container, word) || begins_so(container, word);
+  const auto is_named_by_root = [](const Container& container) {
+    return !container.inside && !container.is_owned_by_user;
+  };
+  const auto has_id = [&name](const Container& container) { return container.id.value == name; };
+  const auto may_be = [&name](const Container& container) {  // one container's name must not hide another's id prefix
+    return is_called(container, name) || has_id_prefix_or_pod(container, name);
   };
   std::vector<const Container*> found =
       select([&](const Container& container) { return is_named_by_root(container) && has_id(container); });

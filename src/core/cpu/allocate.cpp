@@ -5,7 +5,7 @@
 namespace hf::cpu {
 namespace {
 
-void remember_reuse(State& state, const std::string& pod, const ContainerAsk& container, const CpuSet& cpus) {
+void remember_reuse(State& state, const std::string& pod, const ContainerRequest& container, const CpuSet& cpus) {
   if (state.reuse.pod != pod) {
     state.reuse = {.pod = pod, .cpus = {}};
   }
@@ -22,12 +22,12 @@ struct Division {
   CpuSet left;
 };
 
-Result<Division> divide(const Policy& policy, const PodAsk& pod, const CpuSet& budget, const Wish& wish) {
+Result<Division> divide(const Policy& policy, const PodRequest& pod, const CpuSet& budget, const Wish& wish) {
   Division division{.entries = {}, .left = budget};
   std::vector<Owner> sharing;
-  for (const ContainerAsk& container : pod.containers) {
+  for (const ContainerRequest& container : pod.containers) {
     const Owner owner{pod.uid, container.name};
-    const std::uint32_t count = cpus_of_its_own(pod, container);
+    const std::uint32_t count = exclusive_cpu_count(pod, container);
     if (container.role == ContainerRole::init) {
       division.entries[owner] = count == 0 ? division.left : TRY(choose(policy, division.left, count, wish));
     } else if (count == 0) {
@@ -46,7 +46,7 @@ Result<Division> divide(const Policy& policy, const PodAsk& pod, const CpuSet& b
 
 }  // namespace
 
-CpuSet reusable(const State& state, const PodAsk& pod) {
+CpuSet reusable(const State& state, const PodRequest& pod) {
   if (state.reuse.pod != pod.uid) {
     return {};
   }
@@ -54,40 +54,40 @@ CpuSet reusable(const State& state, const PodAsk& pod) {
   CpuSet staying;
   for (auto at = state.entries.lower_bound({pod.uid, ""}); at != state.entries.end() && at->first.pod == pod.uid;
        ++at) {
-    const ContainerAsk* container = find_container(pod, at->first.container);
+    const ContainerRequest* container = find_container(pod, at->first.container);
     (container != nullptr && container->role == ContainerRole::init ? ended : staying) |= at->second;
   }
   return (state.reuse.cpus & (ended | state.shared)) - staying;
 }
 
-Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodAsk& pod,
+Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodRequest& pod,
                                        std::string_view container, const Wish& wish, Story* story) {
-  const ContainerAsk* ask = find_container(pod, container);
-  if (ask == nullptr) {
+  const ContainerRequest* request = find_container(pod, container);
+  if (request == nullptr) {
     return fail(std::errc::invalid_argument, "pod " + pod.uid + " has no container " + std::string(container));
   }
-  const bool is_ignored = pod.shared_between && policy.budgets == PodBudgets::ignored;
-  const std::uint32_t count = is_ignored ? 0 : cpus_of_its_own(pod, *ask);
+  const bool is_ignored = pod.cpu_budget && policy.budgets == PodBudgets::ignored;
+  const std::uint32_t count = is_ignored ? 0 : exclusive_cpu_count(pod, *request);
   if (count == 0) {
     return std::nullopt;
   }
-  const Owner owner{pod.uid, ask->name};
+  const Owner owner{pod.uid, request->name};
   if (const CpuSet* own = find_entry(state, owner)) {
     const CpuSet cpus = *own;
-    remember_reuse(state, pod.uid, *ask, cpus);
+    remember_reuse(state, pod.uid, *request, cpus);
     return cpus;
   }
   TRY(check_full_cores(policy, state, count));
   const CpuSet cpus = TRY(choose(policy, assignable(policy, state) | reusable(state, pod), count, wish, story));
   state.shared -= cpus;
   state.entries[owner] = cpus;
-  remember_reuse(state, pod.uid, *ask, cpus);
+  remember_reuse(state, pod.uid, *request, cpus);
   return cpus;
 }
 
-Result<void> allocate_pod(const Policy& policy, State& state, const PodAsk& pod, const Wish& wish) {
-  const std::uint32_t count = cpus_of_its_own(pod);
-  if (!pod.shared_between || policy.budgets == PodBudgets::ignored || count == 0 || state.pods.contains(pod.uid)) {
+Result<void> allocate_pod(const Policy& policy, State& state, const PodRequest& pod, const Wish& wish) {
+  const std::uint32_t count = exclusive_cpu_count(pod);
+  if (!pod.cpu_budget || policy.budgets == PodBudgets::ignored || count == 0 || state.pods.contains(pod.uid)) {
     return {};
   }
   if (pod.containers.empty() || !cpus_of_pod(state, pod.uid, "").empty()) {

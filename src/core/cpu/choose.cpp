@@ -1,7 +1,7 @@
-// Which CPUs: the hint's NUMA nodes first, or the nodes near the devices, then the rest; each part as kubelet takes it.
-// With full-pcpus-only kubelet's own choice stands as long as it splits no core. Else it is made again from whole cores
-// alone, and on machines whose cores have unlike numbers of threads the cores are picked one by one so that they add
-// up.
+// Chooses CPUs from the hint's NUMA nodes first, or from those near the devices, then from the rest; within each of
+// these tiers as kubelet does. With full-pcpus-only, kubelet's choice is kept if it splits no core. Otherwise the
+// choice is repeated with whole cores only, and on machines whose cores have different numbers of threads the cores are
+// picked one by one so that they add up.
 #include <algorithm>
 
 #include "core/cpu/policy.h"
@@ -15,7 +15,7 @@ struct Tier {
   std::string because;
 };
 
-std::string in_words(const std::vector<NumaId>& nodes) {
+std::string list_of(const std::vector<NumaId>& nodes) {
   std::string text;
   for (const NumaId node : nodes) {
     text += (text.empty() ? "" : ",") + std::to_string(node.value);
@@ -43,7 +43,7 @@ CpuSet cpus_of_hint(const Policy& policy, const std::vector<NumaId>& hint) {
   return sockets;
 }
 
-// The machine in rings around the devices: their own nodes, then all that are next nearest, and so on.
+// The NUMA nodes of the machine by distance from the devices: first their own nodes, then the nearest ones, and so on.
 std::vector<Tier> rings_around(const Topology& topology, const std::vector<NumaId>& device_nodes) {
   std::map<std::uint32_t, std::vector<NumaId>> by_distance;
   for (const NumaId node : numa_nodes(topology)) {
@@ -59,8 +59,8 @@ std::vector<Tier> rings_around(const Topology& topology, const std::vector<NumaI
   std::vector<Tier> rings;
   for (const auto& [far, nodes] : by_distance) {
     Tier ring{.cpus = {},
-              .because = far == 0 ? "NUMA node " + in_words(nodes) + ", where the devices sit"
-                                  : "NUMA node " + in_words(nodes) + ", at distance " + std::to_string(far)};
+              .because = far == 0 ? "NUMA node " + list_of(nodes) + ", where the devices sit"
+                                  : "NUMA node " + list_of(nodes) + ", at distance " + std::to_string(far)};
     for (const NumaId node : nodes) {
       ring.cpus |= cpus_of(topology, node);
     }
@@ -77,12 +77,12 @@ std::vector<Tier> tiers_of(const Policy& policy, const Wish& wish) {
     rings = rings_around(policy.layout->topology, wish.device_nodes);
   }
   if (wish.hint) {
-    const std::string words = "the hint, NUMA node " + in_words(*wish.hint);
+    const std::string because = "the hint, NUMA node " + list_of(*wish.hint);
     for (const Tier& ring : rings) {
-      tiers.push_back({ring.cpus & hinted, words + "; " + ring.because});
+      tiers.push_back({ring.cpus & hinted, because + "; " + ring.because});
     }
     if (rings.empty()) {
-      tiers.push_back({hinted, words});
+      tiers.push_back({hinted, because});
     }
   }
   for (Tier& ring : rings) {
@@ -100,9 +100,9 @@ Result<CpuSet> take_tiers(const Policy& policy, const std::vector<Tier>& tiers, 
     const bool is_last = &tier == &tiers.back();
     const CpuSet free = (allocatable & tier.cpus) - taken;
     const std::uint32_t share = is_last ? need : std::min(need, free.count());
-    const std::size_t told = story == nullptr ? 0 : story->size();
+    const std::size_t before = story == nullptr ? 0 : story->size();
     const CpuSet cpus = TRY(take(policy, free, share, story));
-    for (std::size_t i = told; story != nullptr && i < story->size(); ++i) {
+    for (std::size_t i = before; story != nullptr && i < story->size(); ++i) {
       (*story)[i].because.insert(0, tier.because.empty() ? "" : tier.because + "; ");
     }
     taken |= cpus;
@@ -111,7 +111,7 @@ Result<CpuSet> take_tiers(const Policy& policy, const std::vector<Tier>& tiers, 
   return taken;
 }
 
-// For every core from which on: which sums the cores from there on can make.
+// reach[i][sum]: whether some of the cores from i on add up to `sum` CPUs.
 std::vector<std::vector<bool>> reachable_sums(const std::vector<std::uint32_t>& sizes, std::uint32_t count) {
   std::vector<std::vector<bool>> reach(sizes.size() + 1, std::vector<bool>(count + 1));
   reach.back()[0] = true;
@@ -123,7 +123,7 @@ std::vector<std::vector<bool>> reachable_sums(const std::vector<std::uint32_t>& 
   return reach;
 }
 
-// In the order of the tiers and, inside one, of kubelet.
+// Cores in the order of the tiers and, within a tier, in kubelet's order.
 std::vector<Index> ordered_cores(const Policy& policy, const std::vector<Tier>& tiers, const CpuSet& whole) {
   std::vector<Index> ordered;
   CpuSet seen;

@@ -1,4 +1,4 @@
-// CpuSet: which CPUs, in the words of cpuset.cpus ("0-3,8"). A plain bitset: no operation allocates.
+// CpuSet: a set of CPUs, written like cpuset.cpus ("0-3,8"). A plain bitset: no operation allocates.
 #pragma once
 
 #include <algorithm>
@@ -71,10 +71,10 @@ class CpuSet {
  private:
   static constexpr std::uint32_t kBits = 64;
 
-  [[nodiscard]] std::uint32_t next(std::uint32_t cpu) const;  // the first one from here on; kMostCpus: none
+  [[nodiscard]] std::uint32_t next(std::uint32_t cpu) const;  // the first member from `cpu` on; kMostCpus: none
 
   std::array<std::uint64_t, kMostCpus / kBits> words_ = {};
-  std::uint32_t used_ = 0;  // no word from here on has a bit
+  std::uint32_t used_ = 0;  // no word from this index on has a bit set
 };
 
 std::string to_string(const CpuSet& set);

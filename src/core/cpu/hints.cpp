@@ -9,7 +9,7 @@ namespace {
 
 using Mask = std::uint32_t;  // bit i: the i-th NUMA node
 
-// All but the empty one: fewest nodes first, then as lists are compared.
+// All masks but the empty one: fewest nodes first, then in lexicographic order of the node lists.
 std::vector<Mask> masks_of(std::size_t nodes) {
   std::vector<Mask> masks;
   for (Mask mask = 1; mask < Mask(1) << nodes; ++mask) {
@@ -93,32 +93,32 @@ Result<Hints> hints_of(const Policy& policy, const CpuSet& available, const CpuS
   return hints;
 }
 
-bool is_ignored(const Policy& policy, const PodAsk& pod) {
-  return pod.shared_between && policy.budgets == PodBudgets::ignored;
+bool is_ignored(const Policy& policy, const PodRequest& pod) {
+  return pod.cpu_budget && policy.budgets == PodBudgets::ignored;
 }
 
 }  // namespace
 
-Result<Hints> hints_for(const Policy& policy, const State& state, const PodAsk& pod, std::string_view container) {
-  const ContainerAsk* ask = find_container(pod, container);
-  const std::uint32_t count = ask == nullptr || is_ignored(policy, pod) ? 0 : cpus_of_its_own(pod, *ask);
+Result<Hints> hints_for(const Policy& policy, const State& state, const PodRequest& pod, std::string_view container) {
+  const ContainerRequest* request = find_container(pod, container);
+  const std::uint32_t count = request == nullptr || is_ignored(policy, pod) ? 0 : exclusive_cpu_count(pod, *request);
   if (count == 0) {
     return Hints();
   }
-  if (const CpuSet* own = find_entry(state, {pod.uid, ask->name})) {
+  if (const CpuSet* own = find_entry(state, {pod.uid, request->name})) {
     return own->count() == count ? hints_of(policy, *own, {}, count) : Result<Hints>(std::vector<Hint>());
   }
   return hints_of(policy, assignable(policy, state), reusable(state, pod), count);
 }
 
-Result<Hints> hints_for(const Policy& policy, const State& state, const PodAsk& pod) {
-  const std::uint32_t count = is_ignored(policy, pod) ? 0 : cpus_of_its_own(pod);
+Result<Hints> hints_for(const Policy& policy, const State& state, const PodRequest& pod) {
+  const std::uint32_t count = is_ignored(policy, pod) ? 0 : exclusive_cpu_count(pod);
   if (count == 0) {
     return Hints();
   }
   CpuSet owned;
-  for (const ContainerAsk& container : pod.containers) {
-    const std::uint32_t own_count = cpus_of_its_own(pod, container);
+  for (const ContainerRequest& container : pod.containers) {
+    const std::uint32_t own_count = exclusive_cpu_count(pod, container);
     const CpuSet* own = own_count == 0 ? nullptr : find_entry(state, {pod.uid, container.name});
     if (own != nullptr && own->count() != own_count) {
       return std::vector<Hint>();

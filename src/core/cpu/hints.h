@@ -1,4 +1,4 @@
-// Hints: which NUMA nodes could hold a container or a pod, as kubelet's topology manager asks its providers.
+// Hints: the sets of NUMA nodes that could hold a container or a pod, as kubelet's topology manager requests them.
 #pragma once
 
 #include <optional>
@@ -17,12 +17,12 @@ struct Hint {
   friend bool operator==(const Hint&, const Hint&) = default;
 };
 
-// None: no opinion. An empty list: it cannot be done. Fewest nodes first.
+// Absent: no preference. An empty list: the request cannot be satisfied. Hints with the fewest nodes come first.
 using Hints = std::optional<std::vector<Hint>>;
 
-inline constexpr std::size_t kMostHintedNodes = 16;  // every set of them is a hint; kubelet stops at 8 on its own
+inline constexpr std::size_t kMostHintedNodes = 16;  // every subset of the nodes is a hint; kubelet stops at 8
 
-Result<Hints> hints_for(const Policy& policy, const State& state, const PodAsk& pod, std::string_view container);
-Result<Hints> hints_for(const Policy& policy, const State& state, const PodAsk& pod);
+Result<Hints> hints_for(const Policy& policy, const State& state, const PodRequest& pod, std::string_view container);
+Result<Hints> hints_for(const Policy& policy, const State& state, const PodRequest& pod);
 
 }  // namespace hf::cpu

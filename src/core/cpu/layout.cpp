@@ -22,7 +22,7 @@ Level machine_of(const Topology& topology) {
   return level_of(topology, [](const Cpu&) { return 0U; });
 }
 
-// Named by their lowest CPU.
+// The id of each core is its lowest CPU.
 Level real_cores_of(const Topology& topology) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, NumaId>, std::uint32_t> lowest;
   return level_of(topology, [&](const Cpu& cpu) {
@@ -57,11 +57,11 @@ Nesting::Nesting(const Topology& topology, const Level& outer, const Level& inne
     cpus_of[{outer.of_row(row), inner.of_row(row)}].push_back(Index(topology.cpus[row].id));
   }
   cpus_.reserve(topology.cpus.size());
-  for (const auto& [place, cpus] : cpus_of) {
-    first_.resize(std::size_t(place.first) + 1, std::uint32_t(parts_.size()));
+  for (const auto& [outer_inner, cpus] : cpus_of) {
+    first_.resize(std::size_t(outer_inner.first) + 1, std::uint32_t(parts_.size()));
     const std::size_t begin = cpus_.size();
     cpus_.insert(cpus_.end(), cpus.begin(), cpus.end());
-    parts_.push_back({place.second, std::span(cpus_).subspan(begin, cpus.size())});
+    parts_.push_back({outer_inner.second, std::span(cpus_).subspan(begin, cpus.size())});
   }
   first_.resize(std::size_t(outer.size()) + 1, std::uint32_t(parts_.size()));
 }

@@ -1,5 +1,5 @@
-// Layout: a Topology made ready for allocation. Ids become dense indices, and every list that kubelet's order asks for
-// is written down once, so that an allocation only counts and compares.
+// Layout: a Topology prepared for allocation. Ids become dense indices, and every list that kubelet's order needs is
+// computed once, so that an allocation only counts and compares.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hf::cpu {
 
-using Index = std::uint16_t;  // of a core, cache, socket or NUMA node: ascending as their ids are
+using Index = std::uint16_t;  // of a core, cache, socket or NUMA node, in the order of their ids
 
 // All objects of one kind: cores, caches, sockets or NUMA nodes.
 class Level {
@@ -29,17 +29,17 @@ class Level {
   std::vector<Index> of_row_;
 };
 
-// What of an inner level lies in each object of an outer one: the cores of a socket, say. A core that a file puts into
-// two sockets is a part of both.
+// The objects of an inner level that belong to each object of an outer one, such as the cores of a socket. A core that
+// a topology file puts into two sockets is a part of both.
 class Nesting {
  public:
   struct Part {
     Index inner = 0;
-    std::span<const Index> cpus;  // of both, ascending
+    std::span<const Index> cpus;  // those in both the outer and the inner object, ascending
   };
 
   Nesting(const Topology& topology, const Level& outer, const Level& inner);
-  Nesting(const Nesting&) = delete;  // its parts point into it
+  Nesting(const Nesting&) = delete;  // its parts have spans into cpus_
   Nesting& operator=(const Nesting&) = delete;
 
   [[nodiscard]] std::span<const Part> parts(Index outer) const {
@@ -47,7 +47,7 @@ class Nesting {
   }
 
  private:
-  std::vector<std::uint32_t> first_;  // of each outer object, and one more
+  std::vector<std::uint32_t> first_;  // index of the first part of each outer object, and the end
   std::vector<Part> parts_;
   std::vector<Index> cpus_;
 };
@@ -57,15 +57,15 @@ struct Layout {
 
   Topology topology;
   CpuSet cpus;
-  std::vector<Index> row_of;  // by CPU: its place in Topology::cpus
+  std::vector<Index> row_of;  // by CPU: its index in Topology::cpus
 
   Level cores;
-  Level real_cores;  // a core that a file puts into two sockets is two of these
+  Level real_cores;  // a core that a topology file puts into two sockets counts as two
   Level caches;
   Level sockets;
   Level numa_nodes;
 
-  Nesting all_numa_nodes;  // of the whole machine, which is the one outer object
+  Nesting all_numa_nodes;  // the outer object is the whole machine
   Nesting all_sockets;
   Nesting sockets_in_numa;
   Nesting numa_in_sockets;
@@ -73,10 +73,10 @@ struct Layout {
   Nesting cores_in_numa;
   Nesting caches_in_numa;
   Nesting cores_in_caches;
-  Nesting threads_of_cores;  // every core's one part: all its CPUs, in whichever socket
+  Nesting threads_of_cores;  // one part per core: all its CPUs, in any socket
   Nesting threads_of_real_cores;
 };
 
-CpuSet whole_cores_in(const Layout& layout, const CpuSet& cpus);  // those of its CPUs whose whole core is in it
+CpuSet whole_cores_in(const Layout& layout, const CpuSet& cpus);  // the CPUs whose core is in the set as a whole
 
 }  // namespace hf::cpu

@@ -6,7 +6,7 @@
 namespace hf::cpu {
 namespace {
 
-// ACPI's tables as these servers have them.
+// The values of these servers' ACPI tables.
 struct Distances {
   std::uint32_t within_socket;
   std::uint32_t between_sockets;
@@ -14,10 +14,10 @@ struct Distances {
 
 struct Entry {
   const char* name;
-  const char* words;
+  const char* description;
   Shape shape;
   Distances distances;
-  std::string_view gpu_nodes;  // a digit for each GPU
+  std::string_view gpu_nodes;  // one digit for each GPU
 };
 
 constexpr std::array kMachines = {
@@ -73,7 +73,7 @@ std::vector<KnownMachine> known_machines() {
   std::vector<KnownMachine> machines;
   machines.reserve(kMachines.size());
   for (const Entry& entry : kMachines) {
-    machines.push_back({entry.name, entry.words});
+    machines.push_back({entry.name, entry.description});
   }
   return machines;
 }

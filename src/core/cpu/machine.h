@@ -1,4 +1,4 @@
-// Machine: topologies made by rule: any shape for tests and benchmarks, and well-known servers by name for planning.
+// Machine: generated topologies: any shape for tests and benchmarks, and well-known servers by name for planning.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Shape {
   std::uint32_t threads = 1;
 };
 
-// Numbered as Linux numbers them: the first thread of every core, then the second of every core, …
+// CPUs are numbered like in Linux: the first thread of every core, then the second of every core, …
 Topology build(const Shape& shape);
 
 struct KnownMachine {
-  std::string name;   // "dgx-a100"
-  std::string words;  // what it is
+  std::string name;  // "dgx-a100"
+  std::string description;
 };
 std::vector<KnownMachine> known_machines();
 std::optional<Topology> find_machine(std::string_view name);

@@ -11,9 +11,9 @@ class NearDevices : public testing::Test {
  protected:
   Result<CpuSet> choose_near(std::uint32_t count, const std::string& free, const Wish& wish,
                              const std::map<std::string, std::string>& more = {}) {
-    std::map<std::string, std::string> words = more;
-    words["prefer-device-numa"] = "true";
-    const Policy policy = *make_policy(layout_, *parse_options(words), {}, std::nullopt);
+    std::map<std::string, std::string> options = more;
+    options["prefer-device-numa"] = "true";
+    const Policy policy = *make_policy(layout_, *parse_options(options), {}, std::nullopt);
     return choose(policy, free.empty() ? layout_.cpus : *parse_cpu_set(free), count, wish);
   }
 
@@ -21,21 +21,21 @@ class NearDevices : public testing::Test {
   Layout layout_{*find_machine("dgx-a100")};
 };
 
-TEST_F(NearDevices, TakesTheirNodeFirst) {
+TEST_F(NearDevices, TakesTheNumaNodeOfTheDeviceFirst) {
   EXPECT_EQ(to_string(*choose_near(8, "", {.device_nodes = {{3}}})), "48-51,176-179");
 }
 
-TEST_F(NearDevices, TakesTheNearestNextAndNotTheNextNumber) {
+TEST_F(NearDevices, TakesTheNearestNodeNextAndNotTheNextId) {
   // Node 3 has four CPUs left, node 4 is in the other socket.
   EXPECT_EQ(to_string(*choose_near(8, "32-49,64-79,160-177,192-207", {.device_nodes = {{3}}})),
             "32-33,48-49,160-161,176-177");
 }
 
-TEST_F(NearDevices, TakesTheOtherSocketOnlyInTheEnd) {
+TEST_F(NearDevices, TakesTheOtherSocketLast) {
   EXPECT_EQ(to_string(*choose_near(8, "0-1,48-49,64-79,192-207", {.device_nodes = {{3}}})), "0-1,48-49,64-65,192-193");
 }
 
-TEST_F(NearDevices, OfSeveralNodesTakesAnyOfThem) {
+TEST_F(NearDevices, TakesAnyOfSeveralDeviceNodes) {
   const Result<CpuSet> cpus = choose_near(64, "", {.device_nodes = {{3}, {5}}});
   EXPECT_EQ(to_string(*cpus), "48-63,80-95,176-191,208-223");
 }
@@ -50,11 +50,11 @@ TEST_F(NearDevices, KeepsCoresWhole) {
             "20,48,148,176");
 }
 
-TEST(NearDevice, TakesItsNodeFirstWhereAllAreEquallyFar) {
+TEST(NearDevice, TakesItsNodeFirstWhereAllDistancesAreEqual) {
   Topology flat = build({.sockets = 2, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 4});
   for (const std::uint32_t from : {0U, 1U}) {
     for (const std::uint32_t to : {0U, 1U}) {
-      flat.distances.push_back({.from = {from}, .to = {to}, .value = 10});  // as many virtual machines say
+      flat.distances.push_back({.from = {from}, .to = {to}, .value = 10});  // as in many virtual machines
     }
   }
   const Layout layout(std::move(flat));
@@ -62,7 +62,7 @@ TEST(NearDevice, TakesItsNodeFirstWhereAllAreEquallyFar) {
   EXPECT_EQ(to_string(*choose(policy, layout.cpus, 2, {.device_nodes = {{1}}})), "4-5");
 }
 
-TEST_F(NearDevices, IsKubeletsChoiceWithoutDevices) { EXPECT_EQ(to_string(*choose_near(8, "", {})), "0-3,128-131"); }
+TEST_F(NearDevices, ChoosesLikeKubeletWithoutDevices) { EXPECT_EQ(to_string(*choose_near(8, "", {})), "0-3,128-131"); }
 
 }  // namespace
 }  // namespace hf::cpu

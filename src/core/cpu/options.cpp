@@ -8,33 +8,33 @@
 namespace hf::cpu {
 namespace {
 
-struct Word {
+struct NamedOption {
   const char* name;
   bool Options::* field;
 };
 
-constexpr std::array kWords = {
-    Word{"full-pcpus-only", &Options::full_cores},
-    Word{"distribute-cpus-across-numa", &Options::across_numa},
-    Word{"align-by-socket", &Options::by_socket},
-    Word{"distribute-cpus-across-cores", &Options::across_cores},
-    Word{"strict-cpu-reservation", &Options::strict_reservation},
-    Word{"prefer-align-cpus-by-uncorecache", &Options::by_cache},
-    Word{"prefer-device-numa", &Options::near_devices},
+constexpr std::array kOptions = {
+    NamedOption{"full-pcpus-only", &Options::full_cores},
+    NamedOption{"distribute-cpus-across-numa", &Options::across_numa},
+    NamedOption{"align-by-socket", &Options::by_socket},
+    NamedOption{"distribute-cpus-across-cores", &Options::across_cores},
+    NamedOption{"strict-cpu-reservation", &Options::strict_reservation},
+    NamedOption{"prefer-align-cpus-by-uncorecache", &Options::by_cache},
+    NamedOption{"prefer-device-numa", &Options::near_devices},
 };
 
 constexpr std::array kRefusedPairs = {
-    std::pair{kWords[0], kWords[3]},
-    std::pair{kWords[1], kWords[3]},
-    std::pair{kWords[5], kWords[3]},
-    std::pair{kWords[5], kWords[1]},
+    std::pair{kOptions[0], kOptions[3]},
+    std::pair{kOptions[1], kOptions[3]},
+    std::pair{kOptions[5], kOptions[3]},
+    std::pair{kOptions[5], kOptions[1]},
 };
 
 std::unexpected<Error> refuse(std::string why) { return fail(std::errc::invalid_argument, std::move(why)); }
 
 }  // namespace
 
-Result<bool> parse_truth(std::string_view text) {
+Result<bool> parse_bool(std::string_view text) {
   constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "true", "TRUE", "True"};
   constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "false", "FALSE", "False"};
   if (std::ranges::find(kTrue, text) != kTrue.end()) {
@@ -46,14 +46,14 @@ Result<bool> parse_truth(std::string_view text) {
   return refuse("strconv.ParseBool: parsing \"" + std::string(text) + "\": invalid syntax");
 }
 
-Result<Options> parse_options(const std::map<std::string, std::string>& words) {
+Result<Options> parse_options(const std::map<std::string, std::string>& values) {
   Options options;
-  for (const auto& [name, value] : words) {
-    const auto* const found = std::ranges::find(kWords, std::string_view(name), &Word::name);
-    if (found == kWords.end()) {
+  for (const auto& [name, value] : values) {
+    const auto* const found = std::ranges::find(kOptions, std::string_view(name), &NamedOption::name);
+    if (found == kOptions.end()) {
       return refuse("unknown CPU Manager Policy option: \"" + name + "\"");
     }
-    const Result<bool> truth = parse_truth(value);
+    const Result<bool> truth = parse_bool(value);
     if (!truth) {
       return refuse("bad value for option \"" + name + "\": " + truth.error().message);
     }
@@ -76,12 +76,12 @@ Result<void> check_options(const Options& options, const Topology& topology) {
   return {};
 }
 
-std::map<std::string, bool> to_words(const Options& options) {
-  std::map<std::string, bool> words;
-  for (const Word& word : kWords) {
-    words[word.name] = options.*word.field;
+std::map<std::string, bool> option_values(const Options& options) {
+  std::map<std::string, bool> values;
+  for (const NamedOption& option : kOptions) {
+    values[option.name] = options.*option.field;
   }
-  return words;
+  return values;
 }
 
 }  // namespace hf::cpu

@@ -1,4 +1,4 @@
-// Pod: what its containers ask for, and how many cores of their own that means.
+// Pod: what the containers of a pod request, and how many exclusive CPUs that means.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hf::cpu {
 
-// init: runs before the others and ends. sidecar: an init container that stays. app: the rest.
+// init: runs before the others and ends. sidecar: an init container that keeps running. app: the rest.
 enum class ContainerRole : std::uint8_t { init, sidecar, app };
 
 struct CpuAmount {
@@ -21,30 +21,30 @@ struct CpuAmount {
   friend bool operator==(const CpuAmount&, const CpuAmount&) = default;
 };
 
-struct ContainerAsk {
+struct ContainerRequest {
   std::string name;
   ContainerRole role = ContainerRole::app;
   CpuAmount cpu = {};
 };
 
-struct PodAsk {
+struct PodRequest {
   std::string uid;
-  bool is_guaranteed = false;                    // its QoS class
-  std::vector<ContainerAsk> containers = {};     // init and sidecar containers first, in their order
-  std::optional<CpuAmount> shared_between = {};  // a budget of the whole pod (pod-level resources)
+  bool is_guaranteed = false;                     // its QoS class
+  std::vector<ContainerRequest> containers = {};  // init and sidecar containers first, in the order of the spec
+  std::optional<CpuAmount> cpu_budget = {};       // a budget of the whole pod (pod-level resources)
 };
 
 CpuAmount whole_cpus(std::uint32_t count);
 
-// 0: none of its own, it runs in the shared pool.
-std::uint32_t cpus_of_its_own(const PodAsk& pod, const ContainerAsk& container);
+// 0: it has no exclusive CPUs and runs in the shared pool.
+std::uint32_t exclusive_cpu_count(const PodRequest& pod, const ContainerRequest& container);
 
-// The most that the pod has at one time: init containers give back what they had.
-std::uint32_t cpus_of_its_own(const PodAsk& pod);
+// The most that the pod has at one time: init containers release what they had.
+std::uint32_t exclusive_cpu_count(const PodRequest& pod);
 
-// Whether the budget leaves something to the containers that ask for no core of their own; kubelet's words.
-Result<void> check_budget(const PodAsk& pod);
+// Fails, with kubelet's message, where the budget leaves nothing to the containers without exclusive CPUs.
+Result<void> check_budget(const PodRequest& pod);
 
-const ContainerAsk* find_container(const PodAsk& pod, std::string_view name);
+const ContainerRequest* find_container(const PodRequest& pod, std::string_view name);
 
 }  // namespace hf::cpu

@@ -10,9 +10,9 @@ std::unexpected<Error> refuse(std::string why) { return fail(std::errc::invalid_
 
 std::string quoted(const CpuSet& set) { return "\"" + to_string(set) + "\""; }
 
-CpuSet cpus_of_cores(const Layout& layout, const CpuSet& touched) {
+CpuSet cpus_of_cores(const Layout& layout, const CpuSet& members) {
   CpuSet cpus;
-  for (const std::uint32_t cpu : touched& layout.cpus) {
+  for (const std::uint32_t cpu : members& layout.cpus) {
     for (const Index thread : layout.threads_of_cores.parts(layout.cores.of_row(layout.row_of[cpu]))[0].cpus) {
       cpus.add(thread);
     }
@@ -86,7 +86,7 @@ Result<void> check_as_kubelet(const Policy& policy, const State& state) {
   return {};
 }
 
-// Containers of one pod may share CPUs: an init container is done when the next one starts.
+// Containers of one pod may share CPUs: an init container has ended when the next one starts.
 Result<void> check_owners(const Policy& policy, const State& state) {
   std::map<std::string, CpuSet> by_pod = state.pods;
   for (const auto& [owner, cpus] : state.entries) {

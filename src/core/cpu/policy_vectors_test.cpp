@@ -1,4 +1,4 @@
-// Kubelet's recorded decisions about pods: who gets which CPUs, who is refused and in which words.
+// Compares our decisions about pods with recorded ones of kubelet: the CPUs of each container, refusals and messages.
 #include <gtest/gtest.h>
 
 #include "core/cpu/hints.h"
@@ -12,12 +12,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::map<std::string, std::string> words_of(const Json& options) {
-  std::map<std::string, std::string> words;
+std::map<std::string, std::string> option_texts(const Json& options) {
+  std::map<std::string, std::string> texts;
   for (const auto& [name, value] : options.items()) {
-    words[name] = value.is_boolean() ? (value.get<bool>() ? "true" : "false") : value.get<std::string>();
+    texts[name] = value.is_boolean() ? (value.get<bool>() ? "true" : "false") : value.get<std::string>();
   }
-  return words;
+  return texts;
 }
 
 CpuAmount amount_of(const Json& json) {
@@ -31,8 +31,8 @@ CpuAmount amount_of(const Json& json) {
   return amount;
 }
 
-PodAsk pod_of(const Json& json) {
-  PodAsk pod{.uid = json["uid"], .is_guaranteed = json["qos"] == "Guaranteed", .containers = {}, .shared_between = {}};
+PodRequest pod_of(const Json& json) {
+  PodRequest pod{.uid = json["uid"], .is_guaranteed = json["qos"] == "Guaranteed", .containers = {}, .cpu_budget = {}};
   for (const Json& container : json["containers"]) {
     const ContainerRole role = container["type"] == "init"      ? ContainerRole::init
                                : container["type"] == "sidecar" ? ContainerRole::sidecar
@@ -40,7 +40,7 @@ PodAsk pod_of(const Json& json) {
     pod.containers.push_back({container["name"], role, amount_of(container)});
   }
   if (json.contains("pod_level")) {
-    pod.shared_between = amount_of(json["pod_level"]);
+    pod.cpu_budget = amount_of(json["pod_level"]);
   }
   return pod;
 }
@@ -61,7 +61,7 @@ State state_of(const Json& json) {
   return state;
 }
 
-std::string to_words(const State& state) {
+std::string describe(const State& state) {
   std::string text = "shared " + to_string(state.shared);
   for (const auto& [owner, cpus] : state.entries) {
     text += "; " + owner.pod + "/" + owner.container + " " + to_string(cpus);
@@ -72,9 +72,9 @@ std::string to_words(const State& state) {
   return text;
 }
 
-std::string to_words(const Hints& hints) {
+std::string describe(const Hints& hints) {
   if (!hints) {
-    return "no opinion";
+    return "no preference";
   }
   std::string text;
   for (const Hint& hint : *hints) {
@@ -88,7 +88,7 @@ std::string to_words(const Hints& hints) {
 
 std::string hints_in(const Json& json) {
   if (json.is_null()) {
-    return to_words(Hints());
+    return describe(Hints());
   }
   std::vector<Hint> hints;
   for (const Json& hint : json["cpu"]) {
@@ -97,14 +97,14 @@ std::string hints_in(const Json& json) {
       hints.back().nodes.push_back({node});
     }
   }
-  return to_words(Hints(hints));
+  return describe(Hints(hints));
 }
 
 class RecordedPolicy : public testing::Test {
  protected:
   void SetUp() override {
     if (test::cpu_vectors().is_null()) {
-      GTEST_SKIP() << "no recorded CPU tables at " << test::vectors_folder();
+      GTEST_SKIP() << "no recorded CPU tables at " << test::vectors_directory();
     }
   }
 
@@ -113,11 +113,11 @@ class RecordedPolicy : public testing::Test {
     return test::cpu_vectors()[name];
   }
 
-  // The machine and the rules of an entry; both live as long as the test.
+  // The machine and the policy of an entry; both live as long as the test.
   const Policy& policy_of(const Json& entry) {
     const Json& recorded = entry["policy"];
     layout_ = std::make_unique<Layout>(test::recorded_topology(recorded["topology"]));
-    policy_ = make_policy(*layout_, parse_options(words_of(recorded["options"])).value(),
+    policy_ = make_policy(*layout_, parse_options(option_texts(recorded["options"])).value(),
                           test::cpus(recorded["reserved"]), std::nullopt)
                   .value();
     policy_.budgets = entry["gates"]["PodLevelResourceManagers"] == true ? PodBudgets::honoured : PodBudgets::ignored;
@@ -145,7 +145,7 @@ class RecordedPolicy : public testing::Test {
 
   static void expect_after(const Json& entry, const State& state, const std::string& error) {
     EXPECT_EQ(error, test::error_of(entry)) << entry["test"] << " " << entry["case"];
-    EXPECT_EQ(to_words(state), to_words(state_of(entry["after"]))) << entry["test"] << " " << entry["case"];
+    EXPECT_EQ(describe(state), describe(state_of(entry["after"]))) << entry["test"] << " " << entry["case"];
   }
 
  private:
@@ -153,15 +153,15 @@ class RecordedPolicy : public testing::Test {
   Policy policy_;
 };
 
-TEST_F(RecordedPolicy, OptionsAreReadAndRefused) {
+TEST_F(RecordedPolicy, OptionsAreParsedAndRefused) {
   for (const Json& entry : table("policy_options", 20)) {
-    const Result<Options> options =
-        parse_options(entry["options"].is_null() ? std::map<std::string, std::string>() : words_of(entry["options"]));
+    const Result<Options> options = parse_options(entry["options"].is_null() ? std::map<std::string, std::string>()
+                                                                             : option_texts(entry["options"]));
     EXPECT_EQ(options ? "" : options.error().message, test::error_of(entry)) << entry["case"];
     if (options) {
       std::map<std::string, bool> parsed = entry["parsed"];
       parsed["prefer-device-numa"] = false;  // ours
-      EXPECT_EQ(to_words(*options), parsed) << entry["case"];
+      EXPECT_EQ(option_values(*options), parsed) << entry["case"];
     }
   }
 }
@@ -170,7 +170,7 @@ TEST_F(RecordedPolicy, ReservesTheSameCpus) {
   for (const Json& entry : table("new_static_policy", 46)) {
     const Layout layout(test::recorded_topology(entry["topology"]));
     const Json options = entry["options"].is_null() ? Json::object() : entry["options"];
-    const Result<Policy> policy = make_policy(layout, parse_options(words_of(options)).value(),
+    const Result<Policy> policy = make_policy(layout, parse_options(option_texts(options)).value(),
                                               test::cpus(entry["reserved_arg"]), entry["num_reserved"]);
     EXPECT_EQ(policy ? "" : policy.error().message, test::error_of(entry)) << entry["case"];
     if (!policy) {
@@ -181,7 +181,7 @@ TEST_F(RecordedPolicy, ReservesTheSameCpus) {
   }
 }
 
-TEST_F(RecordedPolicy, StartsFromTheSameStates) {
+TEST_F(RecordedPolicy, AcceptsTheSameStates) {
   for (const Json& entry : table("start", 25)) {
     State state = before(entry);
     const Result<void> started = start(policy_of(entry), state);
@@ -189,7 +189,7 @@ TEST_F(RecordedPolicy, StartsFromTheSameStates) {
   }
 }
 
-TEST_F(RecordedPolicy, GivesContainersTheSameCpus) {
+TEST_F(RecordedPolicy, AllocatesTheSameCpusToContainers) {
   for (const Json& entry : table("allocate", 112)) {
     State state = before(entry);
     const std::string container = entry["container"];
@@ -199,7 +199,7 @@ TEST_F(RecordedPolicy, GivesContainersTheSameCpus) {
   }
 }
 
-TEST_F(RecordedPolicy, GivesPodsWithABudgetTheSameCpus) {
+TEST_F(RecordedPolicy, AllocatesTheSameCpusToPodsWithABudget) {
   for (const Json& entry : table("allocate_pod", 10)) {
     State state = before(entry);
     const Result<void> given =
@@ -219,7 +219,7 @@ TEST_F(RecordedPolicy, ChoosesTheSameCpusUnderAHint) {
   }
 }
 
-TEST_F(RecordedPolicy, TakesTheSameCpusBack) {
+TEST_F(RecordedPolicy, ReleasesTheSameCpus) {
   for (const Json& entry : table("remove", 5)) {
     State state = before(entry);
     remove(state, {entry["pod_uid"], entry["container"]});
@@ -234,9 +234,9 @@ TEST_F(RecordedPolicy, AcceptsTheSameBudgets) {
   }
 }
 
-TEST_F(RecordedPolicy, CountsTheSameCpusOfPods) {
+TEST_F(RecordedPolicy, CountsTheSameExclusiveCpusOfPods) {
   for (const Json& entry : table("pod_guaranteed_cpus", 13)) {
-    EXPECT_EQ(cpus_of_its_own(pod_of(entry["pod"])), entry["cpus"].get<std::uint32_t>()) << entry["case"];
+    EXPECT_EQ(exclusive_cpu_count(pod_of(entry["pod"])), entry["cpus"].get<std::uint32_t>()) << entry["case"];
   }
 }
 
@@ -246,7 +246,7 @@ TEST_F(RecordedPolicy, HintsTheSameNodesForContainers) {
     const std::string container = entry["container"];
     const Result<Hints> hints = hints_for(policy_of(entry), state, pod_of(entry["pod"]), container);
     ASSERT_TRUE(hints) << hints.error().message;
-    EXPECT_EQ(to_words(*hints), hints_in(entry["hints"])) << entry["case"];
+    EXPECT_EQ(describe(*hints), hints_in(entry["hints"])) << entry["case"];
   }
 }
 
@@ -255,43 +255,44 @@ TEST_F(RecordedPolicy, HintsTheSameNodesForPods) {
     const State state = before(entry);
     const Result<Hints> hints = hints_for(policy_of(entry), state, pod_of(entry["pod"]));
     ASSERT_TRUE(hints) << hints.error().message;
-    EXPECT_EQ(to_words(*hints), hints_in(entry["hints"])) << entry["case"];
+    EXPECT_EQ(describe(*hints), hints_in(entry["hints"])) << entry["case"];
   }
 }
 
-// One pod as kubelet's loop sees it: a resident for every container it has a status of.
-std::vector<Resident> residents_of(const Json& pods) {
-  std::vector<Resident> residents;
+// The containers of the pods as kubelet's reconcile loop sees them.
+std::vector<ManagedContainer> managed_containers_of(const Json& pods) {
+  std::vector<ManagedContainer> managed_containers;
   for (const Json& pod : pods) {
     for (const Json& container : pod["containers"]) {
-      Resident resident{.owner = {pod["uid"], container["name"]}, .id = "", .phase = Phase::unknown, .present = {}};
+      ManagedContainer managed{
+          .owner = {pod["uid"], container["name"]}, .id = "", .phase = Phase::unknown, .present = {}};
       for (const Json& status : pod["container_statuses"]) {
         if (status["name"] == container["name"]) {
           const std::string id = status["container_id"];
-          resident.id = id.substr(id.find("//") + 2);
-          resident.phase = status["state"] == "running" ? Phase::running : Phase::unknown;
-          resident.present = *parse_cpu_set("0-7");  // as it was made: kubelet has not written to it yet
+          managed.id = id.substr(id.find("//") + 2);
+          managed.phase = status["state"] == "running" ? Phase::running : Phase::unknown;
+          managed.present = *parse_cpu_set("0-7");  // as it was created: kubelet has not written to it yet
         }
       }
-      residents.push_back(resident);
+      managed_containers.push_back(managed);
     }
   }
-  return residents;
+  return managed_containers;
 }
 
 TEST_F(RecordedPolicy, ReconcilesToTheSameCpusets) {
   for (const Json& entry : table("reconcile", 9)) {
     State state = state_of(entry["before"]);
-    const std::vector<Resident> residents = residents_of(entry["active_pods"]);
+    const std::vector<ManagedContainer> managed_containers = managed_containers_of(entry["active_pods"]);
     std::vector<Owner> alive;
-    for (const Resident& resident : residents) {
-      alive.push_back(resident.owner);
+    for (const ManagedContainer& managed : managed_containers) {
+      alive.push_back(managed.owner);
     }
     for (const Owner& stale : stale_owners(state, alive)) {
       remove(state, stale);
     }
-    EXPECT_EQ(to_words(state), to_words(state_of(entry["after"]))) << entry["case"];
-    const Reconciliation plan = plan_reconcile(state, residents);
+    EXPECT_EQ(describe(state), describe(state_of(entry["after"]))) << entry["case"];
+    const Reconciliation plan = plan_reconcile(state, managed_containers);
     std::vector<std::string> calls;
     for (const Json& call : entry["runtime_calls"]) {
       calls.push_back(call["container_id"].get<std::string>() + " " + call["cpuset_cpus"].get<std::string>());
@@ -301,7 +302,7 @@ TEST_F(RecordedPolicy, ReconcilesToTheSameCpusets) {
       writes.push_back(write.id + " " + to_string(write.cpus));
     }
     EXPECT_EQ(writes, calls) << entry["case"];
-    // A call that fails is the caller's failure, not the plan's.
+    // A failed call is a failure of the caller, not of the plan.
     EXPECT_EQ(plan.skipped.size(), calls.empty() ? entry["failure"].size() : 0) << entry["case"];
   }
 }

@@ -102,7 +102,7 @@ void Pool::order(const Nesting& nesting, Index outer, const Counts& counts, Inde
 }
 
 void Pool::order_once(const Nesting& nesting, const IndexList& outer, const Counts& counts, IndexList& list) const {
-  CpuSet seen;  // of indices, which are as small as CPUs
+  CpuSet seen;  // of indices, which have the same range as CPUs
   IndexList part;
   for (const Index object : outer) {
     part.clear();

@@ -1,5 +1,5 @@
-// Pool: the CPUs that are still free, counted by core, cache, socket and NUMA node, and kubelet's order of each.
-// Lives on the stack; nothing here allocates.
+// Pool: the CPUs that are still free, counted by core, cache, socket and NUMA node, and kubelet's order of each. It is
+// meant for the stack: nothing here allocates.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ class IndexList {
   [[nodiscard]] Index* end() { return items_.data() + size_; }
   [[nodiscard]] const Index* begin() const { return items_.data(); }
   [[nodiscard]] const Index* end() const { return items_.data() + size_; }
-  [[nodiscard]] Index operator[](std::uint32_t place) const { return items_[place]; }
+  [[nodiscard]] Index operator[](std::uint32_t position) const { return items_[position]; }
 
  private:
-  std::array<Index, kMostCpus> items_;  // never cleared: only the first size_ count
+  std::array<Index, kMostCpus> items_;  // never cleared: only the first size_ items are valid
   std::uint32_t size_ = 0;
 };
 
@@ -44,13 +44,13 @@ class Pool {
   [[nodiscard]] std::uint32_t free_in_numa(Index numa) const { return in_numa_[numa]; }
   void take(std::uint32_t cpu);
 
-  // Those with a free CPU, in kubelet's order: fewest free CPUs first, then by id; added to the list. Each once, though
-  // a file may put a node into several sockets.
+  // Add the objects with a free CPU to the list in kubelet's order: fewest free CPUs first, then by id. Each is added
+  // once, though a topology file may put a NUMA node into several sockets.
   void order_numa_nodes(IndexList& list) const;
   void order_sockets(IndexList& list) const;
   void order_caches(IndexList& list) const;
-  // Every core with a free CPU, until `visit` says no. They are put into order one socket or NUMA node at a time, so
-  // that who needs few never sorts all; what is taken on the way counts for those that follow.
+  // Visits every core with a free CPU until `visit` returns false. Cores are sorted one socket or NUMA node at a time:
+  // a caller that needs few never sorts all, and CPUs taken by a visit count for the following sockets or nodes.
   template <class Visit>
   void visit_cores(Visit visit) const {
     IndexList outer;
@@ -66,7 +66,8 @@ class Pool {
     }
   }
 
-  // Free CPUs as kubelet counts them: by the machine's means. Wholly free as well, where kubelet forgets to look.
+  // Kubelet compares the number of free CPUs with the mean of the machine; here all CPUs of the object must be free as
+  // well, which kubelet does not check.
   [[nodiscard]] bool is_free_core(Index core) const;
   [[nodiscard]] bool is_free_cache(Index cache) const;
   [[nodiscard]] bool is_free_socket(Index socket) const;
@@ -84,13 +85,13 @@ class Pool {
   const Layout* layout_;
   CpuSet free_;
   std::uint32_t count_ = 0;
-  Counts in_core_;  // never cleared: only as many as the layout has
+  Counts in_core_;  // never cleared: only as many items as the layout has are valid
   Counts in_cache_;
   Counts in_socket_;
   Counts in_numa_;
 };
 
-// Whether NUMA nodes are made of sockets; else sockets are made of NUMA nodes.
+// True where NUMA nodes consist of sockets; otherwise sockets consist of NUMA nodes.
 bool is_numa_first(const Counters& counters);
 
 }  // namespace hf::cpu

@@ -1,4 +1,4 @@
-// What must hold on any machine, for any request, in any order.
+// Properties that hold on any machine, for any request, in any order.
 #include <gtest/gtest.h>
 
 #include "core/cpu/machine.h"
@@ -11,7 +11,7 @@
 namespace hf::cpu {
 namespace {
 
-std::string words_of(const Topology& topology) {
+std::string describe(const Topology& topology) {
   std::string text;
   for (const Cpu& cpu : topology.cpus) {
     text += "[" + std::to_string(cpu.id) + "," + std::to_string(cpu.core) + "," + std::to_string(cpu.socket) + "," +
@@ -20,10 +20,10 @@ std::string words_of(const Topology& topology) {
   return text;
 }
 
-TEST(Taking, AnswersWhatKubeletAnswersSanely) {
+TEST(Taking, ChoosesLikeKubeletWhereKubeletsChoiceIsValid) {
   test::Random random(1);
   std::uint32_t compared = 0;
-  std::uint32_t insane = 0;
+  std::uint32_t invalid = 0;
   for (int round = 0; round < 6000; ++round) {
     const Layout layout(test::random_machine(random));
     const CpuSet available = test::random_part(random, layout.cpus, 2 + random.below(8));
@@ -37,26 +37,26 @@ TEST(Taking, AnswersWhatKubeletAnswersSanely) {
     const std::optional<CpuSet> theirs = distributed
                                              ? test::kubelet_distributed(layout.topology, available, count, group)
                                              : test::kubelet_packed(layout.topology, available, count, packing);
-    ASSERT_EQ(ours.has_value(), count <= available.count()) << words_of(layout.topology);
+    ASSERT_EQ(ours.has_value(), count <= available.count()) << describe(layout.topology);
     if (ours) {
-      ASSERT_EQ(ours->count(), count) << words_of(layout.topology);
-      ASSERT_TRUE(available.contains(*ours)) << words_of(layout.topology);
+      ASSERT_EQ(ours->count(), count) << describe(layout.topology);
+      ASSERT_TRUE(available.contains(*ours)) << describe(layout.topology);
     }
     if (!theirs || theirs->count() != count || !available.contains(*theirs)) {
-      insane += ours ? 1 : 0;
+      invalid += ours ? 1 : 0;
       continue;
     }
     ++compared;
     ASSERT_EQ(to_string(*ours), to_string(*theirs))
-        << words_of(layout.topology) << " free " << to_string(available) << " want " << count
+        << describe(layout.topology) << " free " << to_string(available) << " want " << count
         << (distributed ? " distributed by " + std::to_string(group) : " packed");
   }
   EXPECT_GT(compared, 4000U);
-  EXPECT_GT(insane, 10U);  // else the machines are too tame to show kubelet's faults
+  EXPECT_GT(invalid, 10U);  // otherwise the random machines are too regular to show kubelet's faults
 }
 
-TEST(Taking, SurvivesAMachineOfNonsense) {
-  // One NUMA node in a hundred sockets, and counters that say it is made of two.
+TEST(Taking, SurvivesAnInconsistentTopology) {
+  // A thousand sockets in one NUMA node, and counters that say otherwise.
   std::vector<Cpu> rows;
   for (std::uint32_t i = 0; i < 1000; ++i) {
     rows.push_back({.id = i, .core = i, .socket = i, .numa = {0}, .cache = i});
@@ -72,21 +72,21 @@ TEST(Taking, SurvivesAMachineOfNonsense) {
   }
 }
 
-// Kubelet's faults, as they were seen.
-TEST(Taking, PicksTheNodesItReckonedWithAndNotOthers) {
+// Faults that were observed in kubelet.
+TEST(Taking, TakesTheNodesWhoseBalanceWasBest) {
   const Layout layout(
       build({.sockets = 2, .nodes_per_socket = 4, .caches_per_node = 1, .cores_per_cache = 16, .threads = 2}));
   EXPECT_EQ(to_string(*take_distributed(layout, layout.cpus, 128, 1)), "0-63,128-191");
 }
 
-TEST(Taking, EndsWhereKubeletNeverDoes) {
+TEST(Taking, TerminatesWhereKubeletLoopsForever) {
   const Layout layout(
       build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10, .threads = 2}));
   const Options options = *parse_options({{"full-pcpus-only", "true"}, {"distribute-cpus-across-numa", "true"}});
   const Policy policy = *make_policy(layout, options, *parse_cpu_set("0,10,20,30"), std::nullopt);
   State state;
   ASSERT_TRUE(start(policy, state));
-  const PodAsk pod{.uid = "p", .is_guaranteed = true, .containers = {{"c", ContainerRole::app, whole_cpus(70)}}};
+  const PodRequest pod{.uid = "p", .is_guaranteed = true, .containers = {{"c", ContainerRole::app, whole_cpus(70)}}};
   const auto given = allocate(policy, state, pod, "c", {});
   ASSERT_TRUE(given) << given.error().message;
   EXPECT_EQ((*given)->count(), 70U);
@@ -103,7 +103,7 @@ TEST(Taking, SplitsNoCoreUnderANarrowHint) {
   EXPECT_EQ(to_string(*cpus), "1-10,41-50");  // nine cores of the hinted node, and a whole one of the next
 }
 
-TEST(Taking, GivesTheSmallCoresOfAHybridMachineOnlyWhole) {
+TEST(Taking, SplitsNoCoreOfAHybridMachine) {
   // Two cores of two threads and two of one: three CPUs are a big and a small core, never half a big one.
   const Layout layout(*make_topology({{0, 0, 0, {0}, 0},
                                       {1, 0, 0, {0}, 0},
@@ -149,8 +149,8 @@ Wish random_wish(test::Random& random, const Topology& topology) {
   return wish;
 }
 
-PodAsk random_pod(test::Random& random, std::uint32_t number) {
-  PodAsk pod{.uid = "pod" + std::to_string(number), .is_guaranteed = !random.one_in(8)};
+PodRequest random_pod(test::Random& random, std::uint32_t number) {
+  PodRequest pod{.uid = "pod" + std::to_string(number), .is_guaranteed = !random.one_in(8)};
   for (std::uint32_t i = 0; i < 1 + random.below(3); ++i) {
     const ContainerRole role = i == 0 && random.one_in(3)   ? ContainerRole::init
                                : i == 0 && random.one_in(3) ? ContainerRole::sidecar
@@ -160,7 +160,7 @@ PodAsk random_pod(test::Random& random, std::uint32_t number) {
   return pod;
 }
 
-// Every CPU is in the shared pool, or of one pod, or reserved and in no pool.
+// Every CPU is in the shared pool, or owned by one pod, or reserved and in no pool.
 void expect_sound(const Policy& policy, const State& state) {
   ASSERT_TRUE(check_owners(policy, state)) << check_owners(policy, state).error().message;
   const CpuSet given = given_cpus(state);
@@ -171,15 +171,15 @@ void expect_sound(const Policy& policy, const State& state) {
   for (const auto& [owner, cpus] : state.entries) {
     if (policy.options.full_cores) {
       ASSERT_EQ(whole_cores_in(*policy.layout, cpus), cpus)
-          << to_string(cpus) << " " << words_of(policy.layout->topology);
+          << to_string(cpus) << " " << describe(policy.layout->topology);
     }
   }
 }
 
 // No two containers of the pod that run at one time have a CPU in common.
-void expect_own(const PodAsk& pod, const State& state) {
+void expect_own(const PodRequest& pod, const State& state) {
   CpuSet seen;
-  for (const ContainerAsk& container : pod.containers) {
+  for (const ContainerRequest& container : pod.containers) {
     const CpuSet* own = find_entry(state, {pod.uid, container.name});
     if (own != nullptr && container.role != ContainerRole::init) {
       ASSERT_FALSE(own->overlaps(seen)) << to_string(*own);
@@ -197,7 +197,7 @@ State state_with(const char* shared, const std::map<std::string, const char*>& o
   return state;
 }
 
-TEST(Policy, StartsWithNoStateInWhichTwoPodsOwnACpu) {
+TEST(Policy, RefusesAStateInWhichTwoPodsOwnACpu) {
   const Layout layout(*find_machine("workstation"));
   const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
   State state = state_with("0-1,4-15", {{"a", "2-3"}, {"b", "3"}});
@@ -207,17 +207,17 @@ TEST(Policy, StartsWithNoStateInWhichTwoPodsOwnACpu) {
   EXPECT_EQ(started.error().message, "CPU 3 belongs to two pods: a and b");
 }
 
-TEST(Policy, KeepsAPodsBudgetTogetherUntilItsLastContainerIsGone) {
+TEST(Policy, ReleasesAPodsBudgetWithItsLastContainer) {
   const Layout layout(*find_machine("workstation"));
   Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
   policy.budgets = PodBudgets::honoured;
   State state;
   ASSERT_TRUE(start(policy, state));
   const State before = state;
-  const PodAsk pod{.uid = "p",
-                   .is_guaranteed = true,
-                   .containers = {{"a", ContainerRole::app, whole_cpus(2)}, {"b", ContainerRole::app, {}}},
-                   .shared_between = whole_cpus(4)};
+  const PodRequest pod{.uid = "p",
+                       .is_guaranteed = true,
+                       .containers = {{"a", ContainerRole::app, whole_cpus(2)}, {"b", ContainerRole::app, {}}},
+                       .cpu_budget = whole_cpus(4)};
   ASSERT_TRUE(allocate_pod(policy, state, pod, {}));
   EXPECT_TRUE(remove(state, {"p", "a"}).empty());
   EXPECT_EQ(state.pods.at("p").count(), 4U);
@@ -225,14 +225,14 @@ TEST(Policy, KeepsAPodsBudgetTogetherUntilItsLastContainerIsGone) {
   EXPECT_EQ(state, before);
 }
 
-TEST(Policy, GivesAnInitContainersCpusOnlyOnceHoweverOftenItIsAskedFor) {
+TEST(Policy, ReusesAnInitContainersCpusOnceEvenIfItIsAllocatedAgain) {
   const Layout layout(*find_machine("workstation"));
   const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
-  const PodAsk pod{.uid = "p",
-                   .is_guaranteed = true,
-                   .containers = {{"i", ContainerRole::init, whole_cpus(4)},
-                                  {"a", ContainerRole::app, whole_cpus(2)},
-                                  {"b", ContainerRole::app, whole_cpus(2)}}};
+  const PodRequest pod{.uid = "p",
+                       .is_guaranteed = true,
+                       .containers = {{"i", ContainerRole::init, whole_cpus(4)},
+                                      {"a", ContainerRole::app, whole_cpus(2)},
+                                      {"b", ContainerRole::app, whole_cpus(2)}}};
   State state;
   ASSERT_TRUE(start(policy, state));
   for (const char* container : {"i", "a", "i", "b"}) {
@@ -241,7 +241,7 @@ TEST(Policy, GivesAnInitContainersCpusOnlyOnceHoweverOftenItIsAskedFor) {
   expect_own(pod, state);
 }
 
-TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
+TEST(Policy, KeepsOneOwnerPerCpuThroughRandomAllocationsAndRemovals) {
   test::Random random(2);
   std::uint32_t given = 0;
   std::uint32_t refused = 0;
@@ -263,21 +263,21 @@ TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
         ASSERT_TRUE(owners[at].second.contains(freed));
         owners.erase(owners.begin() + std::ptrdiff_t(at));
       } else {
-        const PodAsk pod = random_pod(random, number);
-        std::vector<ContainerAsk> order = pod.containers;
+        const PodRequest pod = random_pod(random, number);
+        std::vector<ContainerRequest> order = pod.containers;
         if (random.one_in(3)) {
-          // Kubelet may ask again, at any time.
+          // Kubelet may repeat an allocation at any time.
           order.insert(order.begin() + 1 + random.below(std::uint32_t(order.size())), order.front());
         }
-        for (const ContainerAsk& container : order) {
+        for (const ContainerRequest& container : order) {
           const Wish wish = random_wish(random, layout.topology);
           State again = state;
           const auto cpus = allocate(policy, state, pod, container.name, wish);
           const auto same = allocate(policy, again, pod, container.name, wish);
           ASSERT_EQ(cpus.has_value(), same.has_value());
-          ASSERT_EQ(state, again);  // same question, same answer
+          ASSERT_EQ(state, again);  // the same request has the same result
           if (cpus && *cpus) {
-            ASSERT_EQ((*cpus)->count(), cpus_of_its_own(pod, container));
+            ASSERT_EQ((*cpus)->count(), exclusive_cpu_count(pod, container));
             const Owner owner{pod.uid, container.name};
             if (std::ranges::find(owners, owner, &std::pair<Owner, CpuSet>::first) == owners.end()) {
               owners.emplace_back(owner, **cpus);
@@ -293,16 +293,16 @@ TEST(Policy, KeepsEveryCpuWithOneOwnerWhateverComesAndGoes) {
     for (const auto& [owner, cpus] : owners) {
       remove(state, owner);
     }
-    ASSERT_TRUE(given_cpus(state).empty());  // all that was given came back
+    ASSERT_TRUE(given_cpus(state).empty());  // everything allocated was released
   }
   EXPECT_GT(given, 1000U);
   EXPECT_GT(refused, 500U);
 }
 
-// A random state, and containers that are anywhere.
+// A random state, and containers on random CPUs.
 struct Chaos {
   State state;
-  std::vector<Resident> residents;
+  std::vector<ManagedContainer> managed_containers;
 };
 
 Chaos random_chaos(test::Random& random) {
@@ -318,28 +318,28 @@ Chaos random_chaos(test::Random& random) {
         chaos.state.shared -= own;
       }
     }
-    Resident resident{.owner = owner, .id = owner.pod, .present = test::random_part(random, all, 2)};
-    if (resident.present->empty()) {
-      resident.present = all;
+    ManagedContainer managed{.owner = owner, .id = owner.pod, .present = test::random_part(random, all, 2)};
+    if (managed.present->empty()) {
+      managed.present = all;
     }
-    chaos.residents.push_back(resident);
+    chaos.managed_containers.push_back(managed);
   }
-  // Sometimes each has what the next one is owed, the pool among them.
+  // Sometimes each has the CPUs that the next one should have, possibly the shared pool.
   if (random.one_in(2)) {
-    for (std::size_t i = 0; i < chaos.residents.size(); ++i) {
-      const Owner& next = chaos.residents[(i + 1) % chaos.residents.size()].owner;
-      chaos.residents[i].present = cpus_for(chaos.state, next);
+    for (std::size_t i = 0; i < chaos.managed_containers.size(); ++i) {
+      const Owner& next = chaos.managed_containers[(i + 1) % chaos.managed_containers.size()].owner;
+      chaos.managed_containers[i].present = cpus_for(chaos.state, next);
     }
   }
   return chaos;
 }
 
-Resident resident_on(const std::string& pod, const char* cpus, Phase phase = Phase::running) {
-  Resident resident{.owner = {pod, "c"}, .id = pod, .phase = phase, .present = {}};
+ManagedContainer discovered_on(const std::string& pod, const char* cpus, Phase phase = Phase::running) {
+  ManagedContainer managed{.owner = {pod, "c"}, .id = pod, .phase = phase, .present = {}};
   if (*cpus != '\0') {
-    resident.present = *parse_cpu_set(cpus);
+    managed.present = *parse_cpu_set(cpus);
   }
-  return resident;
+  return managed;
 }
 
 std::vector<std::string> writes_of(const Reconciliation& plan) {
@@ -350,39 +350,39 @@ std::vector<std::string> writes_of(const Reconciliation& plan) {
   return writes;
 }
 
-TEST(Reconciling, BringsThemFirstOfWhomNobodyKnowsWhereTheyAre) {
+TEST(Reconciling, WritesContainersWithUnknownCpusetsFirst) {
   const State state = state_with("0-1", {{"a", "4-5"}, {"u", "2-3"}});
-  const Reconciliation plan = plan_reconcile(state, {resident_on("a", "2-3"), resident_on("u", "")});
+  const Reconciliation plan = plan_reconcile(state, {discovered_on("a", "2-3"), discovered_on("u", "")});
   EXPECT_EQ(writes_of(plan), (std::vector<std::string>{"u 0-1", "a 4-5", "u 2-3"}));
 }
 
-TEST(Reconciling, GoesRoundThoseItMayNotWriteTo) {
+TEST(Reconciling, AvoidsCpusOfContainersItMayNotWriteTo) {
   const State state = state_with("0-1", {{"a", "4-5"}});
   const Reconciliation plan =
-      plan_reconcile(state, {resident_on("a", "0-3"), resident_on("b", "4-5", Phase::starting)});
-  // Not onto cores on which a stranger is: it waits in the pool, and that is said.
+      plan_reconcile(state, {discovered_on("a", "0-3"), discovered_on("b", "4-5", Phase::starting)});
+  // "a" is not put on cores that "b" still uses: it waits in the shared pool, and both are reported.
   for (const Write& write : plan.writes) {
     EXPECT_FALSE(write.cpus.overlaps(*parse_cpu_set("4-5"))) << to_string(write.cpus);
   }
   EXPECT_EQ(plan.skipped.size(), 2U);
 }
 
-TEST(Reconciling, NeverPutsAnybodyOnAnothersCoreOnTheWay) {
+TEST(Reconciling, NeverPutsAContainerOnAnothersCores) {
   test::Random random(3);
   std::uint32_t on_the_way = 0;
   for (int round = 0; round < 4000; ++round) {
     const Chaos chaos = random_chaos(random);
-    const Reconciliation plan = plan_reconcile(chaos.state, chaos.residents);
+    const Reconciliation plan = plan_reconcile(chaos.state, chaos.managed_containers);
     ASSERT_TRUE(plan.skipped.empty());
     std::map<std::string, CpuSet> now;
     std::map<std::string, CpuSet> then;
-    for (const Resident& resident : chaos.residents) {
-      now[resident.id] = *resident.present;
-      then[resident.id] = cpus_for(chaos.state, resident.owner);
+    for (const ManagedContainer& managed : chaos.managed_containers) {
+      now[managed.id] = *managed.present;
+      then[managed.id] = cpus_for(chaos.state, managed.owner);
     }
     for (const Write& write : plan.writes) {
       ASSERT_FALSE(write.cpus.empty());
-      ASSERT_NE(write.cpus, now[write.id]) << "nothing is written that already is";
+      ASSERT_NE(write.cpus, now[write.id]) << "a write that changes nothing";
       const CpuSet entered = write.cpus - now[write.id];
       for (const auto& [id, cpus] : then) {
         if (id == write.id) {
@@ -390,16 +390,16 @@ TEST(Reconciling, NeverPutsAnybodyOnAnothersCoreOnTheWay) {
         }
         const bool is_exclusive = chaos.state.entries.contains({id, "c"});
         ASSERT_FALSE(is_exclusive && entered.overlaps(cpus)) << write.id << " is put on " << id << "'s own CPUs";
-        // Whoever comes to cores of his own finds nobody there.
+        // A container that gets exclusive cores is alone on them.
         if (chaos.state.entries.contains(write.owner)) {
           ASSERT_FALSE((entered & then[write.id]).overlaps(now[id]));
         }
       }
-      on_the_way += write.is_on_the_way ? 1 : 0;
+      on_the_way += write.is_intermediate ? 1 : 0;
       now[write.id] = write.cpus;
     }
     ASSERT_EQ(now, then);
-    ASSERT_LE(plan.writes.size(), 2 * chaos.residents.size() + 2);
+    ASSERT_LE(plan.writes.size(), 2 * chaos.managed_containers.size() + 2);
   }
   EXPECT_GT(on_the_way, 100U);
 }

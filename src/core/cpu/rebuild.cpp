@@ -5,15 +5,16 @@
 namespace hf::cpu {
 namespace {
 
-// "": they are its own.
-std::string why_shared(const Policy& policy, const std::vector<Resident>& residents, const Resident& resident) {
-  if (!resident.present || resident.present->empty()) {
+// Why the CPUs of a container are not exclusive; "" where they are.
+std::string why_shared(const Policy& policy, const std::vector<ManagedContainer>& managed_containers,
+                       const ManagedContainer& managed) {
+  if (!managed.present || managed.present->empty()) {
     return "its cpuset could not be read";
   }
-  if (!resident.can_own) {
+  if (!managed.can_own) {
     return "it is not of a Guaranteed pod";
   }
-  const CpuSet& cpus = *resident.present;
+  const CpuSet& cpus = *managed.present;
   if (!policy.layout->cpus.contains(cpus)) {
     return "its cpuset has CPUs " + to_string(cpus - policy.layout->cpus) + " which this machine has not";
   }
@@ -23,9 +24,9 @@ std::string why_shared(const Policy& policy, const std::vector<Resident>& reside
   if (cpus == policy.layout->cpus) {
     return "its cpuset is the whole machine";
   }
-  for (const Resident& other : residents) {
-    const bool is_confined = other.present && *other.present != policy.layout->cpus;  // else nobody manages it
-    if (&other != &resident && is_confined && other.present->overlaps(cpus)) {
+  for (const ManagedContainer& other : managed_containers) {
+    const bool is_confined = other.present && *other.present != policy.layout->cpus;  // otherwise it is not managed
+    if (&other != &managed && is_confined && other.present->overlaps(cpus)) {
       return "its CPUs " + to_string(cpus & *other.present) + " are also " + other.owner.pod + "/" +
              other.owner.container + "'s";
     }
@@ -35,23 +36,23 @@ std::string why_shared(const Policy& policy, const std::vector<Resident>& reside
 
 }  // namespace
 
-Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& residents) {
+Result<Rebuilt> rebuild(const Policy& policy, const std::vector<ManagedContainer>& managed_containers) {
   Rebuilt rebuilt;
-  for (const Resident& resident : residents) {
-    if (resident.phase != Phase::running) {
+  for (const ManagedContainer& managed : managed_containers) {
+    if (managed.phase != Phase::running) {
       continue;
     }
-    const std::string why = why_shared(policy, residents, resident);
+    const std::string why = why_shared(policy, managed_containers, managed);
     if (why.empty()) {
-      const bool is_new = rebuilt.state.entries.try_emplace(resident.owner, *resident.present).second;
-      if (resident.owner.container.empty() || !is_new) {
-        return fail(std::errc::invalid_argument, "rebuild: container " + resident.id + " of pod " + resident.owner.pod +
-                                                     " has CPUs " + to_string(*resident.present) +
-                                                     " of its own, and nothing tells " +
-                                                     (is_new ? "its name" : "it from another of its name"));
+      const bool is_new = rebuilt.state.entries.try_emplace(managed.owner, *managed.present).second;
+      if (managed.owner.container.empty() || !is_new) {
+        return fail(std::errc::invalid_argument,
+                    "rebuild: container " + managed.id + " of pod " + managed.owner.pod + " has CPUs " +
+                        to_string(*managed.present) + " of its own, and " +
+                        (is_new ? "its name is unknown" : "another container has its name"));
       }
     } else {
-      rebuilt.shared.push_back({resident.owner, resident.id, why});
+      rebuilt.shared.push_back({managed.owner, managed.id, why});
     }
   }
   const CpuSet own = given_cpus(rebuilt.state);

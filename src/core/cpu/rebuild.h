@@ -1,4 +1,4 @@
-// Rebuild: a State from nothing but the cpusets of the containers that run, for when the file with it is lost.
+// Rebuild: derives a State from the cpusets of the running containers alone, for when its file is lost.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace hf::cpu {
 
 struct Rebuilt {
   State state;
-  std::vector<Skipped> shared;  // residents that seem to have no CPUs of their own, and why
+  std::vector<Skipped> shared;  // containers that seem to have no exclusive CPUs, and why
 };
 
-// A container has CPUs of its own where it may have any, nobody else's cpuset has one of them and none is reserved.
-// Containers on the whole machine are nobody's to manage, and count for nothing. Refused where an owner's name is not
-// known: kubelet would take his CPUs for free.
-Result<Rebuilt> rebuild(const Policy& policy, const std::vector<Resident>& residents);
+// The CPUs of a container are exclusive where it may have such, no other cpuset contains one of them and none is
+// reserved. A container whose cpuset is the whole machine is not managed and is ignored. Fails where the name of an
+// owner is unknown: kubelet would regard its CPUs as free.
+Result<Rebuilt> rebuild(const Policy& policy, const std::vector<ManagedContainer>& managed_containers);
 
 }  // namespace hf::cpu

@@ -8,10 +8,10 @@
 namespace hf::cpu {
 namespace {
 
-TEST(Rebuild, GivesBackWhatTheCpusetsShow) {
+TEST(Rebuild, RestoresTheStateThatTheCpusetsShow) {
   const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 8}));
   const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
-  const std::vector<Resident> residents = {
+  const std::vector<ManagedContainer> managed_containers = {
       {.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("2-3").value()},
       {.owner = {"b", "c"}, .id = "2", .present = parse_cpu_set("0-1,6-7").value()},
       {.owner = {"d", "c"}, .id = "3", .present = parse_cpu_set("0-1,6-7").value()},
@@ -19,7 +19,7 @@ TEST(Rebuild, GivesBackWhatTheCpusetsShow) {
       {.owner = {"f", "c"}, .id = "5", .present = layout.cpus},
       {.owner = {"g", "c"}, .id = "6", .present = {}},
   };
-  const Result<Rebuilt> rebuilt = rebuild(policy, residents);
+  const Result<Rebuilt> rebuilt = rebuild(policy, managed_containers);
   ASSERT_TRUE(rebuilt) << rebuilt.error().message;
   EXPECT_EQ(to_string(rebuilt->state.entries.at({"a", "c"})), "2-3");
   EXPECT_EQ(to_string(rebuilt->state.entries.at({"e", "c"})), "4-5");
@@ -27,7 +27,7 @@ TEST(Rebuild, GivesBackWhatTheCpusetsShow) {
   EXPECT_EQ(rebuilt->shared.size(), 4U);
 }
 
-TEST(Rebuild, TakesReservedCpusForNobodysOwn) {
+TEST(Rebuild, NeverAssignsReservedCpus) {
   const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 8}));
   const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);
   const Result<Rebuilt> rebuilt =
@@ -37,12 +37,12 @@ TEST(Rebuild, TakesReservedCpusForNobodysOwn) {
   EXPECT_EQ(rebuilt->state.shared, layout.cpus);
 }
 
-TEST(Rebuild, TakesNoPoolForSomebodysOwn) {
+TEST(Rebuild, DoesNotTakeASharedPoolForExclusiveCpus) {
   const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 9}));
   Policy policy =
       *make_policy(layout, *parse_options({{"strict-cpu-reservation", "true"}}), *parse_cpu_set("0"), std::nullopt);
-  const CpuSet pool = *parse_cpu_set("1,4-7");  // CPU 8 came online since
-  const Resident guaranteed{.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("2-3").value()};
+  const CpuSet pool = *parse_cpu_set("1,4-7");  // CPU 8 came online later
+  const ManagedContainer guaranteed{.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("2-3").value()};
   const Result<Rebuilt> alone =
       rebuild(policy, {guaranteed, {.owner = {"x", "c"}, .id = "2", .present = pool, .can_own = false}});
   ASSERT_TRUE(alone) << alone.error().message;
@@ -67,14 +67,14 @@ TEST(Rebuild, RefusesAnOwnerWithoutAName) {
                                 {.owner = {"a", "c"}, .id = "2", .present = parse_cpu_set("4-5").value()}}));
 }
 
-TEST(Rebuild, RefusesToLeaveNobodyACpu) {
+TEST(Rebuild, RefusesAnEmptySharedPool) {
   const Layout layout(build({.sockets = 1, .nodes_per_socket = 1, .caches_per_node = 1, .cores_per_cache = 2}));
   const Policy policy = *make_policy(layout, {}, {}, std::nullopt);
   EXPECT_FALSE(rebuild(policy, {{.owner = {"a", "c"}, .id = "1", .present = parse_cpu_set("0").value()},
                                 {.owner = {"b", "c"}, .id = "2", .present = parse_cpu_set("1").value()}}));
 }
 
-TEST(Simulate, RefusesARemoveOfWhatWasNeverGiven) {
+TEST(Simulate, RefusesToRemoveAContainerThatWasNeverAllocated) {
   Scenario scenario;
   scenario.topology = *find_machine("workstation");
   scenario.steps.push_back({.operation = Operation::remove, .container = "c", .pod = {.uid = "p"}});

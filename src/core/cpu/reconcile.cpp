@@ -1,7 +1,7 @@
-// A container may be written onto CPUs as soon as nobody is on them who does not belong there. Whoever can go, goes;
-// those of whom nobody knows where they are go first, and those that may not be written to stay in the way. When all
-// that are left wait for each other, one makes room: it keeps those of its CPUs that it may keep, or, where there is
-// none, waits in the shared pool, which is nobody's own.
+// A container may be written to CPUs as soon as every other container on them belongs there. Containers whose cpuset is
+// unknown are written first, and those that may not be written to keep blocking the CPUs they are on. When all that are
+// left wait for each other, one is moved aside: it keeps those of its CPUs that it may keep or, where there are none,
+// waits in the shared pool, which no container owns.
 #include "core/cpu/reconcile.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace hf::cpu {
 namespace {
 
 struct Move {
-  const Resident* resident;
-  CpuSet now;  // empty: not known
+  const ManagedContainer* managed;
+  CpuSet now;  // empty: unknown
   CpuSet then;
-  bool is_fixed = false;  // nobody may write to it
+  bool is_fixed = false;  // it may not be written to
   bool has_waited = false;
 
   [[nodiscard]] bool is_done() const { return is_fixed || now == then; }
@@ -23,28 +23,28 @@ class Planner {
  public:
   explicit Planner(const State& state) : shared_(state.shared) {}
 
-  void add(const Resident& resident, const CpuSet& then) {
-    moves_.push_back({&resident, resident.present.value_or(CpuSet()), then});
+  void add(const ManagedContainer& managed, const CpuSet& then) {
+    moves_.push_back({&managed, managed.present.value_or(CpuSet()), then});
   }
-  void add_fixed(const Resident& resident, const CpuSet& then) {
-    moves_.push_back({&resident, resident.present.value_or(CpuSet()), then, /*is_fixed=*/true});
+  void add_fixed(const ManagedContainer& managed, const CpuSet& then) {
+    moves_.push_back({&managed, managed.present.value_or(CpuSet()), then, /*is_fixed=*/true});
   }
 
   std::vector<Write> plan() {
     for (Move& move : moves_) {
-      if (!move.is_fixed && !move.resident->present) {
-        find_a_place(move);
+      if (!move.is_fixed && !move.managed->present) {
+        place_unknown(move);
       }
     }
     while (!std::ranges::all_of(moves_, &Move::is_done)) {
-      if (!finish_one() && !make_room()) {
+      if (!finish_one() && !move_one_aside()) {
         break;
       }
     }
     return std::move(writes_);
   }
 
-  // Whoever could not be moved: there is no shared pool to wait in.
+  // The containers that could not be moved, as there is no shared pool to wait in.
   [[nodiscard]] std::vector<const Move*> stuck() const {
     std::vector<const Move*> moves;
     for (const Move& move : moves_) {
@@ -56,14 +56,14 @@ class Planner {
   }
 
  private:
-  // Nobody is on the CPUs it would get who is not to stay on them.
+  // Every other container on the CPUs it would get is to stay on them.
   [[nodiscard]] bool is_clear(const Move& move) const {
     return std::ranges::none_of(moves_, [&](const Move& other) {
       return &other != &move && ((other.now - other.then) & (move.then - move.now)).count() > 0;
     });
   }
 
-  void find_a_place(Move& move) {
+  void place_unknown(Move& move) {
     if (is_clear(move)) {
       write(move, move.then);
     } else if (!shared_.empty()) {
@@ -81,7 +81,7 @@ class Planner {
     return true;
   }
 
-  bool make_room() {
+  bool move_one_aside() {
     for (Move& move : moves_) {
       const CpuSet kept = move.now & move.then;
       if (!move.is_done() && !kept.empty() && kept != move.now) {
@@ -101,7 +101,7 @@ class Planner {
 
   void write(Move& move, const CpuSet& cpus) {
     move.now = cpus;
-    writes_.push_back({move.resident->id, move.resident->owner, cpus, cpus != move.then});
+    writes_.push_back({move.managed->id, move.managed->owner, cpus, cpus != move.then});
   }
 
   CpuSet shared_;
@@ -109,11 +109,11 @@ class Planner {
   std::vector<Write> writes_;
 };
 
-std::string why_not(const Resident& resident, const CpuSet& then) {
-  if (resident.id.empty() || resident.phase == Phase::unknown) {
+std::string why_not(const ManagedContainer& managed, const CpuSet& then) {
+  if (managed.id.empty() || managed.phase == Phase::unknown) {
     return "its state is not known";
   }
-  if (resident.phase == Phase::starting) {
+  if (managed.phase == Phase::starting) {
     return "it is not started yet";
   }
   return then.empty() ? "no CPU is left for it" : "";
@@ -121,26 +121,27 @@ std::string why_not(const Resident& resident, const CpuSet& then) {
 
 }  // namespace
 
-Reconciliation plan_reconcile(const State& state, const std::vector<Resident>& residents) {
+Reconciliation plan_reconcile(const State& state, const std::vector<ManagedContainer>& managed_containers) {
   Reconciliation plan;
   Planner planner(state);
-  for (const Resident& resident : residents) {
-    if (resident.phase == Phase::ended) {
+  for (const ManagedContainer& managed : managed_containers) {
+    if (managed.phase == Phase::ended) {
       continue;  // it may be started again, and its CPUs are kept for it
     }
-    const CpuSet then = cpus_for(state, resident.owner);
-    const std::string why = why_not(resident, then);
+    const CpuSet then = cpus_for(state, managed.owner);
+    const std::string why = why_not(managed, then);
     if (why.empty()) {
-      planner.add(resident, then);
+      planner.add(managed, then);
     } else {
-      planner.add_fixed(resident, then);
-      plan.skipped.push_back({resident.owner, resident.id, why});
+      planner.add_fixed(managed, then);
+      plan.skipped.push_back({managed.owner, managed.id, why});
     }
   }
   plan.writes = planner.plan();
   for (const Move* move : planner.stuck()) {
-    plan.skipped.push_back({move->resident->owner, move->resident->id,
-                            "its CPUs " + to_string(move->then) + " are still another's, and nobody can make room"});
+    plan.skipped.push_back(
+        {move->managed->owner, move->managed->id,
+         "its CPUs " + to_string(move->then) + " are still in use by another container that cannot be moved"});
   }
   return plan;
 }

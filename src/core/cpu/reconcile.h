@@ -1,5 +1,5 @@
-// Reconcile: from what the containers' cpusets are to what the state says, as a list of writes. After every single one
-// of them no container is newly on a core that is another's own, and no cpuset is empty.
+// Reconcile: plans the writes that bring the containers' cpusets to what the state says. No single write puts a
+// container on a core that another one owns, and no cpuset is ever empty.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace hf::cpu {
 
 enum class Phase : std::uint8_t { running, starting, ended, unknown };
 
-struct Resident {
+struct ManagedContainer {
   Owner owner;
   std::string id;                 // the engine's; "" where it has none yet
-  Phase phase = Phase::running;   // only those that run are written to
-  std::optional<CpuSet> present;  // none: it could not be read
-  bool can_own = true;            // a Guaranteed pod's: no other has CPUs of its own
+  Phase phase = Phase::running;   // only running containers are written to
+  std::optional<CpuSet> present;  // absent: it could not be read
+  bool can_own = true;            // it is of a Guaranteed pod: no other has exclusive CPUs
 };
 
 struct Write {
   std::string id;
   Owner owner;
   CpuSet cpus;
-  bool is_on_the_way = false;  // it is not where it belongs yet
+  bool is_intermediate = false;  // not yet the CPUs that the state says
 
   friend bool operator==(const Write&, const Write&) = default;
 };
@@ -41,6 +41,6 @@ struct Reconciliation {
   std::vector<Skipped> skipped;
 };
 
-Reconciliation plan_reconcile(const State& state, const std::vector<Resident>& residents);
+Reconciliation plan_reconcile(const State& state, const std::vector<ManagedContainer>& managed_containers);
 
 }  // namespace hf::cpu

@@ -15,7 +15,7 @@ class Simulator {
 
   Result<StepResult> run(const ScenarioStep& step) {
     StepResult result{.step = step, .cpus = {}, .shared_after = {}, .error = {}};
-    const Result<CpuSet> cpus = carry_out(step);
+    const Result<CpuSet> cpus = apply(step);
     if (!cpus && cpus.error().code == std::errc::invalid_argument) {
       return std::unexpected(cpus.error());
     }
@@ -26,7 +26,7 @@ class Simulator {
   }
 
  private:
-  Result<CpuSet> carry_out(const ScenarioStep& step) {
+  Result<CpuSet> apply(const ScenarioStep& step) {
     const Owner owner{step.pod.uid, step.container};
     switch (step.operation) {
       case Operation::allocate: {
@@ -37,7 +37,7 @@ class Simulator {
         return TRY(allocate(policy_, state_, step.pod, step.container, step.wish)).value_or(CpuSet());
       }
       case Operation::allocate_pod: {
-        for (const ContainerAsk& container : step.pod.containers) {
+        for (const ContainerRequest& container : step.pod.containers) {
           known_.insert({step.pod.uid, container.name});
         }
         if (kind_ == PolicyKind::none) {

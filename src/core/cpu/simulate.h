@@ -1,4 +1,4 @@
-// Simulate: what a sequence of containers would be given on some machine, for planning and for tests.
+// Simulate: the CPUs that a sequence of containers would get on some machine, for planning and for tests.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hf::cpu {
 
-// kubelet's names are none and static. Under none nobody has CPUs of his own.
+// Kubelet calls them none and static. Under none no container has exclusive CPUs.
 enum class PolicyKind : std::uint8_t { none, fixed };
 
 enum class Operation : std::uint8_t { allocate, allocate_pod, remove };
@@ -21,7 +21,7 @@ std::string to_string(Operation operation);
 struct ScenarioStep {
   Operation operation = Operation::allocate;
   std::string container;  // of an allocate or a remove
-  PodAsk pod;             // of a remove only its uid
+  PodRequest pod;         // of a remove: only its uid
   Wish wish = {};
 };
 
@@ -37,18 +37,18 @@ struct Scenario {
 
 struct StepResult {
   ScenarioStep step;
-  CpuSet cpus;  // given, or given back; empty where it runs in the shared pool
+  CpuSet cpus;  // allocated or released; empty where it runs in the shared pool
   CpuSet shared_after;
-  std::string error;  // kubelet's words, "" where it went well
+  std::string error;  // kubelet's message, "" on success
 };
 
 struct Simulation {
   CpuSet reserved;
   std::vector<StepResult> steps;
-  State state;  // in the end
+  State state;  // after the last step
 };
 
-// Fails where the scenario makes no sense: reserved CPUs the machine has not, a remove of what was never given.
+// Fails for an invalid scenario: reserved CPUs that the machine does not have, a remove of what was never allocated.
 Result<Simulation> simulate(const Scenario& scenario);
 
 }  // namespace hf::cpu

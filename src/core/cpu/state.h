@@ -1,4 +1,4 @@
-// State: who has which CPUs. What kubelet keeps in cpu_manager_state.
+// State: which container has which CPUs, as kubelet keeps it in cpu_manager_state.
 #pragma once
 
 #include <map>
@@ -17,8 +17,7 @@ struct Owner {
   friend auto operator<=>(const Owner&, const Owner&) = default;
 };
 
-// CPUs that init containers of the pod that is being admitted had: its next containers may have them again. Never
-// saved.
+// The CPUs of the init containers of the pod that is being admitted: its next containers may reuse them. Never saved.
 struct Reuse {
   std::string pod;
   CpuSet cpus;
@@ -27,18 +26,18 @@ struct Reuse {
 };
 
 struct State {
-  CpuSet shared;                       // kubelet's defaultCpuSet: of all containers without cores of their own
-  std::map<Owner, CpuSet> entries;     // cores of their own
-  std::map<std::string, CpuSet> pods;  // of pods with a budget: what their containers have between them
+  CpuSet shared;                       // kubelet's defaultCpuSet: for all containers without exclusive CPUs
+  std::map<Owner, CpuSet> entries;     // exclusive CPUs
+  std::map<std::string, CpuSet> pods;  // of pods with a budget: what their containers have together
   Reuse reuse;
 
   friend bool operator==(const State&, const State&) = default;
 };
 
 const CpuSet* find_entry(const State& state, const Owner& owner);
-CpuSet cpus_for(const State& state, const Owner& owner);  // its own, or the shared ones
+CpuSet cpus_for(const State& state, const Owner& owner);  // its exclusive CPUs, or the shared ones
 CpuSet cpus_of_pod(const State& state, const std::string& pod, const std::string& but_not_of);
-CpuSet given_cpus(const State& state);  // all that are somebody's own
+CpuSet given_cpus(const State& state);  // all that have an owner
 std::vector<Owner> stale_owners(const State& state, const std::vector<Owner>& alive);
 
 }  // namespace hf::cpu

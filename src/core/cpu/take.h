@@ -1,4 +1,4 @@
-// Take: which free CPUs a request gets, CPU for CPU as kubelet's static policy chooses them.
+// Take: chooses the free CPUs for a request, exactly as kubelet's static policy does.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace hf::cpu {
 
-enum class CpuOrder : std::uint8_t { packed, spread };  // spread: no core is filled before every core has one
+enum class CpuOrder : std::uint8_t { packed, spread };  // spread: no core is filled before every core has a CPU in use
 enum class CacheUse : std::uint8_t { ignored, preferred };
 
 struct Packing {
@@ -19,18 +19,18 @@ struct Packing {
   CacheUse caches = CacheUse::ignored;
 };
 
-// Why some CPUs were chosen: for people.
+// Why some of the CPUs were chosen, for people to read.
 struct Step {
   std::string because;  // "whole NUMA nodes"
   CpuSet cpus;
 };
 using Story = std::vector<Step>;
 
-// Whole NUMA nodes and sockets, then caches where preferred, then whole cores, then single CPUs.
+// Takes whole NUMA nodes and sockets, then caches where preferred, then whole cores, then single CPUs.
 Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::uint32_t count, Packing packing,
                            Story* story = nullptr);
 
-// Evenly over as few NUMA nodes as can do it, `group` CPUs at a time.
+// Takes CPUs evenly from as few NUMA nodes as possible, `group` CPUs at a time.
 Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count, std::uint32_t group,
                                 Story* story = nullptr);
 

@@ -1,8 +1,8 @@
-// The nodes that share a request evenly are found by trial: every combination of k nodes, then of k + 1, and for what
-// does not divide evenly every choice of nodes that give a little more. The best leaves the nodes' free CPUs most even.
-// Nodes that stand side by side in the order and have as many free CPUs are alike: of combinations that differ only in
-// such nodes the first is tried and the others could not be better. On a machine that is full, or used evenly, one
-// trial is left of thousands.
+// The NUMA nodes that share a request evenly are found by trial: every combination of k nodes, then of k + 1, and for
+// the remainder of the division every choice of nodes that give more than the even share. The best combination leaves
+// the free CPUs of the nodes most balanced. Neighbours in the order with the same number of free CPUs are
+// interchangeable: of combinations that differ only in such nodes, only the first is tried. On a machine that is full,
+// or used evenly, this leaves one trial of thousands.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,39 +14,39 @@
 namespace hf::cpu {
 namespace {
 
-constexpr std::uint32_t kMostNodes = 256;       // no machine has more; they would be packed
-constexpr std::uint32_t kMostTrials = 200'000;  // a few milliseconds; what was best until then is taken
+constexpr std::uint32_t kMostNodes = 256;       // no machine has more; on such a machine CPUs would be packed
+constexpr std::uint32_t kMostTrials = 200'000;  // a few milliseconds; then the best so far is taken
 
-// Some of the nodes, as places in the order.
+// Some of the nodes, as positions in the order.
 struct Chosen {
-  std::array<std::uint8_t, kMostNodes> places;  // only the first `size` count
+  std::array<std::uint8_t, kMostNodes> positions;  // only the first `size` are valid
   std::uint32_t size = 0;
 };
 
 struct Split {
   Chosen nodes;
-  Chosen richer;  // those that give what does not divide evenly
+  Chosen rest_givers;  // those that give the remainder of the division
   double balance = std::numeric_limits<double>::max();
 };
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
-using Amounts = std::array<std::uint32_t, kMostNodes>;  // of free CPUs, by place
+using Amounts = std::array<std::uint32_t, kMostNodes>;  // of free CPUs, by position
 
 class Distribution {
  public:
   Distribution(const Pool& pool, const IndexList& order, std::uint32_t count, std::uint32_t group)
       : count_(count), group_(group), nodes_(order.size()) {
-    for (std::uint32_t place = 0; place < nodes_; ++place) {
-      free_[place] = pool.free_in_numa(order[place]);
+    for (std::uint32_t position = 0; position < nodes_; ++position) {
+      free_[position] = pool.free_in_numa(order[position]);
     }
   }
 
-  // The best of those with k nodes; none: k nodes cannot do it.
+  // The best split over k nodes; null: k nodes cannot do it.
   const Split* best_of(std::uint32_t k) {
     best_ = {};
     each_choice(
-        nodes_, k, [this](std::uint32_t place) { return free_[place]; },
+        nodes_, k, [this](std::uint32_t position) { return free_[position]; },
         [this](const Chosen& nodes) { try_nodes(nodes); });
     return best_.nodes.size == 0 ? nullptr : &best_;
   }
@@ -58,8 +58,8 @@ class Distribution {
   template <class Free, class Try>
   void each_choice(std::uint32_t from, std::uint32_t k, Free free, Try attempt);
   void try_nodes(const Chosen& nodes);
-  void try_richer(const Chosen& nodes, const Chosen& richer, std::uint32_t share, Split& split);
-  [[nodiscard]] double best_thinkable(const Chosen& nodes, std::uint32_t share) const;
+  void try_rest_givers(const Chosen& nodes, const Chosen& rest_givers, std::uint32_t share, Split& split);
+  [[nodiscard]] double lowest_balance(const Chosen& nodes, std::uint32_t share) const;
   [[nodiscard]] double balance_of(const Amounts& left) const;
 
   std::uint32_t count_;
@@ -70,16 +70,17 @@ class Distribution {
   Split best_;
 };
 
-// Every choice of k of the first `from` places, in lexical order; of those that differ in like nodes only, the first.
+// Tries every choice of k of the first `from` positions, in lexicographic order; of those that differ only in
+// interchangeable nodes, just the first.
 template <class Free, class Try>
 void Distribution::each_choice(std::uint32_t from, std::uint32_t k, Free free, Try attempt) {
   Chosen chosen;
-  std::uint32_t next = 0;  // the place to think about
+  std::uint32_t next = 0;  // the position to decide about
   while (true) {
     while (chosen.size < k && next + (k - chosen.size) <= from) {
-      const bool follows = chosen.size > 0 && chosen.places[chosen.size - 1] + 1U == next;
+      const bool follows = chosen.size > 0 && chosen.positions[chosen.size - 1] + 1U == next;
       if (next == 0 || follows || free(next) != free(next - 1)) {
-        chosen.places[chosen.size++] = std::uint8_t(next);
+        chosen.positions[chosen.size++] = std::uint8_t(next);
       }
       ++next;
     }
@@ -92,7 +93,7 @@ void Distribution::each_choice(std::uint32_t from, std::uint32_t k, Free free, T
     if (chosen.size == 0) {
       return;
     }
-    next = chosen.places[--chosen.size] + 1U;
+    next = chosen.positions[--chosen.size] + 1U;
   }
 }
 
@@ -100,7 +101,7 @@ void Distribution::try_nodes(const Chosen& nodes) {
   const std::uint32_t share = even_share(nodes.size);
   std::uint32_t groups = 0;
   for (std::uint32_t i = 0; i < nodes.size; ++i) {
-    const std::uint32_t free = free_[nodes.places[i]];
+    const std::uint32_t free = free_[nodes.positions[i]];
     groups += free / group_;
     if (free < share) {
       return;
@@ -109,30 +110,30 @@ void Distribution::try_nodes(const Chosen& nodes) {
   if (groups * group_ < count_) {
     return;
   }
-  Split split{.nodes = nodes, .richer = {}};
+  Split split{.nodes = nodes, .rest_givers = {}};
   const std::uint32_t rest = count_ - share * nodes.size;
   if (rest == 0) {
-    try_richer(nodes, {}, share, split);
+    try_rest_givers(nodes, {}, share, split);
   }
   Chosen able;
   for (std::uint32_t i = 0; i < nodes.size; ++i) {
-    if (free_[nodes.places[i]] - share >= group_) {
-      able.places[able.size++] = nodes.places[i];
+    if (free_[nodes.positions[i]] - share >= group_) {
+      able.positions[able.size++] = nodes.positions[i];
     }
   }
-  const double bound = rest == 0 ? 0 : best_thinkable(nodes, share);
+  const double bound = rest == 0 ? 0 : lowest_balance(nodes, share);
   if (bound >= best_.balance) {
     return;
   }
   for (std::uint32_t k = able.size; rest > 0 && k >= 1 && split.balance > bound; --k) {
     each_choice(
-        able.size, k, [&](std::uint32_t place) { return free_[able.places[place]]; },
-        [&](const Chosen& places) {
-          Chosen richer;
-          for (std::uint32_t i = 0; i < places.size; ++i) {
-            richer.places[richer.size++] = able.places[places.places[i]];
+        able.size, k, [&](std::uint32_t position) { return free_[able.positions[position]]; },
+        [&](const Chosen& chosen) {
+          Chosen rest_givers;
+          for (std::uint32_t i = 0; i < chosen.size; ++i) {
+            rest_givers.positions[rest_givers.size++] = able.positions[chosen.positions[i]];
           }
-          try_richer(nodes, richer, share, split);
+          try_rest_givers(nodes, rest_givers, share, split);
         });
   }
   if (split.balance < best_.balance) {
@@ -140,42 +141,42 @@ void Distribution::try_nodes(const Chosen& nodes) {
   }
 }
 
-void Distribution::try_richer(const Chosen& nodes, const Chosen& richer, std::uint32_t share, Split& split) {
+void Distribution::try_rest_givers(const Chosen& nodes, const Chosen& rest_givers, std::uint32_t share, Split& split) {
   Amounts left;
   std::copy_n(free_.begin(), nodes_, left.begin());
   for (std::uint32_t i = 0; i < nodes.size; ++i) {
-    left[nodes.places[i]] -= share;
+    left[nodes.positions[i]] -= share;
   }
   std::uint32_t rest = count_ - share * nodes.size;
-  // A round in which nobody can give a group would be followed by the same round for ever: kubelet hangs here.
-  for (bool someone_gave = true; rest > 0 && someone_gave;) {
-    someone_gave = false;
-    for (std::uint32_t i = 0; i < richer.size && rest > 0; ++i) {
-      if (left[richer.places[i]] >= group_) {
-        left[richer.places[i]] -= group_;
+  // A round in which no node can give a group would repeat forever: kubelet hangs here.
+  for (bool any_gave = true; rest > 0 && any_gave;) {
+    any_gave = false;
+    for (std::uint32_t i = 0; i < rest_givers.size && rest > 0; ++i) {
+      if (left[rest_givers.positions[i]] >= group_) {
+        left[rest_givers.positions[i]] -= group_;
         rest -= group_;
-        someone_gave = true;
+        any_gave = true;
       }
     }
   }
   const double balance = balance_of(left);
   if (rest == 0 && balance < split.balance) {
     split.balance = balance;
-    split.richer = richer;
+    split.rest_givers = rest_givers;
   }
 }
 
-// The rest taken from whoever has most, a group at a time: no choice of nodes leaves it more even than that.
-double Distribution::best_thinkable(const Chosen& nodes, std::uint32_t share) const {
+// The balance if the rest is taken from the node that has most, a group at a time: no choice of nodes can do better.
+double Distribution::lowest_balance(const Chosen& nodes, std::uint32_t share) const {
   Amounts left;
   std::copy_n(free_.begin(), nodes_, left.begin());
   for (std::uint32_t i = 0; i < nodes.size; ++i) {
-    left[nodes.places[i]] -= share;
+    left[nodes.positions[i]] -= share;
   }
   for (std::uint32_t rest = count_ - share * nodes.size; rest > 0; rest -= group_) {
-    std::uint32_t most = nodes.places[0];
+    std::uint32_t most = nodes.positions[0];
     for (std::uint32_t i = 1; i < nodes.size; ++i) {
-      most = left[nodes.places[i]] > left[most] ? nodes.places[i] : most;
+      most = left[nodes.positions[i]] > left[most] ? nodes.positions[i] : most;
     }
     left[most] -= std::min(left[most], group_);
   }
@@ -185,20 +186,20 @@ double Distribution::best_thinkable(const Chosen& nodes, std::uint32_t share) co
 // The standard deviation, rounded as kubelet rounds: ties are a part of its choice.
 double Distribution::balance_of(const Amounts& left) const {
   std::uint32_t sum = 0;
-  for (std::uint32_t place = 0; place < nodes_; ++place) {
-    sum += left[place];
+  for (std::uint32_t position = 0; position < nodes_; ++position) {
+    sum += left[position];
   }
   const double mean = rounded(double(sum) / nodes_);
   double squares = 0;
-  for (std::uint32_t place = 0; place < nodes_; ++place) {
-    squares += (left[place] - mean) * (left[place] - mean);
+  for (std::uint32_t position = 0; position < nodes_; ++position) {
+    squares += (left[position] - mean) * (left[position] - mean);
   }
   return rounded(std::sqrt(squares / nodes_));
 }
 
-class Carrier {
+class Applier {
  public:
-  Carrier(const Layout& layout, const CpuSet& available, std::uint32_t group)
+  Applier(const Layout& layout, const CpuSet& available, std::uint32_t group)
       : layout_(layout), free_(available & layout.cpus), group_(group) {}
 
   bool take(Index node, std::uint32_t count) {
@@ -216,17 +217,17 @@ class Carrier {
     return cpus.has_value();
   }
 
-  void carry_out(const Split& split, const IndexList& order, std::uint32_t share, std::uint32_t count) {
+  void apply(const Split& split, const IndexList& order, std::uint32_t share, std::uint32_t count) {
     for (std::uint32_t i = 0; i < split.nodes.size; ++i) {
-      take(order[split.nodes.places[i]], share);
+      take(order[split.nodes.positions[i]], share);
     }
     std::uint32_t rest = count - share * split.nodes.size;
-    for (bool someone_gave = true; rest > 0 && someone_gave;) {
-      someone_gave = false;
-      for (std::uint32_t i = 0; i < split.richer.size && rest > 0; ++i) {
-        if (take(order[split.richer.places[i]], group_)) {
+    for (bool any_gave = true; rest > 0 && any_gave;) {
+      any_gave = false;
+      for (std::uint32_t i = 0; i < split.rest_givers.size && rest > 0; ++i) {
+        if (take(order[split.rest_givers.positions[i]], group_)) {
           rest -= group_;
-          someone_gave = true;
+          any_gave = true;
         }
       }
     }
@@ -262,18 +263,18 @@ Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, s
     if (split == nullptr) {
       continue;
     }
-    Carrier carrier(layout, available, group);
-    carrier.carry_out(*split, order, distribution.even_share(k), count);
-    if (carrier.taken().count() == count) {
+    Applier applier(layout, available, group);
+    applier.apply(*split, order, distribution.even_share(k), count);
+    if (applier.taken().count() == count) {
       if (story != nullptr) {
         story->push_back(
             {"as many of each of " + std::to_string(k) + " NUMA nodes as can be" +
                  (distribution.gave_up() ? ", the best of " + std::to_string(kMostTrials) + " trials" : ""),
-             carrier.taken()});
+             applier.taken()});
       }
-      return carrier.taken();
+      return applier.taken();
     }
-    break;  // kubelet: "accounting error". Nothing was given yet, so packing can still do it.
+    break;  // kubelet: "accounting error". Nothing was allocated yet, so packing is still possible.
   }
   return take_packed(layout, available, count, {}, story);
 }

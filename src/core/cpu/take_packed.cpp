@@ -27,12 +27,12 @@ class Taker {
   void take_all(std::span<const Index> cpus);
   void take_whole_caches();
   void take_part_of(Index cache);
-  void tell(const char* because);
+  void record(const char* because);
 
   const Layout& layout_;
   Pool pool_;
   CpuSet taken_;
-  CpuSet told_;
+  CpuSet recorded_;
   std::uint32_t need_;
   Story* story_;
 };
@@ -49,10 +49,10 @@ void Taker::take_all(std::span<const Index> cpus) {
   }
 }
 
-void Taker::tell(const char* because) {
-  if (story_ != nullptr && taken_ != told_) {
-    story_->push_back({because, taken_ - told_});
-    told_ = taken_;
+void Taker::record(const char* because) {
+  if (story_ != nullptr && taken_ != recorded_) {
+    story_->push_back({because, taken_ - recorded_});
+    recorded_ = taken_;
   }
 }
 
@@ -64,7 +64,7 @@ void Taker::take_numa_nodes() {
       take_all(layout_.all_numa_nodes.parts(0)[node].cpus);
     }
   }
-  tell("whole NUMA nodes");
+  record("whole NUMA nodes");
 }
 
 void Taker::take_sockets() {
@@ -75,19 +75,19 @@ void Taker::take_sockets() {
       take_all(layout_.all_sockets.parts(0)[socket].cpus);
     }
   }
-  tell("whole sockets");
+  record("whole sockets");
 }
 
 void Taker::take_by_cache() {
   const Counters& counters = layout_.topology.counters;
-  const std::uint32_t usual = counters.caches == 0 ? 0 : counters.cpus / counters.caches;
+  const std::uint32_t cpus_per_cache = counters.caches == 0 ? 0 : counters.cpus / counters.caches;
   IndexList caches;
   pool_.order_caches(caches);
   for (const Index cache : caches) {
     if (is_done()) {
       return;
     }
-    if (need_ >= usual) {
+    if (need_ >= cpus_per_cache) {
       take_whole_caches();
     }
     if (!is_done()) {
@@ -106,10 +106,10 @@ void Taker::take_whole_caches() {
       }
     }
   }
-  tell("whole last-level caches");
+  record("whole last-level caches");
 }
 
-// Of one cache all that is missing, or nothing: its lowest cores with a free CPU.
+// Takes everything that is still needed from the lowest cores of one cache that have a free CPU, or nothing.
 void Taker::take_part_of(Index cache) {
   const std::uint32_t threads = std::max(1U, threads_per_core(layout_.topology.counters));
   std::uint32_t cores_left = (need_ + threads - 1) / threads;
@@ -143,7 +143,7 @@ void Taker::take_part_of(Index cache) {
   for (const std::uint32_t cpu : cpus) {
     take(cpu);
   }
-  tell("cores of one last-level cache");
+  record("cores of one last-level cache");
 }
 
 void Taker::take_cores() {
@@ -156,7 +156,7 @@ void Taker::take_cores() {
       return need_ >= threads;
     });
   }
-  tell("whole cores");
+  record("whole cores");
 }
 
 void Taker::take_packed_cpus() {
@@ -170,7 +170,7 @@ void Taker::take_packed_cpus() {
       return !is_done();
     });
   }
-  tell("single CPUs, of the cores that are used most already");
+  record("single CPUs, of the cores that are used most already");
 }
 
 void Taker::take_spread_cpus() {
@@ -183,7 +183,7 @@ void Taker::take_spread_cpus() {
       }
     }
   }
-  tell("single CPUs, a core each as long as there are cores");
+  record("single CPUs, a core each as long as there are cores");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Kubelet's recorded choices, CPU for CPU, and the orders they come from.
+// Compares our choices of CPUs, and the orders behind them, with recorded ones of kubelet.
 #include <gtest/gtest.h>
 
 #include "core/cpu/pool.h"
@@ -15,11 +15,11 @@ class RecordedTakes : public testing::Test {
  protected:
   void SetUp() override {
     if (test::cpu_vectors().is_null()) {
-      GTEST_SKIP() << "no recorded CPU tables at " << test::vectors_folder();
+      GTEST_SKIP() << "no recorded CPU tables at " << test::vectors_directory();
     }
   }
 
-  // Every entry of a table with what we say to it, as one line for each that differs.
+  // Compares every entry of a table with our order.
   template <class Order>
   static void expect_lists(const char* table, Order order) {
     ASSERT_FALSE(test::cpu_vectors()[table].empty());
@@ -43,7 +43,7 @@ Result<CpuSet> take(const Layout& layout, const Json& entry) {
                       .caches = entry["prefer_align_uncore"] == true ? CacheUse::preferred : CacheUse::ignored});
 }
 
-TEST_F(RecordedTakes, AreOursToo) {
+TEST_F(RecordedTakes, ChooseTheSameCpus) {
   ASSERT_EQ(test::cpu_vectors()["take_cases"].size(), 62U);
   for (const Json& entry : test::cpu_vectors()["take_cases"]) {
     const Layout layout(test::recorded_topology(entry["topology"]));

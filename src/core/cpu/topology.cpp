@@ -7,8 +7,8 @@
 namespace hf::cpu {
 namespace {
 
-constexpr std::uint32_t kHere = 10;   // ACPI's distance of a node to itself
-constexpr std::uint32_t kThere = 20;  // what Linux takes for any other where the firmware is silent
+constexpr std::uint32_t kLocalDistance = 10;   // ACPI's distance of a NUMA node to itself
+constexpr std::uint32_t kRemoteDistance = 20;  // Linux's default for others where the firmware has no table
 
 std::unexpected<Error> refuse(const std::string& why) { return fail(std::errc::invalid_argument, "topology: " + why); }
 
@@ -85,7 +85,7 @@ std::uint32_t distance(const Topology& topology, NumaId from, NumaId to) {
   if (found != topology.distances.end()) {
     return found->value;
   }
-  return from == to ? kHere : kThere;
+  return from == to ? kLocalDistance : kRemoteDistance;
 }
 
 }  // namespace hf::cpu

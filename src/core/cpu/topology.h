@@ -16,7 +16,7 @@ using NumaId = StrongId<struct NumaTag, std::uint32_t>;
 
 struct Cpu {
   std::uint32_t id = 0;
-  std::uint32_t core = 0;  // kubelet's way: the lowest CPU of the core
+  std::uint32_t core = 0;  // the lowest CPU of the core, as in kubelet
   std::uint32_t socket = 0;
   NumaId numa;
   std::uint32_t cache = 0;  // the last-level cache, or the socket where there is none
@@ -24,7 +24,8 @@ struct Cpu {
   friend bool operator==(const Cpu&, const Cpu&) = default;
 };
 
-// How many of each, as kubelet stores them. It divides by these, so a file may give others than the rows have.
+// The number of each, as kubelet stores them. Kubelet divides by these, so a topology file may have counters that
+// differ from its rows.
 struct Counters {
   std::uint32_t cpus = 0;
   std::uint32_t cores = 0;
@@ -35,7 +36,7 @@ struct Counters {
   friend bool operator==(const Counters&, const Counters&) = default;
 };
 
-// How far it is from one NUMA node to another, in the units of the firmware's table (10: itself).
+// The distance between two NUMA nodes, in the units of the firmware's table (10: a node to itself).
 struct Distance {
   NumaId from;
   NumaId to;
@@ -44,32 +45,32 @@ struct Distance {
   friend bool operator==(const Distance&, const Distance&) = default;
 };
 
-struct SeatedDevice {
+struct DeviceLocation {
   std::string name;            // "/dev/nvidia0", or its PCI address
-  std::optional<NumaId> numa;  // none: the machine does not say
+  std::optional<NumaId> numa;  // absent: the machine does not report it
 
-  friend bool operator==(const SeatedDevice&, const SeatedDevice&) = default;
+  friend bool operator==(const DeviceLocation&, const DeviceLocation&) = default;
 };
 
 struct Topology {
-  std::vector<Cpu> cpus;  // ascending, every one online
+  std::vector<Cpu> cpus;  // ascending; only online CPUs
   Counters counters;
   std::vector<Distance> distances;
-  std::vector<SeatedDevice> devices;
+  std::vector<DeviceLocation> devices;
   CpuSet offline;
-  CpuSet isolated;   // kept from the scheduler at boot (isolcpus)
-  CpuSet efficient;  // the small cores of a hybrid machine
+  CpuSet isolated;   // excluded from the scheduler at boot (isolcpus)
+  CpuSet efficient;  // the efficiency cores of a hybrid machine
 
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-// Ascending rows, counted. Refuses no CPU at all, one that is there twice and numbers no kernel has.
+// Sorts and counts the rows. Refuses an empty list, duplicate CPUs and CPU numbers that no kernel supports.
 Result<Topology> make_topology(std::vector<Cpu> cpus);
 Counters count(const std::vector<Cpu>& cpus);
-std::uint32_t threads_per_core(const Counters& counters);  // the mean that kubelet reckons with
+std::uint32_t threads_per_core(const Counters& counters);  // the mean, which kubelet uses
 CpuSet all_cpus(const Topology& topology);
 CpuSet cpus_of(const Topology& topology, NumaId node);
 std::vector<NumaId> numa_nodes(const Topology& topology);                  // ascending
-std::uint32_t distance(const Topology& topology, NumaId from, NumaId to);  // 10 and 20 where the machine does not say
+std::uint32_t distance(const Topology& topology, NumaId from, NumaId to);  // 10 or 20 where the machine has no table
 
 }  // namespace hf::cpu

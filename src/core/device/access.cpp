@@ -5,8 +5,8 @@
 namespace hf::device {
 namespace {
 
-Access bit_of(char letter) {
-  switch (letter) {
+Access bit_of(char character) {
+  switch (character) {
     case 'r': return Access::read;
     case 'w': return Access::write;
     case 'm': return Access::mknod;
@@ -18,10 +18,11 @@ Access bit_of(char letter) {
 
 Result<Access> parse_access(std::string_view text) {
   Access access = Access::none;
-  for (const char letter : text) {
-    const Access bit = bit_of(letter);
+  for (const char character : text) {
+    const Access bit = bit_of(character);
     if (bit == Access::none || contains(access, bit)) {
-      return fail(std::errc::invalid_argument, "parse access " + quote(text) + ": want letters of 'rwm', none twice");
+      return fail(std::errc::invalid_argument,
+                  "parse access " + quote(text) + ": want a combination of r, w and m, none twice");
     }
     access = access | bit;
   }
@@ -30,9 +31,9 @@ Result<Access> parse_access(std::string_view text) {
 
 std::string to_string(Access access) {
   std::string text;
-  for (const char letter : {'r', 'w', 'm'}) {
-    if (contains(access, bit_of(letter))) {
-      text += letter;
+  for (const char character : {'r', 'w', 'm'}) {
+    if (contains(access, bit_of(character))) {
+      text += character;
     }
   }
   return text;

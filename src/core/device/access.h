@@ -17,11 +17,11 @@ constexpr Access operator&(Access a, Access b) { return Access(std::uint8_t(a) &
 constexpr Access operator~(Access a) { return Access(~std::uint8_t(a) & std::uint8_t(Access::all)); }
 constexpr bool contains(Access whole, Access part) { return (whole & part) == part; }
 
-Result<Access> parse_access(std::string_view text);  // "rwm" in any order, no letter twice
+Result<Access> parse_access(std::string_view text);  // "rwm" in any order, none twice
 std::string to_string(Access access);                // in the kernel's order: r, w, m
 
-// The set of the seven combinations of r, w and m that a filter lets through. A filter that knows "r" and "w" of a
-// device as two rules refuses O_RDWR, so combinations, not bits, are the meaning.
+// Which of the seven combinations of r, w and m a filter lets through. A filter that has "r" and "w" of a device as two
+// rules refuses O_RDWR, so the meaning of a filter is a set of combinations and not of bits.
 class AccessSet {
   template <class Predicate>
   static constexpr AccessSet matching(Predicate matches) {
@@ -38,11 +38,11 @@ class AccessSet {
   static constexpr AccessSet of_bits(unsigned bits) { return AccessSet(std::uint8_t(bits & 0xfeU)); }
   static constexpr AccessSet everything() { return of_bits(0xff); }
   static constexpr AccessSet exactly(Access access) { return of_bits(1U << unsigned(access)); }
-  // Every combination made of letters of `access`: what an allow rule grants.
+  // Every combination made of bits of `access`: what an allow rule grants.
   static constexpr AccessSet within(Access access) {
     return matching([access](Access request) { return contains(access, request); });
   }
-  // Every combination with a letter of `access` in it: what a deny rule takes, as cgroup v1 means it.
+  // Every combination that has a bit of `access`: what a deny rule refuses in cgroup v1.
   static constexpr AccessSet touching(Access access) {
     return matching([access](Access request) { return (access & request) != Access::none; });
   }
@@ -62,7 +62,7 @@ class AccessSet {
   std::uint8_t bits_ = 0;
 };
 
-// Kernel: open() asks r, w or rw, mknod() asks m alone; no call asks for m together with another letter
+// Kernel: open() asks for r, w or rw, mknod() for m alone; no call asks for m together with another bit
 // (include/linux/device_cgroup.h).
 inline constexpr AccessSet kAskable =
     AccessSet::exactly(Access::mknod) | AccessSet::within(Access::read | Access::write);

@@ -5,7 +5,7 @@
 namespace hf::device {
 namespace {
 
-TEST(ParseAccess, TakesLettersInAnyOrder) {
+TEST(ParseAccess, AcceptsBitsInAnyOrder) {
   EXPECT_EQ(*parse_access("mr"), Access::mknod | Access::read);
   EXPECT_EQ(*parse_access(""), Access::none);
 }
@@ -16,14 +16,14 @@ TEST(ParseAccess, RefusesWhatTheKernelWouldRefuse) {
   }
 }
 
-TEST(AccessText, GoesThereAndBack) {
+TEST(AccessText, IsParsedBackToTheSameAccess) {
   for (unsigned bits = 0; bits <= unsigned(Access::all); ++bits) {
     EXPECT_EQ(*parse_access(to_string(Access(bits))), Access(bits));
   }
   EXPECT_EQ(to_string(Access::all), "rwm");
 }
 
-TEST(AccessSet, AllowGrantsPartsAndDenyTakesEverythingItTouches) {
+TEST(AccessSet, AllowGrantsEverySubsetAndDenyRefusesEverythingItTouches) {
   const AccessSet within = AccessSet::within(Access::read | Access::write);
   EXPECT_TRUE(within.allows(Access::read));
   EXPECT_TRUE(within.allows(Access::read | Access::write));
@@ -34,7 +34,7 @@ TEST(AccessSet, AllowGrantsPartsAndDenyTakesEverythingItTouches) {
   EXPECT_FALSE(touching.allows(Access::read));
 }
 
-TEST(AccessSet, TwoLettersApartAreNotTheTwoTogether) {
+TEST(AccessSet, TwoBitsInSeparateRulesDoNotAllowBothTogether) {
   const AccessSet apart = AccessSet::within(Access::read) | AccessSet::within(Access::write);
   EXPECT_FALSE(apart.allows(Access::read | Access::write));
 }

@@ -5,27 +5,27 @@
 namespace hf::device {
 namespace {
 
-AccessSet letters_more(AccessSet mine, AccessSet theirs) {
+AccessSet extra_access(AccessSet mine, AccessSet theirs) {
   const AccessSet more = (mine - theirs) & kAskable;
-  Access letters = Access::none;
-  for (const Access letter : {Access::mknod, Access::read, Access::write}) {
-    letters = more.allows(letter) ? letters | letter : letters;
+  Access bits = Access::none;
+  for (const Access bit : {Access::mknod, Access::read, Access::write}) {
+    bits = more.allows(bit) ? bits | bit : bits;
   }
   const Access both = Access::read | Access::write;
-  if (contains(letters, both) && !more.allows(both)) {
-    return more;  // r and w apart, but not together: two rules
+  if (contains(bits, both) && !more.allows(both)) {
+    return more;  // r and w each alone, but not together: two rules
   }
-  if ((letters & both) == Access::none && more.allows(both)) {
-    return AccessSet::within(letters) | AccessSet::exactly(both);
+  if ((bits & both) == Access::none && more.allows(both)) {
+    return AccessSet::within(bits) | AccessSet::exactly(both);
   }
-  return AccessSet::within(letters);
+  return AccessSet::within(bits);
 }
 
 }  // namespace
 
 Difference compare(const Table& left, const Table& right) {
-  return {shortest_rules(Table::combine(left, right, letters_more)),
-          shortest_rules(Table::combine(right, left, letters_more))};
+  return {shortest_rules(Table::combine(left, right, extra_access)),
+          shortest_rules(Table::combine(right, left, extra_access))};
 }
 
 }  // namespace hf::device

@@ -13,8 +13,8 @@ struct Difference {
   [[nodiscard]] bool none() const { return only_left.empty() && only_right.empty(); }
 };
 
-// Only differences that a process could notice. The rules name the letters one side has more of: where the left allows
-// "rw" and the right "r", the left has "w".
+// Finds only differences that a process could notice. The rules name the access bits that the other side lacks: where
+// the left allows "rw" and the right "r", only_left has "w".
 Difference compare(const Table& left, const Table& right);
 
 }  // namespace hf::device

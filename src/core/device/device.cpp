@@ -7,7 +7,7 @@
 
 namespace hf::device {
 
-char letter_of(Kind kind) { return kind == Kind::block ? 'b' : 'c'; }
+char kind_character(Kind kind) { return kind == Kind::block ? 'b' : 'c'; }
 
 Result<Request> parse_request(std::string_view text) {
   const auto malformed = [text](const std::string& why) {
@@ -24,18 +24,18 @@ Result<Request> parse_request(std::string_view text) {
   }
   const Result<Access> access = parse_access(parts[3]);
   if (!access || *access == Access::none) {
-    return malformed("access is made of the letters r, w and m, none twice");
+    return malformed("access is a combination of r, w and m, none twice");
   }
   return Request{{parts[0] == "b" ? Kind::block : Kind::character, *major, *minor}, *access};
 }
 
 std::string to_string(const Device& device) {
-  return std::string(1, letter_of(device.kind)) + " " + std::to_string(device.major) + ":" +
+  return std::string(1, kind_character(device.kind)) + " " + std::to_string(device.major) + ":" +
          std::to_string(device.minor);
 }
 
 std::string to_string(const Request& request) {
-  return std::string(1, letter_of(request.device.kind)) + ":" + std::to_string(request.device.major) + ":" +
+  return std::string(1, kind_character(request.device.kind)) + ":" + std::to_string(request.device.major) + ":" +
          std::to_string(request.device.minor) + ":" + to_string(request.access);
 }
 

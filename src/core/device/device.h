@@ -1,4 +1,4 @@
-// Device: one node by kind and numbers; Request: what a process asks of one.
+// Device: a device by its kind and device number; Request: the access that a process asks for.
 #pragma once
 
 #include <compare>
@@ -31,11 +31,11 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-// Kernel: dev_t holds 12 bits of major and 20 of minor (include/linux/kdev_t.h), so no node lies beyond.
+// Kernel: dev_t holds 12 bits of major and 20 of minor (include/linux/kdev_t.h), so no device has a larger one.
 inline constexpr std::uint32_t kLastMajor = (1U << 12) - 1;
 inline constexpr std::uint32_t kLastMinor = (1U << 20) - 1;
 
-char letter_of(Kind kind);
+char kind_character(Kind kind);
 Result<Request> parse_request(std::string_view text);  // "c:195:0:rw"
 std::string to_string(const Device& device);           // "c 195:0"
 std::string to_string(const Request& request);         // "c:195:0:rw"

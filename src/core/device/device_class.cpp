@@ -9,9 +9,9 @@
 namespace hf::device {
 namespace {
 
-constexpr std::uint32_t kNvidiaMajor = 195;  // Kernel: Documentation/admin-guide/devices.txt; all others are dynamic
+constexpr std::uint32_t kNvidiaMajor = 195;  // Kernel: Documentation/admin-guide/devices.txt; others are dynamic
 
-// nvidia-frontend before driver 550.40.
+// The name is nvidia-frontend before driver 550.40.
 Numbering of_nvidia(std::optional<std::uint32_t> minor) { return {{"nvidia", "nvidia-frontend"}, kNvidiaMajor, minor}; }
 Numbering named(const std::string& driver, std::optional<std::uint32_t> minor) { return {{driver}, {}, minor}; }
 
@@ -41,7 +41,7 @@ DeviceClasses make_classes() {
   classes.push_back(nvidia());
   classes.push_back({"amd",
                      "AMD GPU",
-                     {{"/dev/kfd", Part::control, {}, false},  // computing wants it, video does not
+                     {{"/dev/kfd", Part::control, {}, false},  // compute needs it, video does not
                       {"/dev/dri/renderD[0-9]*", Part::unit, {}},
                       {"/dev/dri/card[0-9]*", Part::extra, {}}},
                      {"0x1002"}});
@@ -70,11 +70,12 @@ DeviceClasses make_classes() {
 }
 
 std::optional<std::uint32_t> number_at_end(const std::string& path) {
-  const std::size_t letter = path.find_last_not_of("0123456789");
-  return parse_number<std::uint32_t>(std::string_view(path).substr(letter == std::string::npos ? 0 : letter + 1));
+  const std::size_t before_digits = path.find_last_not_of("0123456789");
+  return parse_number<std::uint32_t>(
+      std::string_view(path).substr(before_digits == std::string::npos ? 0 : before_digits + 1));
 }
 
-// A glob that wants a number means nothing but a number: "/dev/nvidia[0-9]*" is not "/dev/nvidia0.old".
+// A glob that ends in a number matches only a number: "/dev/nvidia[0-9]*" does not match "/dev/nvidia0.old".
 bool matches(const NodePattern& pattern, const std::string& path) {
   constexpr std::string_view kNumber = "[0-9]*";
   if (::fnmatch(pattern.glob.c_str(), path.c_str(), FNM_PATHNAME) != 0) {

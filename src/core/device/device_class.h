@@ -1,4 +1,4 @@
-// DeviceClass: which nodes make up one kind of device, and which of them a container needs to use one at all.
+// DeviceClass: which device nodes make up one kind of device, and which of them a container needs to use it at all.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 #include "core/base/result.h"
 #include "core/device/device.h"
-#include "core/device/systemd_words.h"
+#include "core/device/systemd_rules.h"
 
 namespace hf::device {
 
 // unit:    one device ("/dev/nvidia0").
 // control: no unit works without it ("/dev/nvidiactl").
 // helper:  belongs to the whole set, but the device works without it ("/dev/nvidia-uvm-tools").
-// extra:   only for those who ask for it ("/dev/nvidia-modeset").
+// extra:   only for containers that ask for it ("/dev/nvidia-modeset").
 enum class Part : std::uint8_t { unit, control, helper, extra };
 std::string to_string(Part part);
 
-// Where a node's numbers come from where sysfs knows nothing of it, as of NVIDIA's nodes.
+// How to find a node's device number where sysfs does not have it, as with NVIDIA's nodes.
 struct Numbering {
   std::vector<std::string> drivers;    // names in /proc/devices, the newest first
-  std::optional<std::uint32_t> major;  // where the number is assigned for good and no name is listed
+  std::optional<std::uint32_t> major;  // of a static assignment, where no driver name is listed
   std::optional<std::uint32_t> minor;  // absent: the number at the end of the node's name
 };
 
@@ -31,14 +31,14 @@ struct NodePattern {
   std::string glob;  // of the path, as fnmatch(3) means it
   Part part = Part::unit;
   std::optional<Numbering> numbering;
-  bool is_implied = true;  // control, helper: a unit is owed with it; otherwise only where it is named as well
+  bool is_implied = true;  // control, helper: a unit implies it; otherwise it is owed only where it is named
 };
 
 struct DeviceClass {
   std::string name;   // "nvidia": in the config file and on the command line
   std::string title;  // "NVIDIA GPU"
   std::vector<NodePattern> nodes;
-  std::vector<std::string> vendors;  // PCI vendors of its DRI nodes ("0x1002"); none: it has no claim to them
+  std::vector<std::string> vendors;  // PCI vendors of its DRI nodes ("0x1002"); none: those of any vendor
 };
 using DeviceClasses = std::vector<DeviceClass>;
 
@@ -53,8 +53,8 @@ std::optional<NodeRole> role_of(const DeviceClasses& classes, const std::string&
 
 const DeviceClass* find_class(const DeviceClasses& classes, std::string_view name);
 
-// The numbers the driver gives a node of that name. Absent where nothing tells, as of a dynamic major whose driver is
-// not loaded.
+// The device number that the driver gives a node of that name. Absent where it is not known, as with a dynamic major
+// whose driver is not loaded.
 std::optional<Device> numbers_of(const NodePattern& pattern, const std::string& path, const DriverNames& drivers);
 
 // The names of the drivers that have this major, "" where none has.

@@ -1,4 +1,4 @@
-// Inventory: the devices of this node, the nodes they have, and the numbers those ought to have.
+// Inventory: the devices of this host, their device nodes, and the device numbers that these should have.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 #include "core/device/device.h"
 #include "core/device/device_class.h"
-#include "core/device/systemd_words.h"
+#include "core/device/systemd_rules.h"
 
 namespace hf::device {
 
-// One node under the host's /dev, or one that ought to be there.
+// One device node under the host's /dev, or one that should be there.
 struct Node {
   std::string path;
   std::string device_class;
   Part part = Part::unit;
   std::optional<Device> live;      // what /dev has; absent: no such node
-  std::optional<Device> expected;  // what the driver says now; absent: nothing tells
+  std::optional<Device> expected;  // what the driver says now; absent: not known
   std::uint32_t mode = 0;          // permission bits
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
 
   [[nodiscard]] bool is_stale() const { return live && expected && *live != *expected; }
-  // The numbers a container must have: the driver's, and the node's own where nothing else tells.
+  // The device number a container must have: the driver's, or the node's own where the driver's is not known.
   [[nodiscard]] std::optional<Device> numbers() const { return expected ? expected : live; }
 };
 
@@ -43,26 +43,27 @@ struct Unit {
   std::string device_class;
   std::string name;   // "0" of GPU 0, "mlx5_0"
   std::string uuid;   // where it has one
-  std::string model;  // in people's words
+  std::string model;  // product name
   std::string pci;    // "0000:65:00.0"
   std::optional<int> numa;
   std::vector<std::string> nodes;  // its own, the unit's first
   Health health = Health::unknown;
-  std::string health_words;
+  std::string health_text;
   std::optional<std::uint64_t> memory_bytes;
   std::vector<MigDevice> mig;
   bool mig_enabled = false;
-  bool is_excluded = false;  // by the driver's settings: it refuses to open it, and libraries do not count it
+  bool lacks_fabric = false;  // its NVLink fabric is not set up: CUDA does not start
+  bool is_excluded = false;   // by the driver's settings: the driver refuses to open it, and libraries do not count it
 };
 
-// What the vendor's libraries say of themselves, or why they do not.
+// What the vendor's driver and libraries report, or why they do not.
 struct DriverState {
   std::string device_class;
-  std::string version;          // of the kernel's module; "" where it is not loaded
+  std::string version;          // of the kernel module; "" where it is not loaded
   std::string library_version;  // of the library in user space
   std::string cuda_version;
-  std::string library_error;  // the library's own words
-  std::string meaning;        // and what they mean
+  std::string library_error;  // the library's own message
+  std::string meaning;        // what that message means
   std::vector<std::string> modules;
 };
 

@@ -7,12 +7,12 @@
 namespace hf::device {
 namespace {
 
-Access letters_of(AccessSet set) {
-  Access letters = Access::none;
-  for (const Access letter : {Access::mknod, Access::read, Access::write}) {
-    letters = set.allows(letter) ? letters | letter : letters;
+Access allowed_bits(AccessSet set) {
+  Access bits = Access::none;
+  for (const Access bit : {Access::mknod, Access::read, Access::write}) {
+    bits = set.allows(bit) ? bits | bit : bits;
   }
-  return letters;
+  return bits;
 }
 
 Table later_wins(std::span<const OciRule> rules) {
@@ -20,11 +20,11 @@ Table later_wins(std::span<const OciRule> rules) {
   for (const OciRule& rule : rules) {
     const Table named = Table::of_rules({&rule.rule, 1});
     if (rule.verb == Verb::allow) {
-      table = Table::combine(table, named,
-                             [](AccessSet a, AccessSet b) { return AccessSet::within(letters_of(a) | letters_of(b)); });
+      table = Table::combine(
+          table, named, [](AccessSet a, AccessSet b) { return AccessSet::within(allowed_bits(a) | allowed_bits(b)); });
     } else {
       table = Table::combine(
-          table, named, [](AccessSet a, AccessSet b) { return AccessSet::within(letters_of(a) & ~letters_of(b)); });
+          table, named, [](AccessSet a, AccessSet b) { return AccessSet::within(allowed_bits(a) & ~allowed_bits(b)); });
     }
   }
   return table;

@@ -1,4 +1,4 @@
-// OciRule: a line of linux.resources.devices in an OCI config, and what those who carry it out make of a list of them.
+// OciRules: the entries of linux.resources.devices in an OCI config, and what each implementation makes of them.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct OciRule {
 };
 using OciRules = std::vector<OciRule>;
 
-// later_wins: as the specification reads: each rule gives or takes letters, the last word on a letter counts.
-// kernel:     as cgroup v1 carries the writes out: a deny takes letters only from a rule with the same selector, "a"
-//             forgets all before; where all is allowed by default, a deny refuses every request with one of its
-//             letters.
-// runc:       as runc's v2 filter does: the same list, but a deny refuses only requests made of its letters alone, so
+// later_wins: as the specification says: each rule adds or removes access bits, and the last rule about a bit counts.
+// kernel:     as cgroup v1 applies the writes: a deny removes bits only from a rule with the same selector, "a"
+//             discards all rules before it; where all is allowed by default, a deny refuses every request that has one
+//             of its bits.
+// runc:       as runc's v2 filter does: the same list, but a deny refuses only requests made of its bits alone, so
 //             that "deny c 195:0 w" lets O_RDWR through.
 enum class OciReading : std::uint8_t { later_wins, kernel, runc };
 

@@ -75,38 +75,38 @@ Result<Rule> parse_rule(std::string_view text) {
   const auto malformed = [text](const std::string& why) {
     return fail(std::errc::invalid_argument, "parse rule " + quote(text) + ": " + why);
   };
-  const std::vector<std::string_view> words = split_words(text);
-  if (words.size() == 1 && words[0] == "a") {
+  const std::vector<std::string_view> fields = split_fields(text);
+  if (fields.size() == 1 && fields[0] == "a") {
     return Rule{{}, Access::all, Match::within};
   }
-  if (words.size() < 3 || words.size() > 4 || (words.size() == 4 && words[3] != "exactly")) {
+  if (fields.size() < 3 || fields.size() > 4 || (fields.size() == 4 && fields[3] != "exactly")) {
     return malformed("want TYPE MAJOR:MINOR ACCESS such as 'c 195:* rw'");
   }
-  const Result<std::optional<Kind>> kind = parse_kind(words[0]);
+  const Result<std::optional<Kind>> kind = parse_kind(fields[0]);
   if (!kind) {
     return malformed("the type is a, b or c");
   }
-  const std::size_t colon = words[1].find(':');
+  const std::size_t colon = fields[1].find(':');
   if (colon == std::string_view::npos) {
     return malformed("want MAJOR:MINOR, each a number, a range or *");
   }
-  const Result<std::optional<Span>> major = parse_span(words[1].substr(0, colon), kLastMajor);
+  const Result<std::optional<Span>> major = parse_span(fields[1].substr(0, colon), kLastMajor);
   if (!major) {
     return malformed("the major is a number up to " + std::to_string(kLastMajor) + ", a range or *");
   }
-  const Result<std::optional<Span>> minor = parse_span(words[1].substr(colon + 1), kLastMinor);
+  const Result<std::optional<Span>> minor = parse_span(fields[1].substr(colon + 1), kLastMinor);
   if (!minor) {
     return malformed("the minor is a number up to " + std::to_string(kLastMinor) + ", a range or *");
   }
-  const Result<Access> access = parse_access(words[2]);
+  const Result<Access> access = parse_access(fields[2]);
   if (!access || *access == Access::none) {
-    return malformed("the access is made of the letters r, w and m, none twice");
+    return malformed("the access is a combination of r, w and m, none twice");
   }
-  return Rule{{*kind, *major, *minor}, *access, words.size() == 4 ? Match::exactly : Match::within};
+  return Rule{{*kind, *major, *minor}, *access, fields.size() == 4 ? Match::exactly : Match::within};
 }
 
 std::string to_string(const Selector& selector) {
-  return std::string(1, selector.kind ? letter_of(*selector.kind) : 'a') + " " + to_string(selector.major) + ":" +
+  return std::string(1, selector.kind ? kind_character(*selector.kind) : 'a') + " " + to_string(selector.major) + ":" +
          to_string(selector.minor);
 }
 

@@ -1,4 +1,4 @@
-// Rule: which accesses to which devices are allowed, in the words of the kernel's devices.list ("c 195:* rw").
+// Rule: which accesses to which devices are allowed, in the format of the kernel's devices.list ("c 195:* rw").
 #pragma once
 
 #include <compare>
@@ -40,8 +40,8 @@ struct Selector {
   friend auto operator<=>(const Selector&, const Selector&) = default;
 };
 
-// `within`: every request made of letters of the access, as the kernel and all runtimes mean a rule.
-// `exactly`: that combination and none of its parts; only filters with faulty deny rules mean such a thing.
+// `within`: every request made of bits of the access, as the kernel and all runtimes mean a rule.
+// `exactly`: that combination and none of its parts; only filters with faulty deny rules need it.
 enum class Match : std::uint8_t { within, exactly };
 
 struct Rule {
@@ -56,8 +56,8 @@ struct Rule {
 // A list of allow rules: a request passes if one of them, alone, covers it.
 using RuleSet = std::vector<Rule>;
 
-// "c 195:* rw", "b 8:0-15 rwm", "c 240-*:0 r", "a" or "a *:* rwm"; "exactly" may follow. Numbers no device can have are
-// refused.
+// "c 195:* rw", "b 8:0-15 rwm", "c 240-*:0 r", "a" or "a *:* rwm"; "exactly" may follow. Refuses numbers that no
+// device can have.
 Result<Rule> parse_rule(std::string_view text);
 std::string to_string(const Selector& selector);
 std::string to_string(const Rule& rule);

@@ -5,7 +5,7 @@
 namespace hf::device {
 namespace {
 
-TEST(ParseRule, ReadsTheKernelsWords) {
+TEST(ParseRule, ReadsTheKernelsFormat) {
   const Rule rule = *parse_rule("c 195:* rw");
   EXPECT_EQ(rule.selector.kind, Kind::character);
   EXPECT_EQ(rule.selector.major, (Span{195, 195}));
@@ -14,7 +14,7 @@ TEST(ParseRule, ReadsTheKernelsWords) {
   EXPECT_EQ(*parse_rule("a"), *parse_rule("a *:* rwm"));
 }
 
-TEST(ParseRule, GoesThereAndBack) {
+TEST(ParseRule, IsPrintedAsItWasWritten) {
   for (const char* text : {"c 195:* rw", "b 8:0-15 rwm", "a *:* rwm", "c *:7 m", "c 240-254:* r", "c 10:200-* w",
                            "c 1:3 rw exactly", "b 4095:1048575 m"}) {
     EXPECT_EQ(to_string(*parse_rule(text)), text);
@@ -31,7 +31,7 @@ TEST(ParseRule, NamesWhatIsWrong) {
   }
 }
 
-TEST(ParseRequest, ReadsAQuestion) {
+TEST(ParseRequest, ReadsKindDeviceNumberAndAccess) {
   EXPECT_EQ(*parse_request("c:195:0:rw"), (Request{{Kind::character, 195, 0}, Access::read | Access::write}));
   EXPECT_EQ(to_string(*parse_request("b:8:1:wr")), "b:8:1:rw");
 }

@@ -15,13 +15,13 @@
 //   candidate  the largest rectangle around a need in which that access is granted everywhere;
 //   cutting    needs are cut where candidates end, so that two candidates may meet one need together;
 //   choice     candidates nothing can replace first, then always the one that meets most open needs;
-//   weeding    candidates all of whose needs others meet as well are dropped;
+//   pruning    candidates all of whose needs others meet as well are dropped;
 //   improving  a bounded search for a shorter choice; real filters are small enough for it to be complete.
 
 namespace hf::device {
 namespace {
 
-// The letters that one rule may grant in a cell: bit n stands for the access n, bit 0 for "rw exactly".
+// The accesses that one rule may grant in a cell: bit n stands for the access n, bit 0 for "rw exactly".
 using Grants = std::uint8_t;
 
 constexpr unsigned kExactly = 0;
@@ -109,8 +109,8 @@ Candidate candidate_around(const Plane& plane, const Need& need) {
   return candidate;
 }
 
-// In a small plane also the rectangles no single need is the middle of: every stretch of bands with the minors they
-// share.
+// In a small plane candidates also include rectangles that grow around no single need: every run of bands with the
+// minors they share.
 constexpr std::size_t kSmallPlane = 24;
 
 std::vector<Span> granted_minors(const Row& row, unsigned grant) {
@@ -168,9 +168,9 @@ std::vector<Need> needs_of(const Plane& plane) {
 }
 
 bool reaches(const Candidate& candidate, const Need& need) {
-  const bool letters = candidate.grant == need.grant || (candidate.grant != kExactly && need.grant != kExactly &&
-                                                         contains(Access(candidate.grant), Access(need.grant)));
-  return letters && candidate.first_band <= need.band && need.band <= candidate.last_band &&
+  const bool suffices = candidate.grant == need.grant || (candidate.grant != kExactly && need.grant != kExactly &&
+                                                          contains(Access(candidate.grant), Access(need.grant)));
+  return suffices && candidate.first_band <= need.band && need.band <= candidate.last_band &&
          overlap(candidate.minor, need.minor);
 }
 
@@ -251,7 +251,7 @@ class Cover {
     while (open_needs_left_ > 0) {
       take(std::size_t(std::ranges::max_element(open_) - open_.begin()));
     }
-    weed();
+    prune();
     std::vector<std::size_t> best;
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       if (chosen_[c]) {
@@ -280,7 +280,7 @@ class Cover {
     }
   }
 
-  // Each choice cut down to what only it gives, where that is less than "any": "c 195:0" rather than "c 0-195:0".
+  // Cuts each chosen candidate down to what only it grants, unless it covers any number: "c 195:0" and not "c 0-195:0".
   std::vector<Candidate> tightened(const std::vector<std::size_t>& chosen) {
     std::ranges::fill(times_met_, 0);
     for (const std::size_t c : chosen) {
@@ -302,7 +302,7 @@ class Cover {
         needed->minor = {std::min(needed->minor.first, need.minor.first),
                          std::max(needed->minor.last, need.minor.last)};
       }
-      if (!needed) {  // others give all of it
+      if (!needed) {  // others grant all of it
         std::ranges::for_each(meets_[c], [this](std::size_t need) { --times_met_[need]; });
         continue;
       }
@@ -320,7 +320,7 @@ class Cover {
     return tight;
   }
 
-  // Tries whether fewer do, need by need, the one with the fewest candidates first; gives up after a while.
+  // Searches for a shorter choice, need by need, the one with the fewest candidates first; it gives up after a while.
   void improve(std::vector<std::size_t>& picked, std::vector<std::size_t>& best) {
     std::optional<std::size_t> hardest;
     for (std::size_t need = 0; need < needs_.size(); ++need) {
@@ -345,7 +345,7 @@ class Cover {
     }
   }
 
-  void weed() {
+  void prune() {
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       const auto met_twice = [this](std::size_t need) { return times_met_[need] > 1; };
       if (chosen_[c] && std::ranges::all_of(meets_[c], met_twice)) {
@@ -394,7 +394,7 @@ bool comes_before(const Rule& a, const Rule& b) {
 }  // namespace
 
 RuleSet shortest_rules(const Table& table) {
-  // The kernel says "a" only of everything; "a *:* r" written to devices.allow would allow all.
+  // The kernel uses "a" only for everything; "a *:* r" written to devices.allow would allow all.
   if (askable(Table::everything() - table).allows_nothing()) {
     return rule_for_everything();
   }

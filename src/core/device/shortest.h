@@ -1,5 +1,5 @@
-// Shortest: a table written as a list of rules, as short as a bounded search finds; of large, crowded tables it may not
-// be the very shortest.
+// Shortest: a table written as a list of rules, as short as a bounded search finds. For a large, crowded table a
+// shorter list may exist.
 #pragma once
 
 #include "core/device/rule.h"
@@ -7,7 +7,7 @@
 
 namespace hf::device {
 
-// Exact for every question the kernel can ask (kAskable); combinations nobody asks are left out.
+// Exact for every request that the kernel can make (kAskable); combinations that no call asks for are left out.
 RuleSet shortest_rules(const Table& table);
 
 // "a *:* rwm"

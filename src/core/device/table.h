@@ -1,8 +1,8 @@
 // Table: the canonical meaning of any device filter. Two filters mean the same iff their tables are equal.
 //
 // For each kind, the plane of major × minor is cut into bands of majors, each band into segments of minors, each
-// segment carries the set of access combinations that pass. Neighbours always differ, so there is one way to write a
-// meaning.
+// segment carries the set of access combinations that pass. Neighbours always differ, so a meaning has exactly
+// one table.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ class Table {
 // What the kernel can ask of a filter at all (kAskable): the part of the meaning that a process can notice.
 Table askable(const Table& table);
 
-// Every rule of a list as boxes, for Table and for whoever cuts planes.
+// Every rule of a list as boxes, for Table and for other code that cuts planes.
 std::vector<Box> boxes_of(std::span<const Rule> rules);
 
 // The end of the span that starts at ranges[index].first.

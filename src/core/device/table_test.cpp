@@ -85,7 +85,7 @@ TEST(ShortestRules, AreThoseAPersonWouldWrite) {
   EXPECT_EQ(text(shortest_rules(table({"c 1:3 r", "c 1:3 w"}))), (std::vector<std::string>{"c 1:3 r", "c 1:3 w"}));
 }
 
-TEST(ShortestRules, SayWhenTwoLettersPassOnlyTogether) {
+TEST(ShortestRules, SayExactlyWhereTwoBitsPassOnlyTogether) {
   const Table faulty_deny =
       Table::everything() -
       Table::of_boxes(std::vector<Box>{{Kind::character, {195, 195}, {0, 0}, AccessSet::within(Access::write)}});
@@ -115,7 +115,7 @@ TEST(ShortestRules, KeepTheMeaningOfAnyDifference) {
   }
 }
 
-TEST(Compare, NamesTheLettersOneSideHasMore) {
+TEST(Compare, NamesTheBitsThatTheOtherSideLacks) {
   const Difference difference =
       compare(table({"c 195:0 rw", "c 1:3 rwm"}), table({"c 195:0 r", "c 10:200 rw", "c 1:3 rwm"}));
   EXPECT_EQ(text(difference.only_left), (std::vector<std::string>{"c 195:0 w"}));
@@ -123,7 +123,7 @@ TEST(Compare, NamesTheLettersOneSideHasMore) {
   EXPECT_TRUE(compare(table({"c 1:3 rw"}), table({"c 1:3 rw"})).none());
 }
 
-TEST(Compare, IsSilentAboutQuestionsTheKernelNeverAsks) {
+TEST(Compare, IgnoresRequestsThatTheKernelNeverMakes) {
   const Box any_overlap{Kind::character, {195, 195}, {0, 0}, AccessSet::touching(Access::read | Access::write)};
   EXPECT_TRUE(compare(Table::of_boxes({&any_overlap, 1}), table({"c 195:0 rw"})).none());
 }

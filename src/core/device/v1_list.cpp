@@ -14,7 +14,7 @@ void add(V1List& list, const Rule& rule) {
   access = access | rule.access;
 }
 
-// Kernel: only an exception with the very same selector loses letters; a wider one stays as it is (dev_exception_rm).
+// Kernel: only an exception with the very same selector loses bits; a wider one stays as it is (dev_exception_rm).
 void remove(V1List& list, const Rule& rule) {
   const auto exception = list.exceptions.find(rule.selector);
   if (exception == list.exceptions.end()) {
@@ -48,8 +48,8 @@ Result<V1List> parse_v1_list(std::string_view text) {
       list.otherwise = Otherwise::allow;
       continue;
     }
-    if (!has_v1_words(rule)) {
-      return fail(std::errc::invalid_argument, "parse devices.list " + quote(line) + ": not in the kernel's words");
+    if (!is_v1_rule(rule)) {
+      return fail(std::errc::invalid_argument, "parse devices.list " + quote(line) + ": not in the kernel's format");
     }
     add(list, rule);
   }
@@ -107,7 +107,7 @@ bool parent_permits(const V1List& parent, const Rule& rule) {
                                              : std::ranges::none_of(parent.exceptions, touches);
 }
 
-bool has_v1_words(const Rule& rule) {
+bool is_v1_rule(const Rule& rule) {
   return rule.selector.kind && is_number_or_any(rule.selector.major) && is_number_or_any(rule.selector.minor) &&
          rule.match == Match::within && rule.access != Access::none;
 }

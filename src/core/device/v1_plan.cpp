@@ -39,41 +39,41 @@ Table meaning_of(const Selector& selector, Access access) {
 V1Write allow(const Selector& selector, Access access) { return {Verb::allow, Rule{selector, access, Match::within}}; }
 V1Write deny(const Selector& selector, Access access) { return {Verb::deny, Rule{selector, access, Match::within}}; }
 
-// Which letters of an exception stay: those of a wanted rule with the same selector, or else the most that go with what
-// is wanted, or none at all.
+// What happens to an exception that cannot stay as it is: it keeps the bits that match what is wanted, or none.
 enum class Keep : std::uint8_t { matching, nothing };
 
-Access kept_letters(const Selector& selector, Access access, std::span<const Rule> words, const Table& wanted) {
+// These are the bits of a wanted rule with the same selector, or else the most that are wanted.
+Access kept_bits(const Selector& selector, Access access, std::span<const Rule> rules, const Table& wanted) {
   if (wanted.contains(meaning_of(selector, access))) {
     return access;
   }
   Access best = Access::none;
-  const auto prefer = [&best](Access letters) {
-    best = std::popcount(unsigned(letters)) > std::popcount(unsigned(best)) ? letters : best;
+  const auto prefer = [&best](Access bits) {
+    best = std::popcount(unsigned(bits)) > std::popcount(unsigned(best)) ? bits : best;
   };
-  for (const Rule& word : words) {
-    if (word.selector == selector) {
-      prefer(word.access & access);
+  for (const Rule& rule : rules) {
+    if (rule.selector == selector) {
+      prefer(rule.access & access);
     }
   }
-  for (unsigned letters = 1; best == Access::none && letters <= unsigned(Access::all); ++letters) {
-    if (contains(access, Access(letters)) && wanted.contains(meaning_of(selector, Access(letters)))) {
-      prefer(Access(letters));
+  for (unsigned bits = 1; best == Access::none && bits <= unsigned(Access::all); ++bits) {
+    if (contains(access, Access(bits)) && wanted.contains(meaning_of(selector, Access(bits)))) {
+      prefer(Access(bits));
     }
   }
   return best;
 }
 
-// The list to arrive at: what may stay of the old one, and of the wanted rules those that this does not cover.
-V1List list_to_reach(const V1List& now, std::span<const Rule> words, const Table& wanted, Keep keep) {
+// The target list: what may stay of the old list, and those of the wanted rules that this does not cover.
+V1List list_to_reach(const V1List& now, std::span<const Rule> rules, const Table& wanted, Keep keep) {
   V1List list;
   for (const auto& [selector, access] : now.exceptions) {
-    const Access stays = kept_letters(selector, access, words, wanted);
+    const Access stays = kept_bits(selector, access, rules, wanted);
     if (stays == access || (keep == Keep::matching && stays != Access::none)) {
       list.exceptions[selector] = stays;
     }
   }
-  for (const Rule& rule : words) {
+  for (const Rule& rule : rules) {
     if (!meaning(list).contains(Table::of_rules({&rule, 1}))) {
       list = after(std::move(list), {Verb::allow, rule});
     }
@@ -82,12 +82,13 @@ V1List list_to_reach(const V1List& now, std::span<const Rule> words, const Table
 }
 
 struct Steps {
-  V1Plan narrow;  // deny what goes
-  V1Plan widen;   // allow what comes
+  V1Plan narrow;  // deny what is removed
+  V1Plan widen;   // allow what is added
 };
 
-// Allows come first, so that nothing in common is missing in between. Where one selector both loses and gains letters
-// that order would let both through together for a moment; there the deny goes first if that takes nothing in common.
+// Allows come first, so that nothing that both lists allow is missing in between. Where one selector both loses and
+// gains bits, that order would let both through together for a moment; there the deny comes first if it removes nothing
+// that both lists allow.
 V1Plan in_safe_order(const V1List& now, const Steps& steps, const Table& common) {
   V1Plan plan;
   V1List state = now;
@@ -118,21 +119,21 @@ V1Plan in_safe_order(const V1List& now, const Steps& steps, const Table& common)
 }
 
 Steps steps_between(const V1List& now, const V1List& then) {
-  const auto letters = [](const V1List& list, const Selector& selector) {
+  const auto access_for = [](const V1List& list, const Selector& selector) {
     const auto exception = list.exceptions.find(selector);
     return exception == list.exceptions.end() ? Access::none : exception->second;
   };
   Steps steps;
   for (const auto& [selector, access] : now.exceptions) {
-    const Access goes = access & ~letters(then, selector);
-    if (goes != Access::none) {
-      steps.narrow.push_back(deny(selector, goes));
+    const Access removed = access & ~access_for(then, selector);
+    if (removed != Access::none) {
+      steps.narrow.push_back(deny(selector, removed));
     }
   }
   for (const auto& [selector, access] : then.exceptions) {
-    const Access comes = access & ~letters(now, selector);
-    if (comes != Access::none) {
-      steps.widen.push_back(allow(selector, comes));
+    const Access added = access & ~access_for(now, selector);
+    if (added != Access::none) {
+      steps.widen.push_back(allow(selector, added));
     }
   }
   return steps;
@@ -167,21 +168,22 @@ Result<V1Plan> shortest_plan(const V1List& now, std::span<const V1List> goals, c
     }
   }
   if (!best) {
-    return fail(std::errc::operation_not_supported, "plan cgroup v1 rules: this meaning has no words in cgroup v1");
+    return fail(std::errc::operation_not_supported,
+                "plan cgroup v1 rules: this meaning cannot be expressed in cgroup v1");
   }
   return in_safe_order(now, *best, meaning(now) & wanted);
 }
 
 }  // namespace
 
-Result<RuleSet> in_v1_words(std::span<const Rule> rules) {
-  RuleSet words;
+Result<RuleSet> to_v1_rules(std::span<const Rule> rules) {
+  RuleSet v1_rules;
   for (const Rule& rule : rules) {
     const std::uint64_t numbers = std::max(size_of(rule.selector.major), size_of(rule.selector.minor));
     if (rule.match == Match::exactly || numbers > kMostNumbers ||
         size_of(rule.selector.major) * size_of(rule.selector.minor) > kMostNumbers) {
-      return fail(std::errc::operation_not_supported, "write rule " + quote(to_string(rule)) +
-                                                          ": cgroup v1 has no words for it, only single numbers and *");
+      return fail(std::errc::operation_not_supported,
+                  "write rule " + quote(to_string(rule)) + ": cgroup v1 cannot express it, only single numbers and *");
     }
     for (const Kind kind : kKinds) {
       if (rule.selector.kind.value_or(kind) != kind) {
@@ -189,21 +191,21 @@ Result<RuleSet> in_v1_words(std::span<const Rule> rules) {
       }
       for (const std::optional<Span>& major : numbers_of(rule.selector.major)) {
         for (const std::optional<Span>& minor : numbers_of(rule.selector.minor)) {
-          words.push_back({{kind, major, minor}, rule.access, Match::within});
+          v1_rules.push_back({{kind, major, minor}, rule.access, Match::within});
         }
       }
     }
   }
-  return words;
+  return v1_rules;
 }
 
 Result<V1Plan> plan_v1_grant(const V1List& now, std::span<const Rule> rules) {
   const Table asked = Table::of_rules(rules);
-  const RuleSet words = TRY(in_v1_words(shortest_rules(asked)));
+  const RuleSet v1_rules = TRY(to_v1_rules(shortest_rules(asked)));
   V1Plan plan;
   V1List state = now;
-  for (const Rule& rule : words) {
-    // Of a list that hides its exceptions the write may be needless, but only the kernel knows.
+  for (const Rule& rule : v1_rules) {
+    // A write to a list that hides its exceptions may be needless, but only the kernel knows.
     if (!hides_exceptions(now) && meaning(state).contains(Table::of_rules({&rule, 1}))) {
       continue;
     }
@@ -216,16 +218,16 @@ Result<V1Plan> plan_v1_grant(const V1List& now, std::span<const Rule> rules) {
 }
 
 Result<V1Plan> plan_v1_revoke(const V1List& now, std::span<const Rule> rules) {
-  const RuleSet words = TRY(in_v1_words(shortest_rules(Table::of_rules(rules))));
+  const RuleSet v1_rules = TRY(to_v1_rules(shortest_rules(Table::of_rules(rules))));
   V1Plan plan;
   if (now.otherwise == Otherwise::allow) {
-    std::ranges::transform(words, std::back_inserter(plan),
+    std::ranges::transform(v1_rules, std::back_inserter(plan),
                            [](const Rule& rule) { return deny(rule.selector, rule.access); });
     return plan;
   }
   for (const auto& [selector, access] : now.exceptions) {
-    Access goes = Access::none;
-    for (const Rule& rule : words) {
+    Access removed = Access::none;
+    for (const Rule& rule : v1_rules) {
       if (!rule.selector.overlaps(selector) || (rule.access & access) == Access::none) {
         continue;
       }
@@ -235,10 +237,10 @@ Result<V1Plan> plan_v1_revoke(const V1List& now, std::span<const Rule> rules) {
                         quote(to_string(Rule{selector, access, Match::within})) +
                         " covers it and more, and cgroup v1 cannot cut a hole; revoke that rule, then grant the rest");
       }
-      goes = goes | (rule.access & access);
+      removed = removed | (rule.access & access);
     }
-    if (goes != Access::none) {
-      plan.push_back(deny(selector, goes));
+    if (removed != Access::none) {
+      plan.push_back(deny(selector, removed));
     }
   }
   return plan;
@@ -249,11 +251,11 @@ Result<V1Plan> plan_v1(const V1List& now, const V1List& wanted) {
   if (const std::optional<Result<V1Plan>> simple = plan_between_defaults(now, table)) {
     return *simple;
   }
-  const Result<RuleSet> words = in_v1_words(shortest_rules(table));
+  const Result<RuleSet> v1_rules = to_v1_rules(shortest_rules(table));
   std::vector<V1List> goals = {wanted};
-  if (words) {
-    goals.push_back(list_to_reach(now, *words, table, Keep::matching));
-    goals.push_back(list_to_reach(now, *words, table, Keep::nothing));
+  if (v1_rules) {
+    goals.push_back(list_to_reach(now, *v1_rules, table, Keep::matching));
+    goals.push_back(list_to_reach(now, *v1_rules, table, Keep::nothing));
   }
   return shortest_plan(now, goals, table);
 }
@@ -262,10 +264,10 @@ Result<V1Plan> plan_v1(const V1List& now, const Table& wanted) {
   if (const std::optional<Result<V1Plan>> simple = plan_between_defaults(now, wanted)) {
     return *simple;
   }
-  const RuleSet words = TRY(in_v1_words(shortest_rules(wanted)));
-  const std::vector<V1List> goals = {list_to_reach(now, words, wanted, Keep::matching),
-                                     list_to_reach(now, words, wanted, Keep::nothing),
-                                     list_to_reach({}, words, wanted, Keep::nothing)};
+  const RuleSet v1_rules = TRY(to_v1_rules(shortest_rules(wanted)));
+  const std::vector<V1List> goals = {list_to_reach(now, v1_rules, wanted, Keep::matching),
+                                     list_to_reach(now, v1_rules, wanted, Keep::nothing),
+                                     list_to_reach({}, v1_rules, wanted, Keep::nothing)};
   return shortest_plan(now, goals, wanted);
 }
 

@@ -1,5 +1,5 @@
-// V1Plan: the fewest writes that take a cgroup v1 list from one meaning to another, none of them taking away, even for
-// a moment, what it had before and keeps after.
+// V1Plan: the fewest writes that change a cgroup v1 list from one meaning to another. None of them removes, even for a
+// moment, access that the list has both before and after.
 #pragma once
 
 #include <span>
@@ -14,13 +14,14 @@ namespace hf::device {
 
 using V1Plan = std::vector<V1Write>;
 
-Result<V1Plan> plan_v1_grant(const V1List& now, std::span<const Rule> rules);   // the list and these
-Result<V1Plan> plan_v1_revoke(const V1List& now, std::span<const Rule> rules);  // the list without these
-Result<V1Plan> plan_v1(const V1List& now, const V1List& wanted);                // a list that means the same as this
-Result<V1Plan> plan_v1(const V1List& now, const Table& wanted);                 // a list that means this
+Result<V1Plan> plan_v1_grant(const V1List& now, std::span<const Rule> rules);   // adds these rules
+Result<V1Plan> plan_v1_revoke(const V1List& now, std::span<const Rule> rules);  // removes these rules
+Result<V1Plan> plan_v1(const V1List& now, const V1List& wanted);                // reaches a list that means the same
+Result<V1Plan> plan_v1(const V1List& now, const Table& wanted);                 // reaches a list that means this
 
-// The same rules in v1's words: both kinds apart, ranges number by number. Fails where that would be too many.
-Result<RuleSet> in_v1_words(std::span<const Rule> rules);
+// The same rules as cgroup v1 can express them: each kind on its own, ranges number by number. Fails where that would
+// be too many.
+Result<RuleSet> to_v1_rules(std::span<const Rule> rules);
 
 V1List after(V1List list, const V1Plan& plan);
 

@@ -27,7 +27,7 @@ V1List random_list(test::Random& random, std::uint32_t most) {
   return made;
 }
 
-TEST(V1List, ReadsDevicesListThereAndBack) {
+TEST(V1List, IsPrintedAsDevicesListWasRead) {
   const std::string text = "b 8:* rwm\nc *:* m\nc 1:3 rwm\nc 195:0 rw\n";
   EXPECT_EQ(to_string(list(text.c_str())), text);
   EXPECT_EQ(list("a *:* rwm\n").otherwise, Otherwise::allow);
@@ -41,7 +41,7 @@ TEST(V1List, RefusesWhatTheKernelNeverPrints) {
   }
 }
 
-TEST(V1List, DenyTakesOnlyFromTheSameSelector) {
+TEST(V1List, DenyRemovesBitsOnlyFromTheSameSelector) {
   const V1List before = list("c 195:* rwm\nc 1:3 rw");
   EXPECT_EQ(after(before, {Verb::deny, *parse_rule("c 195:0 rwm")}), before);
   EXPECT_EQ(after(before, {Verb::deny, *parse_rule("c 1:3 w")}), list("c 195:* rwm\nc 1:3 r"));
@@ -80,7 +80,7 @@ TEST(PlanV1, NeedsNoWriteBetweenTwoListsThatMeanTheSame) {
   EXPECT_EQ(*plan_v1(list("c 195:* rw\nc 195:0 rw"), table("c 195:* rw")), V1Plan{});
 }
 
-TEST(PlanV1, ReachesTheMeaningAndNeverHasLessThanBothHave) {
+TEST(PlanV1, ReachesTheMeaningAndNeverRemovesWhatBothListsAllow) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     test::Random random(seed);
     const V1List before = random_list(random, 8);
@@ -88,7 +88,7 @@ TEST(PlanV1, ReachesTheMeaningAndNeverHasLessThanBothHave) {
     const Table wanted = meaning(goal);
     const Result<V1Plan> plan = seed % 2 == 0 ? plan_v1(before, goal) : plan_v1(before, wanted);
     if (!plan && seed % 2 != 0) {
-      continue;  // rare: a meaning whose shortest rules would merge letters in v1
+      continue;  // rare: a meaning whose shortest rules would merge bits in v1
     }
     ASSERT_TRUE(plan) << "seed " << seed;
     const Table common = meaning(before) & wanted;
@@ -131,7 +131,7 @@ TEST(PlanV1, UsesNoMoreWritesThanRewritingTheDifference) {
   }
 }
 
-TEST(OciRules, ReadInThreeWays) {
+TEST(OciRules, ADenyOfWriteRefusesReadWriteExceptInRunc) {
   const OciRules rules = {{Verb::allow, *parse_rule("a")}, {Verb::deny, *parse_rule("c 195:0 w")}};
   const Request both = *parse_request("c:195:0:rw");
   EXPECT_FALSE(meaning(rules, OciReading::later_wins).allows(both));
@@ -140,7 +140,7 @@ TEST(OciRules, ReadInThreeWays) {
   EXPECT_FALSE(meaning(rules, OciReading::runc).allows(*parse_request("c:195:0:w")));
 }
 
-TEST(OciRules, LaterWins) {
+TEST(OciRules, ADenyCutsAHoleOnlyWhereLaterRulesWin) {
   const OciRules rules = {{Verb::deny, *parse_rule("a")},
                           {Verb::allow, *parse_rule("c 195:* rwm")},
                           {Verb::deny, *parse_rule("c 195:1 rwm")}};

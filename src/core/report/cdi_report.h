@@ -14,7 +14,7 @@ struct CdiList {
     std::string name;     // "nvidia.com/gpu=0"
     std::string file;     // of the spec
     std::string version;  // the spec's
-    std::string state;    // "ok", "hidden" by a stronger folder's, "conflict" with another of its folder
+    std::string state;    // "ok", "hidden" by a directory of higher priority, "conflict" within its directory
     std::size_t nodes = 0;
     std::size_t mounts = 0;
     std::size_t hooks = 0;
@@ -27,23 +27,18 @@ struct CdiList {
   std::vector<Device> devices;
   std::vector<Broken> broken;
 };
-std::string render_text(const CdiList& list);
-std::string render_json(const CdiList& list);
 
 struct CdiCheck {
   std::size_t specs = 0;
   std::size_t devices = 0;
   std::vector<Finding> findings;  // the worst first
 
-  [[nodiscard]] bool is_well() const;  // nothing but notes
+  [[nodiscard]] bool is_well() const;  // there are only notes
 };
-std::string render_text(const CdiCheck& check);
-std::string render_json(const CdiCheck& check);
 
 struct CdiResolved {
   std::vector<std::string> names;
   std::string edits;  // JSON in CDI's fields
 };
-std::string render_json(const CdiResolved& resolved);
 
 }  // namespace hf::report

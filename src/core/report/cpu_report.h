@@ -1,4 +1,4 @@
-// CpuReport: what `holdfast cpu` shows: machines, plans, simulations and states, as text, JSON and a picture.
+// CpuReport: what `holdfast cpu` shows: machines, plans, simulations and states, as text, JSON and SVG.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,12 @@
 
 namespace hf::report {
 
-// A machine, and, with a state, who owns which core.
+// A machine and, where there is a state, the owner of each core.
 struct CpuMap {
   std::string source;  // "this machine", or the file
   cpu::Topology topology;
   std::optional<cpu::State> state;
 };
-std::string render_text(const CpuMap& map);
-std::string render_json(const CpuMap& map);  // a topology file again, and the owners
-std::string render_svg(const CpuMap& map);
 
 struct CpuPlan {
   std::string source;
@@ -33,13 +30,8 @@ struct CpuPlan {
   cpu::Topology topology = {};
   cpu::CpuSet cpus = {};
   cpu::Story story = {};
-  std::string error = {};  // kubelet's words; "" where it can be done
+  std::string error = {};  // kubelet's message; "" where it can be done
 };
-std::string render_text(const CpuPlan& plan);
-std::string render_json(const CpuPlan& plan);
-
-std::string render_text(const cpu::Simulation& simulation);
-std::string render_json(const cpu::Simulation& simulation);
 
 struct CpuStateReport {
   std::string file;
@@ -47,16 +39,14 @@ struct CpuStateReport {
   std::string policy = {};
   bool is_checked = true;  // it has a checksum
   cpu::State state = {};
-  std::vector<std::pair<std::string, cpu::CpuSet>> unnamed = {};  // of v1: container ids that nobody can name
+  std::vector<std::pair<std::string, cpu::CpuSet>> unnamed = {};  // of v1: container ids without a known pod and name
   struct Problem {
     std::string what;
-    std::string kubelet_says;  // "": it does not notice
+    std::string kubelet_says;  // "": kubelet does not notice it
   };
   std::vector<Problem> problems = {};
   std::vector<std::string> cure = {};
   std::vector<std::string> notes = {};
 };
-std::string render_text(const CpuStateReport& report);
-std::string render_json(const CpuStateReport& report);
 
 }  // namespace hf::report

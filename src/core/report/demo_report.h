@@ -1,4 +1,4 @@
-// DemoReport: what `holdfast demo` showed, in figures.
+// DemoReport: the measurements of `holdfast demo`.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "core/container/cgroup_path.h"
+#include "core/container/cgroup/cgroup_path.h"
 #include "core/report/finding.h"
 
 namespace hf::report {
 
-// Of durations in nanoseconds, by nearest rank: each is one that was measured.
+// Percentiles of durations in nanoseconds, by nearest rank: each value is one that was measured.
 struct Spread {
   std::uint64_t count = 0;
   std::uint64_t median = 0;
@@ -27,33 +27,33 @@ Spread spread_of(std::vector<std::uint64_t> durations);
 struct Opens {
   std::uint64_t count = 0;
   std::uint64_t refused = 0;
-  std::uint64_t outages = 0;  // runs of refused opens
+  std::uint64_t outages = 0;  // series of refused opens in a row
   std::uint64_t longest_ns = 0;
 };
 
 struct DemoContainer {
   std::string id;
-  container::Hierarchy hierarchy = container::Hierarchy::v2;  // that decides about its devices
+  container::Hierarchy hierarchy = container::Hierarchy::v2;  // the one that decides about its devices
   std::string launcher;                                       // "runc 1.1.5", "built-in"
   std::string cgroup;
-  std::vector<std::string> nodes;  // of its GPU
-  bool is_stand_in = false;        // no GPU is behind them
-  std::vector<std::string> notes;  // why it is not as it might be
+  std::vector<std::string> nodes;  // the device nodes of its GPU
+  bool is_stand_in = false;        // no GPU is behind these nodes
+  std::vector<std::string> notes;  // why a fallback was used, such as another launcher
 
   // Without the guard.
-  std::string attack;              // what took the GPU away, in words
+  std::string attack;              // what took the GPU away, as text
   std::string refusal;             // what open(2) said then: "EPERM"
-  std::uint64_t lost_ns = 0;       // until the guard came; without it, until somebody restarts the container
+  std::uint64_t lost_ns = 0;       // until the guard was started; without it, until the container is restarted
   std::optional<Finding> finding;  // the doctor's
 
-  // With it.
-  std::map<std::string, std::uint64_t> attacks;  // by their words
-  std::uint64_t overtaken = 0;                   // attacks that failed, as it was given back before they were done
-  std::uint64_t repaired = 0;                    // after which the program inside could open it again
-  std::vector<std::uint64_t> losses_ns;          // as the guard recorded them
+  // With the guard.
+  std::map<std::string, std::uint64_t> attacks;  // by description
+  std::uint64_t overtaken = 0;                   // attacks that failed, as access was restored before they ended
+  std::uint64_t repaired = 0;                    // attacks after which the program inside could open the GPU again
+  std::vector<std::uint64_t> losses_ns;          // durations, as the guard recorded them
   std::uint64_t held = 0;                        // rewrites of its rules that the shield kept from being losses
   std::uint64_t held_opens = 0;                  // opens that only the shield let through
-  std::map<std::string, std::uint64_t> writers;  // whom it named
+  std::map<std::string, std::uint64_t> writers;  // changes by the writer that the guard named
   Opens seen;
 
   [[nodiscard]] std::uint64_t attack_count() const;
@@ -62,7 +62,7 @@ struct DemoContainer {
 struct DemoReport {
   std::string kernel;
   std::string layout;    // "v1", "v2", "hybrid"
-  std::string watching;  // the guard's words on how it hears of changes
+  std::string watching;  // the tiers that the guard uses: "v2=tracepoints v1=files"
   std::uint64_t guarded_ms = 0;
   bool is_interrupted = false;
   std::vector<DemoContainer> containers;
@@ -71,19 +71,14 @@ struct DemoReport {
   [[nodiscard]] bool has_held() const;
 };
 
-std::string render_text(const DemoReport& report);  // the summary, the verdict first
-std::string render_json(const DemoReport& report);
-
-// A line of the timeline, and what stands above its columns.
+// A line of the timeline.
 struct DemoMoment {
   std::uint64_t seconds = 0;
   std::uint64_t attacks = 0;
   std::uint64_t repaired = 0;
   Spread losses;
-  std::uint64_t refused = 0;  // opens, of the program inside
+  std::uint64_t refused = 0;  // opens of the program inside that were refused
   std::string last_writer;
 };
-std::string head_of_timeline();
-std::string render_line(const DemoMoment& moment);
 
 }  // namespace hf::report

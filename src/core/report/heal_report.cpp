@@ -2,58 +2,8 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
-#include "core/base/text.h"
-#include "core/report/text_table.h"
-
 namespace hf::report {
-namespace {
 
-bool is_well(const HealReport::Line& line) { return line.left.empty() && line.error.empty(); }
-
-std::string verdict_of(const HealReport::Line& line, bool is_done) {
-  if (!is_well(line)) {
-    return marked(kRed, line.left.empty() ? "failed" : "still lacks " + join(line.left, ", "));
-  }
-  if (line.steps.empty()) {
-    return marked(kGreen, "has everything it is owed");
-  }
-  return is_done ? marked(kGreen, "healed") : marked(kYellow, "would be healed");
-}
-
-}  // namespace
-
-bool HealReport::is_all_well() const { return std::ranges::all_of(lines, is_well); }
-
-std::string render_text(const HealReport& report) {
-  if (report.lines.empty()) {
-    return "no container of this node is owed a device\n";
-  }
-  std::string text;
-  for (const HealReport::Line& line : report.lines) {
-    text += on_one_line(line.container) + ": " + verdict_of(line, report.is_done) + "\n";
-    text += line.lost.empty() ? "" : "  could not open: " + on_one_line(join(line.lost, ", ")) + "\n";
-    for (const std::string& step : line.steps) {
-      text += std::string("  ") + (report.is_done ? "did: " : "would: ") + on_one_line(step) + "\n";
-    }
-    text += line.error.empty() ? "" : "  " + on_one_line(line.error) + "\n";
-  }
-  return text;
-}
-
-std::string render_json(const HealReport& report) {
-  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  for (const HealReport::Line& line : report.lines) {
-    nlohmann::ordered_json entry = {{"id", line.id},     {"container", line.container}, {"well", is_well(line)},
-                                    {"lost", line.lost}, {"steps", line.steps},         {"left", line.left}};
-    if (!line.error.empty()) {
-      entry["error"] = line.error;
-    }
-    lines.push_back(std::move(entry));
-  }
-  const nlohmann::ordered_json json = {{"version", 1}, {"done", report.is_done}, {"containers", std::move(lines)}};
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
+bool HealReport::is_all_well() const { return std::ranges::all_of(lines, &Line::is_well); }
 
 }  // namespace hf::report

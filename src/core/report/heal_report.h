@@ -10,19 +10,18 @@ struct HealReport {
   struct Line {
     std::string id;
     std::string container;
-    std::vector<std::string> lost;   // owed nodes that the rules refused
-    std::vector<std::string> steps;  // that were done, or would be
-    std::vector<std::string> left;   // nodes that are refused still
+    std::vector<std::string> lost;   // owed device nodes that the rules refused
+    std::vector<std::string> steps;  // done, or planned
+    std::vector<std::string> left;   // device nodes that are still refused
     std::string error;
+
+    [[nodiscard]] bool is_well() const { return left.empty() && error.empty(); }
   };
 
   std::vector<Line> lines;
-  bool is_done = false;  // or only planned
+  bool is_done = false;  // false: only planned
 
-  [[nodiscard]] bool is_all_well() const;  // nothing is left, or would be
+  [[nodiscard]] bool is_all_well() const;  // nothing is left refused
 };
-
-std::string render_text(const HealReport& report);
-std::string render_json(const HealReport& report);
 
 }  // namespace hf::report

@@ -15,16 +15,13 @@ struct SetupReport {
   std::string subject;  // "docker", "node"
   std::string verdict;
   std::vector<File> files;
-  std::vector<std::string> steps;   // that were done, or would be
+  std::vector<std::string> steps;   // done, or planned
   std::vector<std::string> failed;  // steps that could not be done, and why
   std::vector<std::string> notes;
-  std::string command;   // that makes it count; "" where none is needed
-  bool is_done = false;  // or only planned
+  std::string command;   // the command that puts it into effect; "" where none is needed
+  bool is_done = false;  // false: only planned
 
   [[nodiscard]] bool changes_nothing() const { return steps.empty() && failed.empty(); }
 };
-
-std::string render_text(const SetupReport& report);
-std::string render_json(const SetupReport& report);
 
 }  // namespace hf::report

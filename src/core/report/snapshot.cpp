@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/report/utf8.h"
+#include "core/base/text.h"
 
 namespace hf::report {
 namespace {

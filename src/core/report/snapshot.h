@@ -1,4 +1,4 @@
-// Snapshot: one immutable picture of the node as the daemon has it. JSON, metrics and the page are renderings of it.
+// Snapshot: the state of the host as the daemon knows it. JSON, metrics and the web page are rendered from it.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 #include "core/base/shared.h"
 #include "core/container/container.h"
-#include "core/container/entitlement.h"
-#include "core/container/seat.h"
-#include "core/container/tier.h"
+#include "core/container/entitlement/entitlement.h"
+#include "core/container/entitlement/node_state.h"
+#include "core/container/guard/tier.h"
 #include "core/device/inventory.h"
 #include "core/report/blame.h"
 #include "core/report/finding.h"
 
 namespace hf::report {
 
-// How often something took how long. The bounds are in nanoseconds; the last bucket has none.
+// Counts of durations by bucket. The bounds are in nanoseconds; the last bucket has none.
 struct Histogram {
   static constexpr std::array<std::uint64_t, 14> kBounds = {
       10'000,    25'000,     50'000,      100'000,       250'000,        500'000,        1'000'000,
@@ -44,13 +44,13 @@ struct Counters {
   std::uint64_t surveys = 0;
   std::uint64_t survey_ns = 0;  // of the last one
 
-  // By the writer's service or name. Whoever starts processes chooses their names: there may be any number of them.
+  // Labels the loss with the writer's service or name. The labels are limited, as processes can have any name.
   void count_loss(const std::string& cause, const container::Writer& writer);
 };
 
-// A container of the node. A node may have thousands, and there are pictures of it all the time: what the survey found
-// is not copied.
-struct WardLine {
+// A container of the host. There may be thousands, and snapshots are taken all the time, so that what the survey found
+// is shared and not copied.
+struct ContainerStatus {
   Shared<container::Container> container;
   Shared<container::Entitlement> owed;
   Shared<std::vector<container::NodeState>> nodes;
@@ -63,7 +63,7 @@ struct WardLine {
   bool is_hardened = false;
   bool is_locked = false;
   bool is_shielded = false;      // no open of an owed device can fail, whatever is done to the container's own rules
-  std::string why_not_shielded;  // where it is not
+  std::string why_not_shielded;  // the reason where it is not
   std::uint64_t held_opens = 0;  // requests that only the shield let through
 };
 
@@ -77,17 +77,14 @@ struct Snapshot {
   container::Tiers tiers;
   bool is_blind = false;  // the last survey failed, or nothing is watched at all
   std::string why_blind;
-  std::vector<std::string> missing_capabilities;  // that the daemon cannot do without
+  std::vector<std::string> missing_capabilities;  // capabilities that the daemon needs
   std::int64_t surveyed_at = 0;
-  std::vector<WardLine> containers;  // all of the node, also those that are owed nothing
+  std::vector<ContainerStatus> containers;  // all of the host, including those that are owed nothing
   Shared<std::vector<Finding>> findings;
   device::Inventory inventory;
   std::string online_cpus;           // "0-63"
   std::vector<BlameRecord> records;  // the latest, newest last
   Counters counters;
 };
-
-std::string render_json(const Snapshot& snapshot);
-std::string render_metrics(const Snapshot& snapshot);  // Prometheus' text format
 
 }  // namespace hf::report

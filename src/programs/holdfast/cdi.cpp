@@ -9,127 +9,130 @@
 #include "commands.h"
 #include "core/base/text.h"
 #include "core/report/cdi_report.h"
-#include "kernel/host.h"
-#include "node/inventory.h"
+#include "host/inventory.h"
+#include "kernel/files/host.h"
 #include "output.h"
+#include "render/cdi.h"
 #include "services/specs/check.h"
 #include "services/specs/generate.h"
 
 namespace hf::programs {
 namespace {
 
-struct CdiWords {
+struct CdiOptions {
   specs::Settings settings;
   std::string file;
   std::string format;
   std::string strategy = "both";
   bool no_all = false;
-  std::vector<std::string> words;  // files, or names of devices
+  std::vector<std::string> arguments;  // files, or names of devices
   Output output;
 };
 
-Result<specs::Generated> make_spec(const CdiWords& words) {
+Result<specs::Generated> generate_spec(const CdiOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
   const config::Config config = TRY(config::read_config(host));
-  const std::string& name = words.settings.device_class;
+  const std::string& name = options.settings.device_class;
   if (device::find_class(config.classes, name) == nullptr) {
-    return fail(std::errc::invalid_argument, "class " + quote(name) + ": there is no such class of devices");
+    return fail(std::errc::invalid_argument, "class " + quote(name) + ": there is no such device class");
   }
-  specs::Settings settings = words.settings;
-  settings.has_all = !words.no_all;
-  settings.names = words.strategy == "index"  ? specs::Names::index
-                   : words.strategy == "uuid" ? specs::Names::uuid
-                                              : specs::Names::both;
-  // NVML alone knows the parts of a GPU by their names.
-  const node::Libraries libraries = name == "nvidia" ? node::Libraries::ask : node::Libraries::leave;
-  return specs::generate(host, node::take_inventory(host, config, libraries), settings);
+  specs::Settings settings = options.settings;
+  settings.has_all = !options.no_all;
+  settings.names = options.strategy == "index"  ? specs::Names::index
+                   : options.strategy == "uuid" ? specs::Names::uuid
+                                                : specs::Names::both;
+  // Only NVML knows the names of MIG devices.
+  const host::Libraries libraries = name == "nvidia" ? host::Libraries::ask : host::Libraries::leave;
+  return specs::generate(host, host::take_inventory(host, config, libraries), settings);
 }
 
-int generate(const CdiWords& words) {
-  const Progress progress("looking at this node");
-  const Result<specs::Generated> generated = make_spec(words);
+int generate(const CdiOptions& options) {
+  const Progress progress("surveying this host");
+  const Result<specs::Generated> generated = generate_spec(options);
   progress.done();
   if (!generated) {
     const bool is_usage = generated.error().code == std::errc::invalid_argument;
-    const int cannot_tell = complain(generated.error());
-    return is_usage ? cannot_tell : kProblem;
+    const int status = complain(generated.error());
+    return is_usage ? status : kProblem;
   }
   for (const std::string& note : generated->notes) {
     complain({std::errc::no_such_device, "note: " + note});
   }
-  const bool is_json = words.format.empty() ? words.file.ends_with(".json") : words.format == "json";
+  const bool is_json = options.format.empty() ? options.file.ends_with(".json") : options.format == "json";
   const std::string text = is_json ? render_json(generated->spec) : render_yaml(generated->spec);
-  if (words.file.empty()) {
+  if (options.file.empty()) {
     print(text);
     return kFine;
   }
-  const Result<void> written = specs::write_spec(words.file, text);
+  const Result<void> written = specs::write_spec(options.file, text);
   return written ? kFine : complain(written.error());
 }
 
-int show_list(const CdiWords& words) {
+int show_list(const CdiOptions& options) {
   const Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
   }
   const report::CdiList list = specs::list_devices(*host);
-  print(words.output.is_json() ? render_json(list) : render_text(list));
+  print(options.output.is_json() ? render_json(list) : render_text(list));
   return kFine;
 }
 
-Result<report::CdiCheck> check(const CdiWords& words) {
+Result<report::CdiCheck> check(const CdiOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
   const device::Inventory inventory =
-      node::take_inventory(host, TRY(config::read_config(host)), node::Libraries::leave);
-  return words.words.empty() ? specs::check_registry(host, inventory)
-                             : specs::check_files(host, inventory, words.words);
+      host::take_inventory(host, TRY(config::read_config(host)), host::Libraries::leave);
+  return options.arguments.empty() ? specs::check_registry(host, inventory)
+                                   : specs::check_files(host, inventory, options.arguments);
 }
 
-int show_check(const CdiWords& words) {
-  const Result<report::CdiCheck> checked = check(words);
+int show_check(const CdiOptions& options) {
+  const Result<report::CdiCheck> checked = check(options);
   if (!checked) {
     return complain(checked.error());
   }
-  print(words.output.is_json() ? render_json(*checked) : render_text(*checked));
+  print(options.output.is_json() ? render_json(*checked) : render_text(*checked));
   return checked->is_well() ? kFine : kProblem;
 }
 
-int show_edits(const CdiWords& words) {
+int show_edits(const CdiOptions& options) {
   const Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
   }
-  const Result<container::ContainerEdits> edits = specs::resolve(cdi::read_registry(*host), words.words);
+  const Result<container::ContainerEdits> edits = specs::resolve(cdi::read_registry(*host), options.arguments);
   if (!edits) {
     complain(edits.error());
     return kProblem;
   }
-  print(words.output.is_json() ? render_json(report::CdiResolved{words.words, cdi::render_json(*edits)})
-                               : cdi::render_yaml(*edits));
+  print(options.output.is_json() ? render_json(report::CdiResolved{options.arguments, cdi::render_json(*edits)})
+                                 : cdi::render_yaml(*edits));
   return kFine;
 }
 
 void add_generate(CLI::App& app, int& status) {
-  const auto words = std::make_shared<CdiWords>();
-  CLI::App* command = app.add_subcommand("generate", "a spec of this node's GPUs, or of another class of devices");
-  command->add_option("--class", words->settings.device_class, "nvidia, amd, rdma, fuse, or one of the config file")
+  const auto options = std::make_shared<CdiOptions>();
+  CLI::App* command = app.add_subcommand("generate", "a spec of this host's GPUs, or of another device class");
+  command->add_option("--class", options->settings.device_class, "nvidia, amd, rdma, fuse, or one of the config file")
       ->capture_default_str();
-  command->add_option("--output", words->file, "the file to write, in one step; none: standard output");
-  command->add_option("-o,--format", words->format, "yaml or json; else what the file's name ends with, else yaml")
+  command->add_option("--output", options->file, "the file to write, in one step; none: standard output");
+  command->add_option("-o,--format", options->format, "yaml or json; else what the file's name ends with, else yaml")
       ->check(CLI::IsMember({"yaml", "json"}));
-  command->add_option("--driver-root", words->settings.driver_root, "where NVIDIA's driver lies, if not in /");
-  command->add_option("--hook-path", words->settings.hook.path, "the program that containers call when they are made")
+  command->add_option("--driver-root", options->settings.driver_root,
+                      "the root directory of NVIDIA's driver, if not /");
+  command->add_option("--hook-path", options->settings.hook.path, "the hook that runs when a container is created")
       ->capture_default_str();
-  command->add_option("--vendor", words->settings.vendor, "nvidia.com for NVIDIA's, holdfast.dev for all others");
-  command->add_option("--name-strategy", words->strategy, "how devices are called")
+  command->add_option("--vendor", options->settings.vendor, "nvidia.com for NVIDIA's, holdfast.dev for all others");
+  command->add_option("--name-strategy", options->strategy, "how devices are named")
       ->check(CLI::IsMember({"index", "uuid", "both"}))
       ->capture_default_str();
-  command->add_flag("--no-all", words->no_all, "no device that stands for all of them");
+  command->add_flag("--no-all", options->no_all, "no device that combines all of them");
   command->footer(
       "A node that containers cannot do without, such as /dev/nvidia-uvm, and that is missing is an error.\n"
-      "exit: 0 done; 1 there is nothing to write a spec of, or something is missing; 2 usage, or it could not be told\n"
+      "exit: 0 done; 1 there is nothing to write a spec of, or something is missing; 2 usage, or it could not be "
+      "determined\n"
       "try:  holdfast cdi generate --output /etc/cdi/nvidia.yaml");
-  command->callback([words, &status] { status = generate(*words); });
+  command->callback([options, &status] { status = generate(*options); });
 }
 
 }  // namespace
@@ -139,23 +142,23 @@ void add_cdi(CLI::App& app, int& status) {
   cdi->require_subcommand(1);
   add_generate(*cdi, status);
 
-  const auto list = std::make_shared<CdiWords>();
-  CLI::App* command = cdi->add_subcommand("list", "the devices that specs of this node have");
+  const auto list = std::make_shared<CdiOptions>();
+  CLI::App* command = cdi->add_subcommand("list", "the devices in the specs of this host");
   add_output(*command, list->output);
   command->callback([list, &status] { status = show_list(*list); });
 
-  const auto checked = std::make_shared<CdiWords>();
-  command = cdi->add_subcommand("check", "what is wrong with the specs of this node, or with some files");
-  command->add_option("FILE", checked->words, "specs, wherever they lie; none: those of /etc/cdi and /var/run/cdi");
+  const auto checked = std::make_shared<CdiOptions>();
+  command = cdi->add_subcommand("check", "what is wrong with the specs of this host, or with some files");
+  command->add_option("FILE", checked->arguments, "specs in any directory; none: those of /etc/cdi and /var/run/cdi");
   add_output(*command, checked->output);
-  command->footer("exit: 0 nothing is wrong, 1 something is, 2 usage, or it could not be told");
+  command->footer("exit: 0 nothing is wrong, 1 something is, 2 usage, or it could not be determined");
   command->callback([checked, &status] { status = show_check(*checked); });
 
-  const auto resolved = std::make_shared<CdiWords>();
+  const auto resolved = std::make_shared<CdiOptions>();
   command = cdi->add_subcommand("resolve", "the edits of a container that gets these devices");
-  command->add_option("NAME", resolved->words, "such as nvidia.com/gpu=0")->required();
+  command->add_option("NAME", resolved->arguments, "such as nvidia.com/gpu=0")->required();
   add_output(*command, resolved->output);
-  command->footer("exit: 0 done, 1 a name means nothing here, 2 usage, or it could not be told");
+  command->footer("exit: 0 done, 1 a name is unknown here, 2 usage, or it could not be determined");
   command->callback([resolved, &status] { status = show_edits(*resolved); });
 }
 

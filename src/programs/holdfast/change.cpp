@@ -7,28 +7,29 @@
 #include "commands.h"
 #include "core/base/text.h"
 #include "core/report/rules_report.h"
-#include "machine.h"
 #include "output.h"
+#include "render/rules.h"
 #include "services/rules/change.h"
+#include "target.h"
 
 namespace hf::programs {
 namespace {
 
-struct ChangeWords {
+struct ChangeOptions {
   std::string target;
   std::vector<std::string> rules;
   bool dry_run = false;
   Output output;
 };
 
-// 'c 195:0 rw' as one word of the shell, or as three.
-Result<device::RuleSet> parse_rules(const std::vector<std::string>& words) {
+// 'c 195:0 rw' may be one argument or three.
+Result<device::RuleSet> parse_rules(const std::vector<std::string>& arguments) {
   device::RuleSet rules;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string text = words[i];
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string text = arguments[i];
     const bool is_type = text == "b" || text == "c";
-    if (is_type && i + 2 < words.size()) {
-      text += " " + words[i + 1] + " " + words[i + 2];
+    if (is_type && i + 2 < arguments.size()) {
+      text += " " + arguments[i + 1] + " " + arguments[i + 2];
       i += 2;
     }
     rules.push_back(TRY(device::parse_rule(text)));
@@ -39,23 +40,22 @@ Result<device::RuleSet> parse_rules(const std::vector<std::string>& words) {
   return rules;
 }
 
-int run(const ChangeWords& words, device::Verb verb) {
-  const Result<device::RuleSet> parsed = parse_rules(words.rules);
+int run(const ChangeOptions& options, device::Verb verb) {
+  const Result<device::RuleSet> parsed = parse_rules(options.rules);
   if (!parsed) {
     return complain(parsed.error());
   }
-  const Result<rules::NamedTarget> target = target_of(words.target);
+  const Result<rules::NamedTarget> target = target_of(options.target);
   if (!target) {
     return complain(target.error());
   }
-  rules::Node node;
-  const rules::Mode mode = words.dry_run ? rules::Mode::dry_run : rules::Mode::carry_out;
-  const Result<report::ChangeReport> done = rules::change(node, *target, {verb, *parsed}, mode);
+  host::HostOpener opener;
+  const Result<report::ChangeReport> done = rules::change(opener, *target, {verb, *parsed}, run_mode(options.dry_run));
   if (!done) {
     const int status = complain(done.error());
-    return done.error().code == container::kRefusedAbove ? kProblem : status;
+    return done.error().reason == Reason::refused_above ? kProblem : status;
   }
-  print(words.output.is_json() ? render_json(*done) : render_text(*done));
+  print(options.output.is_json() ? render_json(*done) : render_text(*done));
   if (done->outcome == report::Outcome::unproven) {
     return kCannotTell;
   }
@@ -63,20 +63,22 @@ int run(const ChangeWords& words, device::Verb verb) {
 }
 
 void add_change(CLI::App& app, device::Verb verb, int& status) {
-  const auto words = std::make_shared<ChangeWords>();
-  CLI::App* command = verb == device::Verb::allow
-                          ? app.add_subcommand("grant", "let a process's cgroup, or a cgroup, open devices")
-                          : app.add_subcommand("revoke", "take devices away from a process's cgroup, or a cgroup");
-  command->add_option("TARGET", words->target, "a container, pid:N or cgroup:PATH")->required();
-  command->add_option("RULE", words->rules, "such as 'c 195:0 rw', 'b 8:* r', 'c 195:0-7 rwm'")->required();
-  command->add_flag("--dry-run", words->dry_run, "print the plan, change nothing");
-  add_output(*command, words->output);
+  const auto options = std::make_shared<ChangeOptions>();
+  CLI::App* command =
+      verb == device::Verb::allow
+          ? app.add_subcommand("grant", "let the cgroup of a process, or a cgroup, open devices")
+          : app.add_subcommand("revoke", "remove devices from the cgroup of a process, or from a cgroup");
+  command->add_option("TARGET", options->target, "a container, pid:N or cgroup:PATH")->required();
+  command->add_option("RULE", options->rules, "such as 'c 195:0 rw', 'b 8:* r', 'c 195:0-7 rwm'")->required();
+  command->add_flag("--dry-run", options->dry_run, "print the plan, change nothing");
+  add_output(*command, options->output);
   command->footer(
       "The plan is carried out, read back and proven. Only the target's own cgroup is changed: a gate above it that\n"
       "refuses is named, never widened.\n"
-      "exit: 0 done, or so already; 1 a gate above refuses, or somebody undid it since; 2 usage, or it could not be "
+      "exit: 0 done, or so already; 1 a gate above refuses, or another process undid it since; 2 usage, or it could "
+      "not be "
       "done");
-  command->callback([words, verb, &status] { status = run(*words, verb); });
+  command->callback([options, verb, &status] { status = run(*options, verb); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Commands: each adds its words to the command line; the exit code of a run goes to `status`.
+// Commands: each function adds a subcommand to the command line; its exit code is stored in `status`.
 #pragma once
 
 namespace CLI {
@@ -7,7 +7,7 @@ class App;
 
 namespace hf::programs {
 
-// 0: fine. 1: a problem was found. 2: usage, or it could not be told.
+// 0: fine. 1: a problem was found. 2: usage, or it could not be determined.
 inline constexpr int kFine = 0;
 inline constexpr int kProblem = 1;
 inline constexpr int kCannotTell = 2;

@@ -12,39 +12,40 @@
 #include "core/base/text.h"
 #include "core/cpu/machine.h"
 #include "core/report/cpu_report.h"
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 #include "output.h"
+#include "render/cpu.h"
 #include "services/cpus/machine.h"
 #include "services/cpus/state.h"
 
 namespace hf::programs {
 namespace {
 
-struct CpuWords {
+struct CpuOptions {
   std::string machine;
-  std::string file;  // a state's, or a scenario's
+  std::string file;  // a state file or a scenario
   std::string policy;
   std::string count;
   std::optional<std::string> free;
   std::string reserved;
   std::optional<std::string> hint;
-  std::vector<std::string> options;
+  std::vector<std::string> policy_options;
   std::vector<std::string> devices;
   bool rebuild = false;
   bool dry_run = false;
   Output output;
 };
 
-// Words that cannot be meant are usage; what cannot be given is a problem that was found.
-int answer_for(const Error& error) {
+// Invalid arguments are usage errors; CPUs that cannot be allocated are a problem that was found.
+int status_for(const Error& error) {
   const bool is_refusal = error.code == std::errc::resource_unavailable_try_again;
-  const int cannot_tell = complain(error);
-  return is_refusal ? kProblem : cannot_tell;
+  const int status = complain(error);
+  return is_refusal ? kProblem : status;
 }
 
-Result<cpu::Options> options_of(const CpuWords& words) {
+Result<cpu::Options> options_of(const CpuOptions& options) {
   std::map<std::string, std::string> named;
-  for (const std::string& option : words.options) {
+  for (const std::string& option : options.policy_options) {
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos) {
       return fail(std::errc::invalid_argument, "option " + quote(option) + ": want NAME=true or NAME=false");
@@ -54,10 +55,10 @@ Result<cpu::Options> options_of(const CpuWords& words) {
   return cpu::parse_options(named);
 }
 
-Result<std::uint32_t> count_of(const std::string& word) {
-  const std::optional<std::uint32_t> count = parse_number<std::uint32_t>(word);
+Result<std::uint32_t> count_of(const std::string& text) {
+  const std::optional<std::uint32_t> count = parse_number<std::uint32_t>(text);
   if (!count) {
-    return fail(std::errc::invalid_argument, "--cpus " + quote(word) + ": want a number of CPUs");
+    return fail(std::errc::invalid_argument, "--cpus " + quote(text) + ": want a number of CPUs");
   }
   return *count;
 }
@@ -79,64 +80,66 @@ Result<std::vector<cpu::NumaId>> nodes_of(const std::string& list, const cpu::To
   return nodes;
 }
 
-Result<cpus::Machine> read_machine(const CpuWords& words) {
-  const Progress progress("looking at the machine");
-  Result<cpus::Machine> machine = cpus::read_machine(words.machine);
+Result<cpus::Machine> read_machine(const CpuOptions& options) {
+  const Progress progress("reading the topology");
+  Result<cpus::Machine> machine = cpus::read_machine(options.machine);
   progress.done();
   return machine;
 }
 
-Result<int> show_topology(const CpuWords& words) {
-  const cpus::Machine machine = TRY(read_machine(words));
+Result<int> show_topology(const CpuOptions& options) {
+  const cpus::Machine machine = TRY(read_machine(options));
   report::CpuMap map{.source = machine.title, .topology = machine.topology, .state = {}};
-  if (!words.file.empty()) {
-    map.state = TRY(cpus::read_state(words.file));
+  if (!options.file.empty()) {
+    map.state = TRY(cpus::read_state(options.file));
   }
-  if (words.output.format == "svg") {
+  if (options.output.format == "svg") {
     print(render_svg(map));
   } else {
-    print(words.output.is_json() ? render_json(map) : render_text(map));
+    print(options.output.is_json() ? render_json(map) : render_text(map));
   }
   return kFine;
 }
 
-bool says_no_to_devices(const CpuWords& words) {
-  return std::ranges::any_of(words.options, [](const std::string& option) {
+bool disables_device_numa(const CpuOptions& options) {
+  return std::ranges::any_of(options.policy_options, [](const std::string& option) {
     constexpr std::string_view kName = "prefer-device-numa=";
-    return option.starts_with(kName) && !cpu::parse_truth(option.substr(kName.size())).value_or(true);
+    return option.starts_with(kName) && !cpu::parse_bool(option.substr(kName.size())).value_or(true);
   });
 }
 
-Result<report::CpuPlan> plan_for(const CpuWords& words) {
-  const cpus::Machine machine = TRY(read_machine(words));
-  report::CpuPlan plan{.source = machine.title, .requested = TRY(count_of(words.count))};
+Result<report::CpuPlan> plan_for(const CpuOptions& options) {
+  const cpus::Machine machine = TRY(read_machine(options));
+  report::CpuPlan plan;
+  plan.source = machine.title;
+  plan.requested = TRY(count_of(options.count));
   plan.topology = machine.topology;
-  plan.options = TRY(options_of(words));
-  if (!words.devices.empty() && says_no_to_devices(words)) {
+  plan.options = TRY(options_of(options));
+  if (!options.devices.empty() && disables_device_numa(options)) {
     return fail(std::errc::invalid_argument, "--near-device and prefer-device-numa=false contradict each other");
   }
-  for (const std::string& device : words.devices) {
+  for (const std::string& device : options.devices) {
     plan.options.near_devices = true;
-    plan.wish.device_nodes.push_back(TRY(cpus::seat_of(machine.topology, device)));
+    plan.wish.device_nodes.push_back(TRY(cpus::numa_node_of(machine.topology, device)));
   }
-  if (words.hint) {
-    plan.wish.hint = TRY(nodes_of(*words.hint, machine.topology));
+  if (options.hint) {
+    plan.wish.hint = TRY(nodes_of(*options.hint, machine.topology));
   }
   const cpu::Layout layout(machine.topology);
   const cpu::Policy policy =
-      TRY(make_policy(layout, plan.options, TRY(cpu::parse_cpu_set(words.reserved)), std::nullopt));
+      TRY(make_policy(layout, plan.options, TRY(cpu::parse_cpu_set(options.reserved)), std::nullopt));
   plan.reserved = policy.reserved;
-  plan.free = words.free ? TRY(cpu::parse_cpu_set(*words.free)) : layout.cpus;
+  plan.free = options.free ? TRY(cpu::parse_cpu_set(*options.free)) : layout.cpus;
   if (!layout.cpus.contains(plan.free)) {
     return fail(std::errc::invalid_argument, "free CPUs " + to_string(plan.free - layout.cpus) +
                                                  " are not of this machine (" + to_string(layout.cpus) + ")");
   }
   cpu::State state;
   state.shared = plan.free;
-  const cpu::PodAsk pod{.uid = "plan",
-                        .is_guaranteed = true,
-                        .containers = {{"plan", cpu::ContainerRole::app, cpu::whole_cpus(plan.requested)}},
-                        .shared_between = {}};
+  const cpu::PodRequest pod{.uid = "plan",
+                            .is_guaranteed = true,
+                            .containers = {{"plan", cpu::ContainerRole::app, cpu::whole_cpus(plan.requested)}},
+                            .cpu_budget = {}};
   const auto given = allocate(policy, state, pod, "plan", plan.wish, &plan.story);
   if (!given) {
     plan.error = given.error().message;
@@ -147,148 +150,152 @@ Result<report::CpuPlan> plan_for(const CpuWords& words) {
   return plan;
 }
 
-Result<int> show_plan(const CpuWords& words) {
-  const report::CpuPlan plan = TRY(plan_for(words));
-  print(words.output.is_json() ? render_json(plan) : render_text(plan));
+Result<int> show_plan(const CpuOptions& options) {
+  const report::CpuPlan plan = TRY(plan_for(options));
+  print(options.output.is_json() ? render_json(plan) : render_text(plan));
   return plan.error.empty() ? kFine : kProblem;
 }
 
-Result<int> show_simulation(const CpuWords& words) {
-  cpu_file::ScenarioFile file = TRY(cpu_file::parse_scenario(TRY(kernel::read_regular_file(words.file))));
-  if (!file.machine_word.empty()) {
-    const std::size_t slash = words.file.rfind('/');
-    const std::string folder = slash == std::string::npos ? "" : words.file.substr(0, slash);
-    file.scenario.topology = TRY(cpus::read_machine(file.machine_word, folder)).topology;
+Result<int> show_simulation(const CpuOptions& options) {
+  cpu_file::ScenarioFile file = TRY(cpu_file::parse_scenario(TRY(kernel::read_regular_file(options.file))));
+  if (!file.machine_source.empty()) {
+    const std::size_t slash = options.file.rfind('/');
+    const std::string directory = slash == std::string::npos ? "" : options.file.substr(0, slash);
+    file.scenario.topology = TRY(cpus::read_machine(file.machine_source, directory)).topology;
   }
   const cpu::Simulation simulation = TRY(simulate(file.scenario));
   for (const std::string& note : file.notes) {
     complain({std::errc::invalid_argument, "note: " + note});
   }
-  print(words.output.is_json() ? report::render_json(simulation) : report::render_text(simulation));
+  print(options.output.is_json() ? report::render_json(simulation) : report::render_text(simulation));
   const bool is_served =
       std::ranges::all_of(simulation.steps, [](const cpu::StepResult& step) { return step.error.empty(); });
   return is_served ? kFine : kProblem;
 }
 
-Result<int> rebuild(const CpuWords& words, const cpu::Policy& policy) {
+Result<int> rebuild(const CpuOptions& options, const cpu::Policy& policy) {
   const cpu::Rebuilt rebuilt = TRY(cpus::rebuild_state(policy));
-  report::CpuStateReport report{.file = words.file, .format = "v2", .policy = "static"};
+  report::CpuStateReport report{.file = options.file, .format = "v2", .policy = "static"};
   report.state = rebuilt.state;
   for (const cpu::Skipped& skipped : rebuilt.shared) {
     report.notes.push_back("in the shared pool: " + skipped.owner.pod + "/" + skipped.owner.container + ": " +
                            skipped.why);
   }
-  if (words.dry_run) {
+  if (options.dry_run) {
     report.notes.emplace_back("nothing was written");
   } else {
-    const cpus::RebuiltFile replaced = TRY(cpus::replace_state(words.file, rebuilt));
+    const cpus::RebuiltFile replaced = TRY(cpus::replace_state(options.file, rebuilt));
     if (!replaced.kept_aside.empty()) {
       report.notes.push_back("the old file is now " + replaced.kept_aside);
     }
   }
-  print(words.output.is_json() ? render_json(report) : render_text(report));
+  print(options.output.is_json() ? render_json(report) : render_text(report));
   return kFine;
 }
 
-Result<int> show_state(const CpuWords& words) {
-  const cpus::Machine machine = TRY(read_machine(words));
+Result<int> show_state(const CpuOptions& options) {
+  const cpus::Machine machine = TRY(read_machine(options));
   const cpu::Layout layout(machine.topology);
   const cpu::Policy policy =
-      TRY(make_policy(layout, TRY(options_of(words)), TRY(cpu::parse_cpu_set(words.reserved)), std::nullopt));
-  if (words.rebuild && policy.reserved.empty()) {
-    return fail(std::errc::invalid_argument, "--rebuild needs --reserved: the CPUs kubelet is told to keep");
+      TRY(make_policy(layout, TRY(options_of(options)), TRY(cpu::parse_cpu_set(options.reserved)), std::nullopt));
+  if (options.rebuild && policy.reserved.empty()) {
+    return fail(std::errc::invalid_argument, "--rebuild needs --reserved: the CPUs kubelet is configured to keep");
   }
-  if (words.rebuild) {
-    return rebuild(words, policy);
+  if (options.rebuild) {
+    return rebuild(options, policy);
   }
   const report::CpuStateReport report =
-      TRY(cpus::check_state(words.file, {.policy = &policy, .policy_name = words.policy}));
-  print(words.output.is_json() ? render_json(report) : render_text(report));
+      TRY(cpus::check_state(options.file, {.policy = &policy, .policy_name = options.policy}));
+  print(options.output.is_json() ? render_json(report) : render_text(report));
   return report.problems.empty() ? kFine : kProblem;
 }
 
-using Show = Result<int> (*)(const CpuWords&);
+using Show = Result<int> (*)(const CpuOptions&);
 
-void run(const CpuWords& words, Show show, int& status) {
-  const Result<int> shown = show(words);
-  status = shown ? *shown : answer_for(shown.error());
+void run(const CpuOptions& options, Show show, int& status) {
+  const Result<int> shown = show(options);
+  status = shown ? *shown : status_for(shown.error());
 }
 
-void add_policy(CLI::App& command, CpuWords& words) {
-  command.add_option("--option", words.options, "an option of kubelet's static policy, such as full-pcpus-only=true")
+void add_policy(CLI::App& command, CpuOptions& options) {
+  command
+      .add_option("--option", options.policy_options,
+                  "an option of kubelet's static policy, such as full-pcpus-only=true")
       ->take_all()
       ->type_name("NAME=BOOL");
-  command.add_option("--reserved", words.reserved, "CPUs kept for the system, such as 0,64")->type_name("SET");
+  command.add_option("--reserved", options.reserved, "CPUs kept for the system, such as 0,64")->type_name("SET");
 }
 
-std::string machines_in_words() {
+std::string render_machines() {
   std::string text;
   for (const cpu::KnownMachine& machine : cpu::known_machines()) {
     text += "  " + machine.name + std::string(16 - std::min<std::size_t>(machine.name.size(), 15), ' ') +
-            machine.words + "\n";
+            machine.description + "\n";
   }
   return text;
 }
 
-constexpr const char* kMachineWords =
+constexpr const char* kMachineHelp =
     "a file (JSON, or XML of lstopo), synthetic:…, or a known machine's name; none: this machine";
 
 void add_topology(CLI::App& cpu, int& status) {
-  const auto words = std::make_shared<CpuWords>();
+  const auto options = std::make_shared<CpuOptions>();
   CLI::App* command =
       cpu.add_subcommand("topology", "a map of sockets, NUMA nodes, caches, cores, threads and devices");
-  command->add_option("--from,--topology", words->machine, kMachineWords)->type_name("MACHINE");
-  command->add_option("--state", words->file, "a cpu_manager_state: who owns which core")->type_name("FILE");
-  words->output.format = "table";
-  add_output(*command, words->output, {"table", "text", "json", "svg"});
-  command->footer("machines:\n" + machines_in_words() +
+  command->add_option("--from,--topology", options->machine, kMachineHelp)->type_name("MACHINE");
+  command->add_option("--state", options->file, "a cpu_manager_state: which container owns which core")
+      ->type_name("FILE");
+  options->output.format = "table";
+  add_output(*command, options->output, {"table", "text", "json", "svg"});
+  command->footer("machines:\n" + render_machines() +
                   "try:  holdfast cpu topology --from dgx-a100 -o svg > machine.svg\n"
                   "      holdfast cpu topology --from 'synthetic:pack:2 numa:2 l3:1 core:8 pu:2'");
-  command->callback([words, &status] { run(*words, show_topology, status); });
+  command->callback([options, &status] { run(*options, show_topology, status); });
 }
 
 void add_plan(CLI::App& cpu, int& status) {
-  const auto words = std::make_shared<CpuWords>();
+  const auto options = std::make_shared<CpuOptions>();
   CLI::App* command = cpu.add_subcommand("plan", "which CPUs a container would be given, and why");
-  command->add_option("--cpus", words->count, "how many")->required()->type_name("N");
-  command->add_option("--free", words->free, "the shared pool it is taken from; none: all CPUs")->type_name("SET");
-  command->add_option("--topology,--from", words->machine, kMachineWords)->type_name("MACHINE");
-  add_policy(*command, *words);
-  command->add_option("--hint", words->hint, "the topology manager's NUMA nodes, such as 0,1")->type_name("NODES");
-  command->add_option("--near-device", words->devices, "first the NUMA node of this device, such as /dev/nvidia0")
+  command->add_option("--cpus", options->count, "how many")->required()->type_name("N");
+  command->add_option("--free", options->free, "the shared pool it is taken from; none: all CPUs")->type_name("SET");
+  command->add_option("--topology,--from", options->machine, kMachineHelp)->type_name("MACHINE");
+  add_policy(*command, *options);
+  command->add_option("--hint", options->hint, "the topology manager's NUMA nodes, such as 0,1")->type_name("NODES");
+  command->add_option("--near-device", options->devices, "first the NUMA node of this device, such as /dev/nvidia0")
       ->take_all()
       ->type_name("NODE");
-  add_output(*command, words->output);
+  add_output(*command, options->output);
   command->footer(
-      "exit: 0 it can be done; 1 it cannot, with kubelet's words; 2 usage, or it could not be told\n"
+      "exit: 0 it can be done; 1 it cannot, with kubelet's message; 2 usage, or it could not be determined\n"
       "try:  holdfast cpu plan --cpus 16 --topology dgx-a100 --near-device /dev/nvidia0");
-  command->callback([words, &status] { run(*words, show_plan, status); });
+  command->callback([options, &status] { run(*options, show_plan, status); });
 }
 
 void add_simulate(CLI::App& cpu, int& status) {
-  const auto words = std::make_shared<CpuWords>();
+  const auto options = std::make_shared<CpuOptions>();
   CLI::App* command = cpu.add_subcommand("simulate", "what a sequence of containers would be given");
-  command->add_option("SCENARIO", words->file, "a JSON file; docs/CPU.md says what stands in it")->required();
-  add_output(*command, words->output);
-  command->footer("exit: 0 everybody was served; 1 somebody was not; 2 usage, or a scenario that makes no sense");
-  command->callback([words, &status] { run(*words, show_simulation, status); });
+  command->add_option("SCENARIO", options->file, "a JSON file; docs/CPU.md describes it")->required();
+  add_output(*command, options->output);
+  command->footer("exit: 0 every container was served; 1 one was not; 2 usage, or a scenario that makes no sense");
+  command->callback([options, &status] { run(*options, show_simulation, status); });
 }
 
 void add_state(CLI::App& cpu, int& status) {
-  const auto words = std::make_shared<CpuWords>();
-  words->file = cpus::kKubeletState;
-  CLI::App* command = cpu.add_subcommand("state", "what a cpu_manager_state says, and whether kubelet would take it");
-  command->add_option("FILE", words->file, "the file; none: kubelet's own")->capture_default_str();
-  command->add_option("--topology,--from", words->machine, kMachineWords)->type_name("MACHINE");
-  add_policy(*command, *words);
-  command->add_option("--policy", words->policy, "the policy kubelet is told; none: the file's")
+  const auto options = std::make_shared<CpuOptions>();
+  options->file = cpus::kKubeletState;
+  CLI::App* command = cpu.add_subcommand("state", "what a cpu_manager_state says, and whether kubelet would accept it");
+  command->add_option("FILE", options->file, "the file; none: kubelet's own")->capture_default_str();
+  command->add_option("--topology,--from", options->machine, kMachineHelp)->type_name("MACHINE");
+  add_policy(*command, *options);
+  command->add_option("--policy", options->policy, "the policy kubelet is configured with; none: the file's")
       ->check(CLI::IsMember({"none", "static"}));
-  command->add_flag("--rebuild", words->rebuild,
-                    "write the file anew from the cpusets of the containers that run; the old one is kept beside it");
-  command->add_flag("--dry-run", words->dry_run, "with --rebuild: only show it");
-  add_output(*command, words->output);
+  command->add_flag(
+      "--rebuild", options->rebuild,
+      "replace the file by one made from the cpusets of the running containers; the old one is kept beside it");
+  command->add_flag("--dry-run", options->dry_run, "with --rebuild: only show it");
+  add_output(*command, options->output);
   command->footer("exit: 0 it is sound; 1 it is not; 2 usage, or it could not be read");
-  command->callback([words, &status] { run(*words, show_state, status); });
+  command->callback([options, &status] { run(*options, show_state, status); });
 }
 
 }  // namespace

@@ -9,8 +9,9 @@
 
 #include "commands.h"
 #include "core/report/demo_report.h"
-#include "machine.h"
+#include "host/open_host.h"
 #include "output.h"
+#include "render/demo.h"
 #include "services/demo/attack.h"
 #include "services/demo/demo.h"
 #include "services/demo/tally.h"
@@ -19,11 +20,11 @@
 namespace hf::programs {
 namespace {
 
-constexpr const char* kOnARealNode =
-    "On a real node: run holdfastd as a service (packaging/holdfastd.service), look with `holdfast doctor`, and ask\n"
-    "`holdfast blame CONTAINER` who did it. README.md has the rest.\n";
+constexpr const char* kNextSteps =
+    "In production: run holdfastd as a service (packaging/holdfastd.service), check with `holdfast doctor`, and see\n"
+    "with `holdfast blame CONTAINER` which process changed rules. README.md has the rest.\n";
 
-struct DemoWords {
+struct DemoOptions {
   bool once = false;
   unsigned seconds = 40;
   bool offline = false;
@@ -33,10 +34,10 @@ struct DemoWords {
   std::vector<std::string> attack;
 };
 
-// Lines for people, the last of them written over as long as it is not finished. Nothing of it where JSON is asked for.
-class Stage {
+// Prints progress lines for people; an unfinished last line is overwritten. Prints nothing if JSON is requested.
+class Display {
  public:
-  explicit Stage(bool is_silent) : is_silent_(is_silent), is_terminal_(::isatty(STDOUT_FILENO) == 1) {}
+  explicit Display(bool is_silent) : is_silent_(is_silent), is_terminal_(::isatty(STDOUT_FILENO) == 1) {}
 
   void say(const std::string& line) {
     draw("");
@@ -55,7 +56,7 @@ class Stage {
     }
     is_drawn_ = !line.empty();
     if (is_drawn_) {
-      std::fputs("\033[?7l", stdout);  // a line that went on below could not be written over
+      std::fputs("\033[?7l", stdout);  // without line wrap, because a wrapped line cannot be overwritten
       print(line);
       std::fputs("\033[?7h", stdout);
     }
@@ -69,45 +70,46 @@ class Stage {
 };
 
 Result<report::DoctorReport> diagnose(const std::string& container) {
-  const std::unique_ptr<OpenMachine> machine = TRY(OpenMachine::open());
-  return doctor::diagnose(machine->get(), {{container}, false});
+  host::HostOpener opener;
+  return doctor::diagnose(*TRY(opener.get()), {{container}, false});
 }
 
-Result<report::DemoReport> tell(const DemoWords& words) {
+Result<report::DemoReport> run_demo(const DemoOptions& options) {
   if (::geteuid() != 0) {
-    return fail(std::errc::operation_not_permitted, "demo makes containers and changes their device rules");
+    return fail(std::errc::operation_not_permitted, "demo creates containers and changes their device rules");
   }
-  const std::unique_ptr<OpenMachine> machine = TRY(OpenMachine::open());
-  Stage stage(words.output.is_json());
+  host::HostOpener opener;
+  const host::OpenHost& open = *TRY(opener.get());
+  Display display(options.output.is_json());
   demo::Settings settings;
-  settings.length = words.once ? demo::Length::once : demo::Length::seconds;
-  settings.guarded = std::chrono::seconds(words.seconds);
-  settings.may_download = !words.offline;
+  settings.length = options.once ? demo::Length::once : demo::Length::seconds;
+  settings.guarded = std::chrono::seconds(options.seconds);
+  settings.may_download = !options.offline;
   settings.diagnose = diagnose;
-  settings.say = [&stage](const std::string& line) { stage.say(line); };
-  settings.draw = [&stage](const std::string& line) { stage.draw(line); };
-  return demo::run_demo(machine->get().host, machine->get().filters, settings);
+  settings.say = [&display](const std::string& line) { display.say(line); };
+  settings.draw = [&display](const std::string& line) { display.draw(line); };
+  return demo::run_demo(open, settings);
 }
 
-int show_demo(const DemoWords& words) {
-  const Result<report::DemoReport> report = tell(words);
+int show_demo(const DemoOptions& options) {
+  const Result<report::DemoReport> report = run_demo(options);
   if (!report) {
     return complain(report.error());
   }
-  print(words.output.is_json() ? render_json(*report) : "\n" + render_text(*report) + "\n" + kOnARealNode);
+  print(options.output.is_json() ? render_json(*report) : "\n" + render_text(*report) + "\n" + kNextSteps);
   return report->has_held() && !report->is_interrupted ? kFine : kProblem;
 }
 
-// What the story starts as processes of their own.
-void add_roles(CLI::App& app, const std::shared_ptr<DemoWords>& words, int& status) {
+// Subcommands that the demo starts as separate processes.
+void add_roles(CLI::App& app, const std::shared_ptr<DemoOptions>& options, int& status) {
   CLI::App* inside = app.add_subcommand("demo-inside", "the program in the container of the demonstration")->group("");
-  inside->add_option("TALLY", words->tally)->required();
-  inside->add_option("NODE", words->node)->required();
-  inside->callback([words, &status] { status = demo::open_again_and_again(words->tally, words->node); });
-  CLI::App* attack = app.add_subcommand("demo-attack", "what takes its GPU away")->group("");
-  attack->add_option("WORDS", words->attack)->required();
-  attack->callback([words, &status] {
-    const Result<void> done = demo::carry_out_attack(words->attack);
+  inside->add_option("TALLY", options->tally)->required();
+  inside->add_option("NODE", options->node)->required();
+  inside->callback([options, &status] { status = demo::open_again_and_again(options->tally, options->node); });
+  CLI::App* attack = app.add_subcommand("demo-attack", "the process that removes its GPU")->group("");
+  attack->add_option("ARGUMENTS", options->attack)->required();
+  attack->callback([options, &status] {
+    const Result<void> done = demo::carry_out_attack(options->attack);
     status = done ? kFine : complain(done.error());
   });
 }
@@ -115,22 +117,23 @@ void add_roles(CLI::App& app, const std::shared_ptr<DemoWords>& words, int& stat
 }  // namespace
 
 void add_demo(CLI::App& app, int& status) {
-  const auto words = std::make_shared<DemoWords>();
+  const auto options = std::make_shared<DemoOptions>();
   CLI::App* command =
       app.add_subcommand("demo", "see it happen here: a container loses its GPU, the guard gives it back");
-  command->add_flag("--once", words->once, "one attack of each kind, then the end");
-  command->add_option("--seconds", words->seconds, "how long the guarded container is attacked")
+  command->add_flag("--once", options->once, "one attack of each kind, then the end");
+  command->add_option("--seconds", options->seconds, "how long the guarded container is attacked")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  command->add_flag("--offline", words->offline, "do not look for an affected runc in this machine's package sources");
-  add_output(*command, words->output);
+  command->add_flag("--offline", options->offline,
+                    "do not look for an affected runc in this machine's package sources");
+  add_output(*command, options->output);
   command->footer(
-      "Makes containers of its own and touches no other; all of it is removed in the end, also after Ctrl-C.\n"
+      "Creates containers of its own and touches no other; all of it is removed in the end, also after Ctrl-C.\n"
       "exit: 0 the guard repaired everything, 1 something stayed lost, or it was interrupted, 2 usage, or it cannot "
       "run "
       "here");
-  command->callback([words, &status] { status = show_demo(*words); });
-  add_roles(app, words, status);
+  command->callback([options, &status] { status = show_demo(*options); });
+  add_roles(app, options, status);
 }
 
 }  // namespace hf::programs

@@ -13,20 +13,23 @@
 #include "core/base/text.h"
 #include "core/report/blame.h"
 #include "core/report/heal_report.h"
-#include "kernel/clock.h"
-#include "kernel/host.h"
-#include "machine.h"
+#include "kernel/files/clock.h"
+#include "kernel/files/host.h"
 #include "output.h"
-#include "services/guard/by_hand.h"
+#include "render/blame.h"
+#include "render/heal.h"
+#include "services/guard/manual_heal.h"
+#include "target.h"
 
 namespace hf::programs {
 namespace {
 
 using report::BlameRecord;
 
-struct GuardWords {
+struct GuardOptions {
   std::vector<std::string> containers;
   std::string container;
+  std::string device;
   std::string since;
   std::string journal;
   bool all = false;
@@ -52,27 +55,27 @@ Result<std::int64_t> parse_span(const std::string& text) {
   return std::int64_t(*number) * scale;
 }
 
-bool is_about(const BlameRecord& record, const std::string& word) {
-  return word.empty() || record.container == word || record.id == word ||
-         (word.size() >= 3 && record.id.starts_with(word)) || record.container.ends_with("/" + word);
+bool is_about(const BlameRecord& record, const std::string& name) {
+  return name.empty() || record.container == name || record.id == name ||
+         (name.size() >= 3 && record.id.starts_with(name)) || record.container.ends_with("/" + name);
 }
 
-Result<std::string> journal_folder(const kernel::Host& host, const GuardWords& words) {
-  return words.journal.empty() ? TRY(config::read_config(host)).journal.folder : words.journal;
+Result<std::string> journal_directory(const kernel::Host& host, const GuardOptions& options) {
+  return options.journal.empty() ? TRY(config::read_config(host)).journal.directory : options.journal;
 }
 
-Result<std::vector<BlameRecord>> read_records(const GuardWords& words) {
+Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
-  const std::int64_t after = words.since.empty() ? 0 : kernel::wall_now() - TRY(parse_span(words.since));
-  journal::Kept kept = TRY(journal::read_journal(host, TRY(journal_folder(host, words))));
+  const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - TRY(parse_span(options.since));
+  journal::Kept kept = TRY(journal::read_journal(host, TRY(journal_directory(host, options))));
   const bool is_known = std::ranges::any_of(
-      kept.records, [&words](const BlameRecord& record) { return is_about(record, words.container); });
+      kept.records, [&options](const BlameRecord& record) { return is_about(record, options.container); });
   std::erase_if(kept.records, [&](const BlameRecord& record) {
-    return !is_about(record, words.container) || record.at < after || (words.losses && !record.is_loss());
+    return !is_about(record, options.container) || record.at < after || (options.losses && !record.is_loss());
   });
-  if (!is_known && !words.container.empty()) {
-    // A container that nothing happened to is fine; a word that means nobody is a mistake.
-    const Result<rules::NamedTarget> target = target_of(words.container);
+  if (!is_known && !options.container.empty()) {
+    // A container without records is fine; a name that matches no container is a mistake.
+    const Result<rules::NamedTarget> target = target_of(options.container);
     if (!target) {
       return fail(target.error().code, target.error().message + ", and none in the journal was");
     }
@@ -80,27 +83,27 @@ Result<std::vector<BlameRecord>> read_records(const GuardWords& words) {
   return std::move(kept.records);
 }
 
-int show_blame(const GuardWords& words) {
-  const Result<std::vector<BlameRecord>> records = read_records(words);
+int show_blame(const GuardOptions& options) {
+  const Result<std::vector<BlameRecord>> records = read_records(options);
   if (!records) {
     return complain(records.error());
   }
-  print(words.output.is_json() ? render_json(*records) : render_text(*records));
+  print(options.output.is_json() ? render_json(*records) : render_text(*records));
   return std::ranges::any_of(*records, &BlameRecord::is_loss) ? kProblem : kFine;
 }
 
-int show_watch(const GuardWords& words) {
+int show_watch(const GuardOptions& options) {
   const Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
   }
-  const Result<std::string> folder = journal_folder(*host, words);
+  const Result<std::string> directory = journal_directory(*host, options);
   Result<journal::Tail> tail =
-      folder ? journal::Tail::open(*host, *folder) : Result<journal::Tail>(std::unexpected(folder.error()));
+      directory ? journal::Tail::open(*host, *directory) : Result<journal::Tail>(std::unexpected(directory.error()));
   if (!tail) {
     return complain(tail.error());
   }
-  const auto until = words.since.empty() ? Result<std::int64_t>(0) : parse_span(words.since);
+  const auto until = options.since.empty() ? Result<std::int64_t>(0) : parse_span(options.since);
   if (!until) {
     return complain(until.error());
   }
@@ -109,85 +112,98 @@ int show_watch(const GuardWords& words) {
     constexpr std::int64_t kLongest = 10'000;
     const std::int64_t left = end == 0 ? kLongest : std::min(kLongest, end - kernel::wall_now());
     for (const BlameRecord& record : tail->wait(std::chrono::milliseconds(std::max<std::int64_t>(left, 0)))) {
-      if (is_about(record, words.container) && (!words.losses || record.is_loss())) {
-        print(words.output.is_json() ? render_line(record) + "\n" : render_text(record));
+      if (is_about(record, options.container) && (!options.losses || record.is_loss())) {
+        print(options.output.is_json() ? render_line(record) + "\n" : render_text(record));
       }
     }
     if (std::fflush(stdout) != 0) {
-      return kCannotTell;  // nobody reads any more
+      return kCannotTell;  // the reader has closed the pipe
     }
   }
   return kFine;
 }
 
-int show_heal(const GuardWords& words) {
-  if (words.containers.empty() == !words.all) {
+int show_heal(const GuardOptions& options) {
+  if (options.containers.empty() == !options.all) {
     return complain({std::errc::invalid_argument, "heal: name containers, or say --all"});
   }
   if (::geteuid() != 0) {
     return complain({std::errc::operation_not_permitted, "heal containers: Operation not permitted (try sudo)"});
   }
-  const Result<std::unique_ptr<OpenMachine>> machine = OpenMachine::open();
-  if (!machine) {
-    return complain(machine.error());
+  host::HostOpener opener;
+  const Result<host::OpenHost*> open = opener.get();
+  if (!open) {
+    return complain(open.error());
   }
-  const Progress progress("looking at this node");
-  const doctor::Machine& open = (*machine)->get();
-  const guard::Doing doing = words.dry_run ? guard::Doing::dry_run : guard::Doing::carry_out;
-  const Result<report::HealReport> report =
-      guard::heal_by_hand({open.host, open.filters, open.seats}, words.containers, doing);
+  const Progress progress("surveying this host");
+  const Result<report::HealReport> report = guard::heal_manually(**open, options.containers, run_mode(options.dry_run));
   progress.done();
   if (!report) {
     return complain(report.error());
   }
-  print(words.output.is_json() ? render_json(*report) : render_text(*report));
+  print(options.output.is_json() ? render_json(*report) : render_text(*report));
   const bool would_change =
-      words.dry_run && std::ranges::any_of(report->lines, [](const auto& line) { return !line.steps.empty(); });
+      options.dry_run && std::ranges::any_of(report->lines, [](const auto& line) { return !line.steps.empty(); });
   return report->is_all_well() && !would_change ? kFine : kProblem;
 }
 
 }  // namespace
 
 void add_heal(CLI::App& app, int& status) {
-  const auto words = std::make_shared<GuardWords>();
+  const auto options = std::make_shared<GuardOptions>();
   CLI::App* command = app.add_subcommand("heal", "give containers back what they are owed and have lost, once");
-  command->add_option("CONTAINER", words->containers, "names, the beginnings of ids, or pod/container");
-  command->add_flag("--all", words->all, "all containers of this node");
-  command->add_flag("--dry-run", words->dry_run, "say what would be done, change nothing");
-  add_output(*command, words->output);
+  command->add_option("CONTAINER", options->containers, "names, the beginnings of ids, or pod/container");
+  command->add_flag("--all", options->all, "all containers of this host");
+  command->add_flag("--dry-run", options->dry_run, "say what would be done, change nothing");
+  add_output(*command, options->output);
   command->footer(
-      "Rules that were lost are given back, nodes that are missing or stale are made anew, and systemd is told what "
-      "its\n"
-      "units are owed, so that the next reload keeps it. Never more than trusted evidence says.\n"
+      "Rules that were lost are given back, device nodes that are missing or stale are recreated, and systemd's\n"
+      "units get what they are owed, so that the next reload keeps it. Never more than trusted evidence says.\n"
       "exit: 0 all have what they are owed; 1 something could not be given back, or with --dry-run would be changed;\n"
-      "2 usage, or it could not be told");
-  command->callback([words, &status] { status = show_heal(*words); });
+      "2 usage, or it could not be determined");
+  command->callback([options, &status] { status = show_heal(*options); });
+}
+
+// Kept until the next release, because scripts may still call it.
+void add_mend(CLI::App& app, int& status) {
+  const auto options = std::make_shared<GuardOptions>();
+  CLI::App* command = app.add_subcommand("mend", "deprecated: 'heal' recreates device nodes as well");
+  command->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container")->required();
+  command->add_option("DEVICE", options->device, "ignored: heal gives back everything the container is owed");
+  command->add_flag("--dry-run", options->dry_run, "say what would be done, change nothing");
+  add_output(*command, options->output);
+  command->callback([options, &status] {
+    warn("mend is part of heal now and goes away with the next release; use: holdfast heal " + options->container);
+    options->containers = {options->container};
+    status = show_heal(*options);
+  });
 }
 
 void add_blame(CLI::App& app, int& status) {
-  const auto words = std::make_shared<GuardWords>();
-  CLI::App* command = app.add_subcommand("blame", "who changed a container's device rules, when, and what it cost");
-  command->add_option("CONTAINER", words->container, "a name, the beginning of an id, or pod/container; none: all");
-  command->add_option("--since", words->since, "only the last 90s, 30m, 1h, 7d");
-  command->add_flag("--losses", words->losses, "only changes that took away something it is owed");
-  command->add_option("--journal", words->journal, "the folder of the records, instead of the configured one");
-  add_output(*command, words->output);
+  const auto options = std::make_shared<GuardOptions>();
+  CLI::App* command =
+      app.add_subcommand("blame", "which process changed a container's device rules, when, and what was lost");
+  command->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container; none: all");
+  command->add_option("--since", options->since, "only the last 90s, 30m, 1h, 7d");
+  command->add_flag("--losses", options->losses, "only changes that removed something it is owed");
+  command->add_option("--journal", options->journal, "the directory of the records, instead of the configured one");
+  add_output(*command, options->output);
   command->footer(
       "Reads what holdfastd has recorded; the daemon need not run.\n"
-      "exit: 0 nothing was lost, 1 something was, 2 usage, or it could not be told");
-  command->callback([words, &status] { status = show_blame(*words); });
+      "exit: 0 nothing was lost, 1 something was, 2 usage, or it could not be determined");
+  command->callback([options, &status] { status = show_blame(*options); });
 }
 
 void add_watch(CLI::App& app, int& status) {
-  const auto words = std::make_shared<GuardWords>();
+  const auto options = std::make_shared<GuardOptions>();
   CLI::App* command = app.add_subcommand("watch", "changes of containers' device rules as they happen");
-  command->add_option("CONTAINER", words->container, "a name, the beginning of an id, or pod/container; none: all");
-  command->add_option("--for", words->since, "end after 90s, 30m, 1h, 7d");
-  command->add_flag("--losses", words->losses, "only changes that took away something it is owed");
-  command->add_option("--journal", words->journal, "the folder of the records, instead of the configured one");
-  add_output(*command, words->output);
-  command->footer("Shows what holdfastd records; with -o json one object a line.");
-  command->callback([words, &status] { status = show_watch(*words); });
+  command->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container; none: all");
+  command->add_option("--for", options->since, "end after 90s, 30m, 1h, 7d");
+  command->add_flag("--losses", options->losses, "only changes that removed something it is owed");
+  command->add_option("--journal", options->journal, "the directory of the records, instead of the configured one");
+  add_output(*command, options->output);
+  command->footer("Shows what holdfastd records; with -o json one object per line.");
+  command->callback([options, &status] { status = show_watch(*options); });
 }
 
 }  // namespace hf::programs

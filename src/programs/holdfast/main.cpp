@@ -1,4 +1,4 @@
-// holdfast: every question and every repair, at a terminal.
+// holdfast: the command line tool for all queries and repairs.
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Each program of a node is held open while it is looked at; a node may have thousands.
+// Every BPF program of the host is held open while it is analysed, and there may be thousands.
 void allow_many_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -21,7 +21,7 @@ void allow_many_files() {
   }
 }
 
-// What we open must not land where somebody else will write.
+// Files that we open must not get the descriptor of a closed standard stream, to which libraries may write.
 void fill_standard_files() {
   while (true) {
     const int file = ::open("/dev/null", O_RDWR);
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
       throw CLI::RequiredError(
-          "a command: ps, doctor, explain, devices, heal, blame, watch, mend, rules, grant, revoke, cdi, setup or "
+          "a command: ps, doctor, explain, devices, heal, blame, watch, rules, grant, revoke, cdi, setup or "
           "demo");
     }
   } catch (const CLI::Success& success) {

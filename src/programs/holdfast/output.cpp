@@ -13,7 +13,7 @@
 
 #include "commands.h"
 #include "core/base/text.h"
-#include "core/report/text_table.h"
+#include "render/text_table.h"
 
 namespace hf::programs {
 namespace {
@@ -28,8 +28,8 @@ const char* colour_of(char mark) {
   }
 }
 
-// Lines stay lines, and our marks become colours; all else goes through the one function for text from outside.
-std::string harmless(std::string_view text, bool coloured) {
+// Keeps line breaks and turns our marks into colours; everything else is made printable.
+std::string sanitise(std::string_view text, bool coloured) {
   std::string safe;
   safe.reserve(text.size());
   while (!text.empty()) {
@@ -48,15 +48,15 @@ std::string harmless(std::string_view text, bool coloured) {
 }  // namespace
 
 void add_output(CLI::App& command, Output& output, const std::vector<std::string>& formats) {
-  command.add_option("-o,--output", output.format, "the form of the answer (docs/JSON.md)")
+  command.add_option("-o,--output", output.format, "the output format (docs/JSON.md)")
       ->check(CLI::IsMember(formats))
       ->capture_default_str();
 }
 
-// Names of cgroups and programs are others' words: they must not speak to the terminal. Only our marks for colours do.
+// Names of cgroups and programs are untrusted and must not control the terminal; only our colour marks may.
 void print(const std::string& text) {
   const bool coloured = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-  const std::string safe = harmless(text, coloured);
+  const std::string safe = sanitise(text, coloured);
   std::fwrite(safe.data(), 1, safe.size(), stdout);
 }
 
@@ -66,7 +66,7 @@ void clear_screen() {
   }
 }
 
-// A thread of its own: whoever works does not know how long it takes.
+// A separate thread, because the working thread cannot know how long it will take.
 struct Progress::Ticker {
   std::mutex lock;
   std::condition_variable wake;
@@ -74,17 +74,18 @@ struct Progress::Ticker {
   std::thread thread;
 };
 
-Progress::Progress(std::string words) : ticker_(::isatty(STDERR_FILENO) == 1 ? std::make_unique<Ticker>() : nullptr) {
+Progress::Progress(std::string activity)
+    : ticker_(::isatty(STDERR_FILENO) == 1 ? std::make_unique<Ticker>() : nullptr) {
   if (!ticker_) {
     return;
   }
   Ticker& ticker = *ticker_;
-  ticker.thread = std::thread([&ticker, words = std::move(words)] {
+  ticker.thread = std::thread([&ticker, activity = std::move(activity)] {
     std::unique_lock hold(ticker.lock);
     if (ticker.wake.wait_for(hold, std::chrono::seconds(1), [&ticker] { return ticker.stop; })) {
       return;
     }
-    std::fprintf(stderr, "%s …", words.c_str());
+    std::fprintf(stderr, "%s …", activity.c_str());
     ticker.wake.wait(hold, [&ticker] { return ticker.stop; });
     std::fputs("\r\033[K", stderr);
   });
@@ -103,6 +104,8 @@ void Progress::done() const {
   ticker_->wake.notify_one();
   ticker_->thread.join();
 }
+
+void warn(const std::string& text) { (void)std::fprintf(stderr, "holdfast: %s\n", text.c_str()); }
 
 int complain(const Error& error) {
   const bool lacks_rights =

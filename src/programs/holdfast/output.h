@@ -1,4 +1,4 @@
-// Output: where answers and complaints go.
+// Output: prints reports to standard output and errors to standard error.
 #pragma once
 
 #include <memory>
@@ -22,12 +22,12 @@ struct Output {
 void add_output(CLI::App& command, Output& output, const std::vector<std::string>& formats = {"text", "json"});  // -o
 
 void print(const std::string& text);  // to standard output; marks become colours on a terminal
-void clear_screen();                  // where standard output is a terminal
+void clear_screen();                  // only if standard output is a terminal
 
-// A line on a terminal's standard error for work that takes more than a second; gone when it is done.
+// Shows a line on a terminal's standard error if work takes more than a second, and removes it when the work is done.
 class Progress {
  public:
-  explicit Progress(std::string words);
+  explicit Progress(std::string activity);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();
@@ -39,6 +39,7 @@ class Progress {
   std::unique_ptr<Ticker> ticker_;
 };
 
-int complain(const Error& error);  // one line to standard error; the exit code that goes with it
+void warn(const std::string& text);  // one line to standard error
+int complain(const Error& error);    // prints one line to standard error; returns the exit code for it
 
 }  // namespace hf::programs

@@ -10,16 +10,17 @@
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "core/report/rules_report.h"
-#include "machine.h"
 #include "output.h"
+#include "render/rules.h"
 #include "services/rules/inspect.h"
+#include "target.h"
 
 namespace hf::programs {
 namespace {
 
 using container::Answer;
 
-struct RulesWords {
+struct RulesOptions {
   std::vector<std::string> targets;
   std::vector<std::string> questions;
   std::string left;
@@ -27,36 +28,36 @@ struct RulesWords {
   Output output;
 };
 
-// A container's name stands for its first process.
-Result<rules::Inspection> open_target(rules::Node& node, const std::string& word) {
-  return rules::Inspection::open(node, TRY(target_of(word)));
+// The name of a container selects its first process.
+Result<rules::Inspection> open_target(host::HostOpener& opener, const std::string& argument) {
+  return rules::Inspection::open(opener, TRY(target_of(argument)));
 }
 
-int show_node(const RulesWords& words) {
-  rules::Node node;
-  const Result<report::NodeRules> found = rules::inspect_node(node);
+int show_host(const RulesOptions& options) {
+  host::HostOpener opener;
+  const Result<report::HostRules> found = rules::inspect_host(opener);
   if (!found) {
     return complain(found.error());
   }
-  print(words.output.is_json() ? render_json(*found) : render_text(*found));
+  print(options.output.is_json() ? render_json(*found) : render_text(*found));
   return kFine;
 }
 
-int show_targets(const RulesWords& words) {
-  rules::Node node;
+int show_targets(const RulesOptions& options) {
+  host::HostOpener opener;
   std::vector<report::TargetRules> shown;
-  bool told = true;
-  for (const std::string& target : words.targets) {
-    Result<rules::Inspection> inspection = open_target(node, target);
+  bool is_exact = true;
+  for (const std::string& target : options.targets) {
+    Result<rules::Inspection> inspection = open_target(opener, target);
     if (!inspection) {
       return complain(inspection.error());
     }
     shown.push_back(inspection->rules());
     const report::TargetRules& last = shown.back();
-    told = told && (last.effective.exact || last.source == report::Source::probe);
+    is_exact = is_exact && (last.effective.exact || last.source == report::Source::probe);
   }
-  print(words.output.is_json() ? render_json(shown) : render_text(shown));
-  return told ? kFine : kCannotTell;
+  print(options.output.is_json() ? render_json(shown) : render_text(shown));
+  return is_exact ? kFine : kCannotTell;
 }
 
 class Questions {
@@ -77,7 +78,7 @@ class Questions {
     }
   }
 
-  // One line in, one line out, at once: another program may be waiting for it.
+  // Each answer is flushed at once, because another program may be waiting for it.
   void ask_each_line() {
     for (std::string line; std::getline(std::cin, line);) {
       ask(std::string(trim(line)));
@@ -99,23 +100,23 @@ class Questions {
   int status_ = kFine;
 };
 
-int answer_questions(const RulesWords& words) {
-  if (words.targets.size() != 1) {
+int answer_questions(const RulesOptions& options) {
+  if (options.targets.size() != 1) {
     return complain({std::errc::invalid_argument, "--ask wants one target"});
   }
-  for (const std::string& question : words.questions) {
+  for (const std::string& question : options.questions) {
     const Result<device::Request> request = question == "-" ? device::Request{} : device::parse_request(question);
     if (!request) {
       return complain(request.error());
     }
   }
-  rules::Node node;
-  Result<rules::Inspection> inspection = open_target(node, words.targets.front());
+  host::HostOpener opener;
+  Result<rules::Inspection> inspection = open_target(opener, options.targets.front());
   if (!inspection) {
     return complain(inspection.error());
   }
-  Questions questions(*std::move(inspection), words.output);
-  for (const std::string& question : words.questions) {
+  Questions questions(*std::move(inspection), options.output);
+  for (const std::string& question : options.questions) {
     if (question == "-") {
       questions.ask_each_line();
     } else {
@@ -125,20 +126,20 @@ int answer_questions(const RulesWords& words) {
   return questions.finish();
 }
 
-int show_difference(const RulesWords& words) {
-  rules::Node node;
+int show_difference(const RulesOptions& options) {
+  host::HostOpener opener;
   std::vector<container::Effective> sides;
-  for (const std::string& target : {words.left, words.right}) {
-    const Result<rules::Inspection> inspection = open_target(node, target);
+  for (const std::string& target : {options.left, options.right}) {
+    const Result<rules::Inspection> inspection = open_target(opener, target);
     if (!inspection) {
       return complain(inspection.error());
     }
     sides.push_back(container::effective(inspection->observed()));
   }
   const std::string doubt = !sides[0].exact ? sides[0].why : sides[1].why;
-  const report::TargetDifference difference{words.left, words.right, device::compare(sides[0].table, sides[1].table),
-                                            doubt};
-  print(words.output.is_json() ? render_json(difference) : render_text(difference));
+  const report::TargetDifference difference{options.left, options.right,
+                                            device::compare(sides[0].table, sides[1].table), doubt};
+  print(options.output.is_json() ? render_json(difference) : render_text(difference));
   if (!doubt.empty()) {
     return kCannotTell;
   }
@@ -148,36 +149,36 @@ int show_difference(const RulesWords& words) {
 }  // namespace
 
 void add_rules(CLI::App& app, int& status) {
-  const auto words = std::make_shared<RulesWords>();
+  const auto options = std::make_shared<RulesOptions>();
   CLI::App* command =
-      app.add_subcommand("rules", "which devices a process, a cgroup or a program may open, and by whose rules");
+      app.add_subcommand("rules", "which devices a process, a cgroup or a program may open, and by which rules");
   command->add_option(
-      "TARGET", words->targets,
+      "TARGET", options->targets,
       "a container, pid:N, cgroup:PATH, program:ID or file:PATH (hex or JSON); none: every cgroup that restricts "
       "devices");
   command
-      ->add_option("--ask", words->questions,
-                   "answer c:195:0:rw with allow, deny GATE or unknown WHY; repeatable; - reads one question a line")
+      ->add_option("--ask", options->questions,
+                   "answer c:195:0:rw with allow, deny GATE or unknown WHY; repeatable; - reads one question per line")
       ->allow_extra_args(false);
-  add_output(*command, words->output);
+  add_output(*command, options->output);
   command->footer(
-      "exit: 0 shown, or all allowed; 1 something is denied or differs; 2 usage, or it could not be told\n"
+      "exit: 0 shown, or all allowed; 1 something is denied or differs; 2 usage, or it could not be determined\n"
       "try:  holdfast rules pid:1 --ask c:195:0:rw");
 
   CLI::App* diff = command->add_subcommand("diff", "where two targets differ, in both directions");
-  diff->add_option("A", words->left, "a target, as above")->required();
-  diff->add_option("B", words->right, "another")->required();
-  add_output(*diff, words->output);
+  diff->add_option("A", options->left, "a target, as above")->required();
+  diff->add_option("B", options->right, "another")->required();
+  add_output(*diff, options->output);
 
-  command->callback([words, diff, &status] {
-    if (diff->parsed() && !(words->targets.empty() && words->questions.empty())) {
+  command->callback([options, diff, &status] {
+    if (diff->parsed() && !(options->targets.empty() && options->questions.empty())) {
       status = complain({std::errc::invalid_argument, "rules diff takes two targets and no questions"});
     } else if (diff->parsed()) {
-      status = show_difference(*words);
-    } else if (!words->questions.empty()) {
-      status = answer_questions(*words);
+      status = show_difference(*options);
+    } else if (!options->questions.empty()) {
+      status = answer_questions(*options);
     } else {
-      status = words->targets.empty() ? show_node(*words) : show_targets(*words);
+      status = options->targets.empty() ? show_host(*options) : show_targets(*options);
     }
   });
 }

@@ -4,7 +4,7 @@
 
 #include <linux/capability.h>
 
-#include "kernel/privileges.h"
+#include "kernel/process/privileges.h"
 
 namespace hf::programs {
 namespace {
@@ -14,9 +14,9 @@ struct Needed {
   const char* name;
 };
 
-// SYS_ADMIN: loading programs and the tracer, opening others' programs, fanotify, mount namespaces; NET_ADMIN:
-// attaching and listing device programs on kernels before 6.9. SYS_PTRACE, DAC_*, SYS_CHROOT, SETUID, SETGID: looking
-// from inside a container, as its user. MKNOD, CHOWN, FOWNER: making nodes. KILL: ending a look that hangs.
+// SYS_ADMIN: loading programs and the tracer, opening programs of others, fanotify, mount namespaces; NET_ADMIN:
+// attaching and listing device programs on kernels before 6.9. SYS_PTRACE, DAC_*, SYS_CHROOT, SETUID, SETGID: probing
+// from inside a container, as its user. MKNOD, CHOWN, FOWNER: creating nodes. KILL: ending a probe that hangs.
 constexpr auto kNeeded = std::to_array<Needed>({{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
                                                 {CAP_NET_ADMIN, "CAP_NET_ADMIN"},
                                                 {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
@@ -30,21 +30,12 @@ constexpr auto kNeeded = std::to_array<Needed>({{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"}
                                                 {CAP_FOWNER, "CAP_FOWNER"},
                                                 {CAP_KILL, "CAP_KILL"}});
 
-// Kept where they are there. SYS_NICE and SYS_RESOURCE: what the unit sets beforehand, scheduling and limits. SYSLOG:
-// the kernel's log, and the names of functions that programs call.
+// Kept if present. SYS_NICE and SYS_RESOURCE: scheduling and limits that the systemd unit sets. SYSLOG: the kernel's
+// log, and the names of functions that programs call.
 constexpr kernel::Capabilities kUseful =
     kernel::capability(CAP_SYS_NICE) | kernel::capability(CAP_SYS_RESOURCE) | kernel::capability(CAP_SYSLOG);
 
 }  // namespace
-
-std::vector<std::string> needed_capabilities() {
-  std::vector<std::string> names;
-  names.reserve(kNeeded.size());
-  for (const Needed& needed : kNeeded) {
-    names.emplace_back(needed.name);
-  }
-  return names;
-}
 
 Result<std::vector<std::string>> keep_needed_capabilities() {
   const kernel::Capabilities permitted = TRY(kernel::read_capabilities());

@@ -1,4 +1,4 @@
-// Capabilities: the few rights of root that the guard needs; the rest is given up at the start.
+// Capabilities: the few capabilities that the guard needs; all others are dropped at the start.
 #pragma once
 
 #include <string>
@@ -8,10 +8,8 @@
 
 namespace hf::programs {
 
-std::vector<std::string> needed_capabilities();  // "CAP_SYS_ADMIN", …: packaging/holdfastd.service lists the same
-
-// For this thread and all that it starts, for good: to be called before there are others. Which are missing that are
-// needed is returned: the daemon is never ready then.
+// Drops capabilities of this thread and of all it starts, so it must be called before any thread is started. Returns
+// the needed capabilities that are missing; without them the daemon never becomes ready.
 Result<std::vector<std::string>> keep_needed_capabilities();
 
 }  // namespace hf::programs

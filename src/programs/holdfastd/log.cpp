@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/report/utf8.h"
+#include "render/json_string.h"
 
 namespace hf::programs {
 namespace {
 
 bool is_journal() {
-  return std::getenv("JOURNAL_STREAM") != nullptr;  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  return std::getenv("JOURNAL_STREAM") != nullptr;  // NOLINT(concurrency-mt-unsafe): the environment is never changed
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ Log::Log(Format format)
 
 Log::~Log() = default;
 
-// Guarding does not wait for a log that is not read: Kernel: where a pipe can be written to at all, 4 KiB fit.
+// The guard must not block on a log that is not read. Kernel: a pipe that is writable has room for 4 KiB.
 bool Log::can_write() {
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) {
@@ -54,11 +54,11 @@ void Log::write(const std::string& line, bool is_warning) {
 }
 
 void Log::put(const std::string& line, bool is_warning) {
-  constexpr std::size_t kLongest = 1900;  // with time and level below 4 KiB, also where JSON doubles every letter
+  constexpr std::size_t kLongest = 1900;  // below 4 KiB with time and level, even if JSON escapes every character
   const spdlog::level::level_enum level = is_warning ? spdlog::level::warn : spdlog::level::info;
   const std::string clean = printable(line.substr(0, kLongest));
   if (format_ == Format::json) {
-    logger_->log(level, report::json_word(clean));
+    logger_->log(level, report::json_string(clean));
   } else if (is_journal_) {
     logger_->log(level, (is_warning ? "<4>" : "<6>") + clean);
   } else {

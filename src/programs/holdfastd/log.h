@@ -1,4 +1,4 @@
-// Log: one line for each decision, for journald or for machines.
+// Log: writes one line for each decision, as text for journald or as JSON.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace hf::programs {
 
 class Log {
  public:
-  // text: with journald's priority in front where standard error is the journal. json: time, level and message.
+  // text: has journald's priority prefix if standard error is the journal. json: time, level and message.
   enum class Format : std::uint8_t { text, json };
 
   explicit Log(Format format);
@@ -22,7 +22,7 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Never waits: where the log is not read, lines are left out and counted.
+  // Never blocks: if the log is not read, lines are dropped and counted.
   void write(const std::string& line, bool is_warning);
 
  private:
@@ -33,7 +33,7 @@ class Log {
   std::uint64_t dropped_ = 0;
   Format format_;
   bool is_journal_;
-  std::shared_ptr<spdlog::logger> logger_;  // owned with spdlog's registry
+  std::shared_ptr<spdlog::logger> logger_;  // shared with spdlog's registry
 };
 
 }  // namespace hf::programs

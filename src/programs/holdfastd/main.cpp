@@ -1,4 +1,4 @@
-// holdfastd: the node agent. It watches every container's device rules and gives back what was taken.
+// holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -13,10 +13,10 @@
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "core/report/blame.h"
-#include "kernel/bpf_api.h"
-#include "kernel/filters.h"
-#include "kernel/seat.h"
-#include "kernel/shield.h"
+#include "kernel/cgroup/bpf_api.h"
+#include "kernel/cgroup/filters.h"
+#include "kernel/cgroup/shield.h"
+#include "kernel/container/node_prober.h"
 #include "programs/holdfastd/capabilities.h"
 #include "programs/holdfastd/log.h"
 #include "programs/holdfastd/notify.h"
@@ -31,7 +31,7 @@ namespace {
 constexpr int kFine = 0;
 constexpr int kCannot = 2;
 
-struct Words {
+struct DaemonOptions {
   std::string config_file;
   std::string tier;
   std::string journal;
@@ -47,13 +47,13 @@ int complain(const Error& error) {
   return kCannot;
 }
 
-Result<config::Config> read_config(const kernel::Host& host, const Words& words) {
-  config::Config config =
-      words.config_file.empty() ? TRY(config::read_config(host)) : TRY(config::read_config(host, words.config_file));
-  config.journal.folder = words.journal.empty() ? config.journal.folder : words.journal;
-  const auto place = [](const std::string& word) { return word == "none" ? std::string() : word; };
-  config.web.listen = words.listen.empty() ? config.web.listen : place(words.listen);
-  config.web.socket = words.socket.empty() ? config.web.socket : place(words.socket);
+Result<config::Config> read_config(const kernel::Host& host, const DaemonOptions& options) {
+  config::Config config = options.config_file.empty() ? TRY(config::read_config(host))
+                                                      : TRY(config::read_config(host, options.config_file));
+  config.journal.directory = options.journal.empty() ? config.journal.directory : options.journal;
+  const auto address = [](const std::string& value) { return value == "none" ? std::string() : value; };
+  config.web.listen = options.listen.empty() ? config.web.listen : address(options.listen);
+  config.web.socket = options.socket.empty() ? config.web.socket : address(options.socket);
   return config;
 }
 
@@ -76,17 +76,17 @@ void block_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-// The doctor's look at the whole node, for the findings on the page. A machine of its own: it is another thread's.
+// Diagnoses the whole host for the status page. Opens its own filters, because it runs in another thread.
 Result<std::vector<report::Finding>> diagnose(const kernel::Host& host) {
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   kernel::Filters filters(host, *bpf);
-  const std::unique_ptr<kernel::Seats> seats = kernel::open_kernel_seats(host);
-  doctor::Machine machine{host, filters, *seats, std::time(nullptr)};
+  const std::unique_ptr<kernel::NodeProber> prober = kernel::open_node_prober(host);
+  host::OpenHost machine{host, filters, *prober, std::time(nullptr)};
   report::DoctorReport report = TRY(doctor::diagnose(machine, {{}, false, false}));
   return std::move(report.findings);
 }
 
-// Guarding is more important than being seen: a server that cannot start is reported, and the guard goes on.
+// Guarding matters more than the status page: a server that cannot start is reported, and the guard runs without it.
 std::unique_ptr<web::Server> open_web(const config::WebSettings& settings, const web::Board& board, Log& log) {
   const std::size_t slash = settings.socket.rfind('/');
   if (slash != std::string::npos && slash > 0) {
@@ -103,8 +103,8 @@ std::unique_ptr<web::Server> open_web(const config::WebSettings& settings, const
   return *std::move(server);
 }
 
-// Before any thread starts: each has capabilities of its own.
-std::vector<std::string> give_up_capabilities(Log& log) {
+// Must run before any thread starts, because each thread has its own capabilities.
+std::vector<std::string> drop_capabilities(Log& log) {
   Result<std::vector<std::string>> missing = keep_needed_capabilities();
   if (!missing) {
     log.write("capabilities error=" + quote(missing.error().message), true);
@@ -116,11 +116,11 @@ std::vector<std::string> give_up_capabilities(Log& log) {
   return *std::move(missing);
 }
 
-// For uninstalling: nothing of ours stays in the kernel but repaired rules, which are the containers' own.
+// For uninstalling: only repaired rules stay in the kernel, and those belong to the containers.
 int remove_shields(const kernel::Host& host) {
   if (const std::optional<journal::Status> running = journal::read_status(host)) {
     return complain({std::errc::device_or_resource_busy, "holdfastd runs (pid " + std::to_string(running->pid.value) +
-                                                             ") and would put them back: stop it first"});
+                                                             ") and would restore them: stop it first"});
   }
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   kernel::Filters filters(host, *bpf);
@@ -129,93 +129,93 @@ int remove_shields(const kernel::Host& host) {
     return complain(removed.error());
   }
   for (const std::string& cgroup : *removed) {
-    std::cout << "took the shield off " << printable(cgroup) << '\n';
+    std::cout << "removed the shield from " << printable(cgroup) << '\n';
   }
   std::cout << (removed->empty() ? "there was no shield\n" : "");
   return kFine;
 }
 
-int serve(const Words& words) {
+int serve(const DaemonOptions& options) {
   Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
   }
-  const Result<config::Config> config = read_config(*host, words);
+  const Result<config::Config> config = read_config(*host, options);
   if (!config) {
     return complain(config.error());
   }
-  if (words.check_config) {
+  if (options.check_config) {
     return show_config(*config);
   }
   if (::geteuid() != 0) {
     return complain({std::errc::operation_not_permitted, "needs root: it changes the device rules of containers"});
   }
-  if (words.remove_shields) {
+  if (options.remove_shields) {
     return remove_shields(*host);
   }
   guard::DaemonSettings settings;
   settings.config = *config;
-  if (!words.tier.empty()) {
-    const Result<container::Tier> tier = container::parse_tier(words.tier);
+  if (!options.tier.empty()) {
+    const Result<container::Tier> tier = container::parse_tier(options.tier);
     if (!tier) {
       return complain(tier.error());
     }
     settings.at_most = *tier;
   }
-  Log log(words.log == "json" ? Log::Format::json : Log::Format::text);
+  Log log(options.log == "json" ? Log::Format::json : Log::Format::text);
   settings.version = HOLDFAST_VERSION;
-  settings.reload = [&host, &words] { return read_config(*host, words); };
+  settings.reload = [&host, &options] { return read_config(*host, options); };
   settings.diagnose = [&host] { return diagnose(*host); };
   specs::FreshSpec spec(*host);
   settings.refresh = [&spec](const config::Config& now) { return spec.refresh(now); };
   settings.notify = notify;
   settings.watchdog = watchdog_interval();
-  settings.outlets.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
+  settings.callbacks.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
   web::Board board;
-  settings.outlets.record = [&board](const report::BlameRecord& record) { board.publish(record); };
-  settings.outlets.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
+  settings.callbacks.record = [&board](const report::BlameRecord& record) { board.publish(record); };
+  settings.callbacks.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
     board.publish(snapshot);
   };
-  settings.missing_capabilities = give_up_capabilities(log);
+  settings.missing_capabilities = drop_capabilities(log);
   const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
   const Result<void> ran = guard::run_daemon(*host, settings);
   return ran ? kFine : complain(ran.error());
 }
 
-int run(int count, char** words_given) {
-  // Three threads that come and go through few pages: arenas of their own would cost memory and bring nothing.
+int run(int argc, char** argv) {
+  // Three threads that allocate little: an arena for each would cost memory and gain nothing.
   ::mallopt(M_ARENA_MAX, 2);
   block_signals();
-  CLI::App app("holdfastd: watches every container's device rules and gives back what was taken", "holdfastd");
+  CLI::App app("holdfastd: watches the device rules of every container and restores what was lost", "holdfastd");
   app.set_version_flag("--version", std::string("holdfastd ") + HOLDFAST_VERSION);
-  Words words;
-  app.add_option("--config", words.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
-  app.add_flag("--check-config", words.check_config, "read the configuration, say what it means, and end");
-  app.add_option("--tier", words.tier, "hear of changes by no better means than: tracepoints, files, polling");
-  app.add_flag("--remove-shields", words.remove_shields, "take every shield off this host, and end: to uninstall");
-  app.add_option("--journal", words.journal, "the folder for blame records, instead of the configured one");
-  app.add_option("--listen", words.listen, "address:port for the status page and metrics, or none");
-  app.add_option("--socket", words.socket, "the path of a unix socket for the same, or none");
-  app.add_option("--log", words.log, "text or json, one line for each decision")
+  DaemonOptions options;
+  app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
+  app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
+  app.add_option("--tier", options.tier, "detect changes by no better means than: tracepoints, files, polling");
+  app.add_flag("--remove-shields", options.remove_shields, "remove every shield from this host, and end: to uninstall");
+  app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
+  app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
+  app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none");
+  app.add_option("--log", options.log, "text or json, one line per decision")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app.footer(
       "signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have, and shields stay\n"
-      "exit: 0 ended as told, 2 usage, or it cannot run here");
+      "exit: 0 ended as requested, 2 usage, or it cannot run here");
   try {
-    app.parse(count, words_given);
+    app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const bool is_asked = error.get_exit_code() == 0;
     const int status = app.exit(error);
     return is_asked ? kFine : (status == 0 ? kFine : kCannot);
   }
-  for (std::string* path : {&words.config_file, &words.journal}) {  // as seen from where we were started
+  for (std::string* path : {&options.config_file, &options.journal}) {  // relative to the directory we were started in
     *path = path->empty() ? std::string() : std::filesystem::absolute(*path).string();
   }
-  return serve(words);
+  return serve(options);
 }
 
 }  // namespace
 }  // namespace hf::programs
 
-int main(int count, char** words) { return hf::programs::run(count, words); }
+int main(int argc, char** argv) { return hf::programs::run(argc, argv); }

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "kernel/fd.h"
+#include "kernel/files/fd.h"
 
 namespace hf::programs {
 
 void notify(const std::string& state) {
-  const char* path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  const char* path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): the environment is never changed
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = path == nullptr ? "" : path;
@@ -23,7 +23,7 @@ void notify(const std::string& state) {
   }
   std::ranges::copy(name, address.sun_path);
   if (name[0] == '@') {
-    address.sun_path[0] = '\0';  // an abstract one
+    address.sun_path[0] = '\0';  // an abstract socket
   }
   const kernel::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto size = socklen_t(offsetof(sockaddr_un, sun_path) + name.size());

@@ -1,4 +1,4 @@
-// Notify: telling the service manager how we are (sd_notify's protocol).
+// Notify: reports our state to the service manager (sd_notify's protocol).
 #pragma once
 
 #include <chrono>
@@ -6,10 +6,10 @@
 
 namespace hf::programs {
 
-// A datagram to the socket in $NOTIFY_SOCKET; nothing where there is none.
+// Sends a datagram to the socket in $NOTIFY_SOCKET; does nothing if that is not set.
 void notify(const std::string& state);
 
-// How often the service manager wants to hear WATCHDOG=1; 0 where it does not.
+// How often the service manager expects WATCHDOG=1; 0 if it does not.
 std::chrono::milliseconds watchdog_interval();
 
 }  // namespace hf::programs

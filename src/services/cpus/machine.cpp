@@ -9,24 +9,24 @@
 #include "adapters/cpu_file/topology_file.h"
 #include "core/base/text.h"
 #include "core/cpu/machine.h"
-#include "kernel/file.h"
-#include "kernel/host.h"
-#include "kernel/topology.h"
-#include "node/inventory.h"
+#include "host/inventory.h"
+#include "kernel/cpu/topology.h"
+#include "kernel/files/file.h"
+#include "kernel/files/host.h"
 
 namespace hf::cpus {
 namespace {
 
 constexpr std::string_view kSynthetic = "synthetic:";
 
-void seat_devices(const kernel::Host& host, cpu::Topology& topology) {
+void locate_devices(const kernel::Host& host, cpu::Topology& topology) {
   const device::Inventory inventory =
-      node::take_inventory(host, config::read_config(host).value_or(config::Config()), node::Libraries::leave);
+      host::take_inventory(host, config::read_config(host).value_or(config::Config()), host::Libraries::leave);
   for (const device::Unit& unit : inventory.units) {
     if (unit.pci.empty() && !unit.numa) {
-      continue;  // no hardware: /dev/fuse sits nowhere
+      continue;  // no hardware: /dev/fuse is on no NUMA node
     }
-    cpu::SeatedDevice device{.name = unit.nodes.empty() ? unit.pci : unit.nodes.front(), .numa = {}};
+    cpu::DeviceLocation device{.name = unit.nodes.empty() ? unit.pci : unit.nodes.front(), .numa = {}};
     if (unit.numa && *unit.numa >= 0) {
       device.numa = cpu::NumaId{std::uint32_t(*unit.numa)};
     }
@@ -37,7 +37,7 @@ void seat_devices(const kernel::Host& host, cpu::Topology& topology) {
 Result<Machine> read_this_machine() {
   const kernel::Host host = TRY(kernel::open_host());
   cpu::Topology topology = TRY(kernel::read_topology(host));
-  seat_devices(host, topology);
+  locate_devices(host, topology);
   return Machine{.title = "this machine", .topology = std::move(topology)};
 }
 
@@ -53,43 +53,44 @@ std::string names_of_machines() {
   return join(names, ", ");
 }
 
-// Beside the folder, or where we are.
-std::string find_file(const std::string& word, const std::string& folder) {
-  if (!folder.empty() && !word.starts_with('/') && kernel::exists(AT_FDCWD, folder + "/" + word)) {
-    return folder + "/" + word;
+// Relative to `directory`, or to the current directory; "" where there is no such file.
+std::string find_file(const std::string& source, const std::string& directory) {
+  if (!directory.empty() && !source.starts_with('/') && kernel::exists(AT_FDCWD, directory + "/" + source)) {
+    return directory + "/" + source;
   }
-  return kernel::exists(AT_FDCWD, word) ? word : "";
+  return kernel::exists(AT_FDCWD, source) ? source : "";
 }
 
 }  // namespace
 
-Result<Machine> read_machine(const std::string& word, const std::string& folder) {
-  if (word.empty()) {
+Result<Machine> read_machine(const std::string& source, const std::string& directory) {
+  if (source.empty()) {
     return read_this_machine();
   }
-  if (word.starts_with(kSynthetic)) {
-    cpu::Topology topology = TRY(kernel::read_synthetic(word.substr(kSynthetic.size())));
-    return Machine{.title = word, .topology = std::move(topology)};
+  if (source.starts_with(kSynthetic)) {
+    cpu::Topology topology = TRY(kernel::read_synthetic(source.substr(kSynthetic.size())));
+    return Machine{.title = source, .topology = std::move(topology)};
   }
-  if (const std::string file = find_file(word, folder); !file.empty()) {
+  if (const std::string file = find_file(source, directory); !file.empty()) {
     const Result<cpu::Topology> topology = parse_file(TRY(kernel::read_regular_file(file)));
     if (!topology) {
       return fail(topology.error().code, file + ": " + topology.error().message);
     }
     return Machine{.title = file, .topology = *topology};
   }
-  if (const std::optional<cpu::Topology> known = cpu::find_machine(word)) {
-    return Machine{.title = word, .topology = *known};
+  if (const std::optional<cpu::Topology> known = cpu::find_machine(source)) {
+    return Machine{.title = source, .topology = *known};
   }
-  return fail(std::errc::invalid_argument, "topology " + quote(word) + ": no such file, and no machine of that name (" +
-                                               names_of_machines() + ", or synthetic:…)");
+  return fail(std::errc::invalid_argument, "topology " + quote(source) +
+                                               ": no such file, and no machine of that name (" + names_of_machines() +
+                                               ", or synthetic:…)");
 }
 
-Result<cpu::NumaId> seat_of(const cpu::Topology& topology, std::string_view device) {
-  const auto is_it = [&](const cpu::SeatedDevice& seated) {
-    return seated.name == device || name_in(seated.name) == device;
+Result<cpu::NumaId> numa_node_of(const cpu::Topology& topology, std::string_view device) {
+  const auto is_named = [&](const cpu::DeviceLocation& located) {
+    return located.name == device || base_name(located.name) == device;
   };
-  const auto found = std::ranges::find_if(topology.devices, is_it);
+  const auto found = std::ranges::find_if(topology.devices, is_named);
   if (found == topology.devices.end()) {
     return fail(std::errc::invalid_argument, "device " + quote(device) + ": this topology has no such device");
   }

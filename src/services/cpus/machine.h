@@ -1,4 +1,4 @@
-// Machine: the topology that a word means: this machine, a file, a description or a name.
+// Machine: a CPU topology by its source: this machine, a file, a synthetic description or the name of a known machine.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct Machine {
   cpu::Topology topology;
 };
 
-// "": this machine, with the seats of its devices. Files are looked for beside `folder` first.
-Result<Machine> read_machine(const std::string& word, const std::string& folder = "");
+// `source`: "" means this machine, with the NUMA nodes of its devices. A relative path is tried in `directory` first.
+Result<Machine> read_machine(const std::string& source, const std::string& directory = "");
 
-// The NUMA node of a device as people name it: /dev/nvidia0, nvidia0, or a PCI address.
-Result<cpu::NumaId> seat_of(const cpu::Topology& topology, std::string_view device);
+// The NUMA node of a device, given as /dev/nvidia0, nvidia0, or a PCI address.
+Result<cpu::NumaId> numa_node_of(const cpu::Topology& topology, std::string_view device);
 
 }  // namespace hf::cpus

@@ -5,10 +5,10 @@
 #include "adapters/config/config.h"
 #include "adapters/kube/cpu_checkpoint.h"
 #include "core/base/text.h"
-#include "kernel/cpuset.h"
-#include "kernel/file.h"
-#include "kernel/host.h"
-#include "node/census.h"
+#include "host/census.h"
+#include "kernel/cpu/cpuset.h"
+#include "kernel/files/file.h"
+#include "kernel/files/host.h"
 
 namespace hf::cpus {
 namespace {
@@ -40,32 +40,33 @@ void check_against(const Expected& expected, report::CpuStateReport& report) {
   }
 }
 
-// Kubelet gives CPUs of their own to Guaranteed pods alone, whose cgroups lie in no folder of another class.
+// Kubelet gives exclusive CPUs only to Guaranteed pods, whose cgroups lie in no directory of another QoS class.
 bool is_guaranteed(const container::Container& container) {
   const std::string& path = container.cgroup;
   return path.find("besteffort") == std::string::npos && path.find("burstable") == std::string::npos;
 }
 
-// Containers outside pods are nobody's whom kubelet knows, and say nothing about its state. It confines no pause
-// container, and what is inside another container is within that one's CPUs.
-std::vector<cpu::Resident> residents_of(const kernel::Host& host, const node::Census& census) {
-  std::vector<cpu::Resident> residents;
+// Kubelet does not know containers outside pods, so they say nothing about its state. It confines no pause container,
+// and a container inside another one shares that one's CPUs.
+std::vector<cpu::ManagedContainer> managed_containers_of(const kernel::Host& host, const host::Census& census) {
+  std::vector<cpu::ManagedContainer> managed_containers;
   for (const container::Container& container : census.containers()) {
     if (container.is_sandbox || container.inside || !container.pod || container.pod->uid.empty()) {
       continue;
     }
-    cpu::Resident resident{.owner = {container.pod->uid, container.pod->container},
-                           .id = container.id.value,
-                           .present = {},
-                           .can_own = is_guaranteed(container)};
-    // What a process narrowed itself to (sched_setaffinity) is its own affair.
-    const Result<cpu::CpuSet> cpus = kernel::read_cpuset(host, container.init, std::string(name_in(container.cgroup)));
+    cpu::ManagedContainer managed{.owner = {container.pod->uid, container.pod->container},
+                                  .id = container.id.value,
+                                  .present = {},
+                                  .can_own = is_guaranteed(container)};
+    // The cpuset counts, not a narrower affinity that a process has set for itself (sched_setaffinity).
+    const Result<cpu::CpuSet> cpus =
+        kernel::read_cpuset(host, container.init, std::string(base_name(container.cgroup)));
     if (cpus && !cpus->empty()) {
-      resident.present = *cpus;
+      managed.present = *cpus;
     }
-    residents.push_back(std::move(resident));
+    managed_containers.push_back(std::move(managed));
   }
-  return residents;
+  return managed_containers;
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ Result<report::CpuStateReport> check_state(const std::string& file, const Expect
     report.notes.push_back(checkpoint->older_kubelets);
   }
   if (!checkpoint->is_checked) {
-    report.notes.emplace_back("its checksum is 0, which kubelet takes without a look");
+    report.notes.emplace_back("its checksum is 0, which kubelet accepts without checking it");
   }
   check_against(expected, report);
   if (!report.problems.empty()) {
@@ -127,8 +128,8 @@ Result<void> write_state(const std::string& file, const cpu::State& state) {
 
 Result<cpu::Rebuilt> rebuild_state(const cpu::Policy& policy) {
   const kernel::Host host = TRY(kernel::open_host());
-  const node::Census census = TRY(node::take_census(host, TRY(config::read_config(host))));
-  return cpu::rebuild(policy, residents_of(host, census));
+  const host::Census census = TRY(host::take_census(host, TRY(config::read_config(host))));
+  return cpu::rebuild(policy, managed_containers_of(host, census));
 }
 
 Result<RebuiltFile> replace_state(const std::string& file, const cpu::Rebuilt& rebuilt) {
@@ -138,8 +139,8 @@ Result<RebuiltFile> replace_state(const std::string& file, const cpu::Rebuilt& r
     for (std::uint32_t number = 1; kernel::exists(AT_FDCWD, aside); ++number) {
       aside = file + ".damaged." + std::to_string(number);
     }
-    // Another name for the same file: at no moment is there none under the old one.
-    TRY(kernel::name_again(AT_FDCWD, file, aside));
+    // A hard link: the old name never disappears.
+    TRY(kernel::create_hard_link(AT_FDCWD, file, aside));
     replaced.kept_aside = aside;
   }
   TRY(write_state(file, rebuilt.state));

@@ -1,4 +1,4 @@
-// State: files that say who has which CPUs: looked through, written safely, and made again when they are lost.
+// State: kubelet's files that say which containers have which CPUs: checked, written safely, and rebuilt when damaged.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@ namespace hf::cpus {
 
 inline constexpr const char* kKubeletState = "/var/lib/kubelet/cpu_manager_state";
 
-// What to hold a state against.
+// What a state is checked against.
 struct Expected {
   const cpu::Policy* policy = nullptr;
-  std::string policy_name;  // "": whichever the file names
+  std::string policy_name;  // "": the one that the file names
 };
 
 // Fails where the file cannot be read at all; what is wrong inside it is in the report.
 Result<report::CpuStateReport> check_state(const std::string& file, const Expected& expected);
 
-Result<cpu::State> read_state(const std::string& file);  // its words alone, held against no machine
+Result<cpu::State> read_state(const std::string& file);  // checked by itself, against no machine
 
-// By rename, on the disk before anybody can read it.
+// Atomic: by rename, after the new file is on the disk.
 Result<void> write_state(const std::string& file, const cpu::State& state);
 
 struct RebuiltFile {
@@ -32,7 +32,7 @@ struct RebuiltFile {
   std::string kept_aside;  // where the old file is now; "" where there was none
 };
 
-// From the containers that run on this node. What was there is kept beside it.
+// Rebuilds the state from the containers that run on this host. An old file is kept beside the new one.
 Result<cpu::Rebuilt> rebuild_state(const cpu::Policy& policy);
 Result<RebuiltFile> replace_state(const std::string& file, const cpu::Rebuilt& rebuilt);
 

@@ -1,24 +1,24 @@
-// Attack: what takes a container's GPU away, done by a process of its own, as in life.
+// Attack: a change that takes a container's GPU away, made by a separate process, as on a real host.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
-#include "kernel/command.h"
-#include "services/demo/patient.h"
+#include "kernel/process/command.h"
+#include "services/demo/workload.h"
 
 namespace hf::demo {
 
 struct Attack {
-  std::string words;  // what it is, for people
+  std::string description;
   kernel::Command command;
 };
 
-// What this container can lose its GPU to, each kind once.
-std::vector<Attack> attacks_on(const Patient& patient, const Gpu& gpu);
+// Every kind of attack that takes the GPU from this container.
+std::vector<Attack> attacks_on(const Workload& workload, const Gpu& gpu);
 
-// The attacking process itself: "v1 CGROUP RULE…", "replace CGROUP PROGRAM" or "beside CGROUP PROGRAM".
-Result<void> carry_out_attack(const std::vector<std::string>& words);
+// Runs in the attacking process. Arguments: "v1 CGROUP RULE…", "replace CGROUP PROGRAM" or "beside CGROUP PROGRAM".
+Result<void> carry_out_attack(const std::vector<std::string>& arguments);
 
 }  // namespace hf::demo

@@ -1,5 +1,5 @@
-// Demo: the whole story on this machine: a container, its GPU, the attack, the diagnosis, the guard, the same attack
-// again and again. Everything that was made is removed in the end, whatever happens.
+// Demo: the demonstration on this machine: a container, its GPU, the attack, the diagnosis, the guard, the same attack
+// again and again. Everything that it creates is removed in the end, whatever happens.
 #pragma once
 
 #include <chrono>
@@ -8,24 +8,23 @@
 
 #include "core/base/result.h"
 #include "core/report/demo_report.h"
-#include "core/report/node_report.h"
-#include "kernel/filters.h"
-#include "kernel/host.h"
+#include "core/report/host_report.h"
+#include "host/open_host.h"
 
 namespace hf::demo {
 
-enum class Length : std::uint8_t { once, seconds };  // one attack of each kind, or for so long
+enum class Length : std::uint8_t { once, seconds };  // one attack of each kind, or attacks for a number of seconds
 
 struct Settings {
   Length length = Length::seconds;
   std::chrono::seconds guarded{40};
-  bool may_download = true;  // an affected runc, where this machine's package sources have it
+  bool may_download = true;  // may download an affected runc from this machine's package sources
   std::function<Result<report::DoctorReport>(const std::string& container)> diagnose;
-  std::function<void(const std::string& line)> say;   // for people; "" is an empty line
-  std::function<void(const std::string& line)> draw;  // the line that is being worked on; the next one takes its place
+  std::function<void(const std::string& line)> say;   // prints a line; "" is an empty one
+  std::function<void(const std::string& line)> draw;  // shows progress; the next call overwrites it
 };
 
-// Fails where the story cannot be told here. What stayed lost is in the report.
-Result<report::DemoReport> run_demo(const kernel::Host& host, kernel::Filters& filters, const Settings& settings);
+// Fails where the demonstration cannot run on this machine. A GPU that stayed lost is no failure but in the report.
+Result<report::DemoReport> run_demo(const host::OpenHost& open, const Settings& settings);
 
 }  // namespace hf::demo

@@ -15,8 +15,9 @@
 
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
-#include "kernel/file.h"
-#include "kernel/process.h"
+#include "kernel/files/file.h"
+#include "kernel/process/process.h"
+#include "render/blame.h"
 
 namespace hf::demo {
 namespace {
@@ -47,9 +48,9 @@ Result<kernel::Fd> listen_at(const std::string& path) {
 std::string find_daemon() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path folder = self.parent_path();
+  const std::filesystem::path directory = self.parent_path();
   for (const std::filesystem::path& place :
-       {folder / kName, folder.parent_path() / kName / kName, folder.parent_path() / "sbin" / kName}) {
+       {directory / kName, directory.parent_path() / kName / kName, directory.parent_path() / "sbin" / kName}) {
     if (std::filesystem::is_regular_file(place, error) && ::access(place.c_str(), X_OK) == 0) {
       return place;
     }
@@ -65,7 +66,7 @@ std::optional<container::Pid> find_running_guard(const kernel::Host& host) {
     const Result<kernel::Process> process = kernel::read_process(host, pid);
     const std::string program =
         process && process->name == kName ? kernel::read_link(host, "proc/" + std::to_string(pid.value) + "/exe") : "";
-    if (name_in(program).starts_with(kName)) {
+    if (base_name(program).starts_with(kName)) {
       return pid;
     }
   }
@@ -80,32 +81,32 @@ std::string guard_config(const std::vector<std::string>& containers) {
   return text + "journal: {megabytes: 256}\nweb: {listen: none, socket: none}\n";
 }
 
-Result<GuardProcess> GuardProcess::start(const std::string& program, const std::string& folder,
+Result<GuardProcess> GuardProcess::start(const std::string& program, const std::string& directory,
                                          const std::vector<std::string>& containers) {
-  const std::string config = folder + "/config.yaml";
-  const std::string journal = folder + "/journal";
+  const std::string config = directory + "/config.yaml";
+  const std::string journal = directory + "/journal";
   if (::mkdir(journal.c_str(), 0700) < 0) {
     return fail_errno(errno, "make " + journal);
   }
   std::ofstream(config) << guard_config(containers);
-  kernel::Fd readiness = TRY(listen_at(folder + "/ready"));
+  kernel::Fd readiness = TRY(listen_at(directory + "/ready"));
   kernel::Command command;
-  command.words = {program, "--config", config, "--journal", journal};
-  command.environment = {"NOTIFY_SOCKET=" + folder + "/ready"};
+  command.arguments = {program, "--config", config, "--journal", journal};
+  command.environment = {"NOTIFY_SOCKET=" + directory + "/ready"};
   return GuardProcess(TRY(kernel::Running::start(command)), std::move(readiness), journal);
 }
 
 Result<void> GuardProcess::wait_until_ready(Interrupts& interrupts) {
   constexpr milliseconds kStep{5};
   const auto deadline = std::chrono::steady_clock::now() + kReadyLimit;
-  std::array<char, 4096> said{};
+  std::array<char, 4096> message{};
   while (interrupts.pause(kStep)) {
-    const ssize_t count = ::recv(readiness_.get(), said.data(), said.size(), 0);
-    if (count > 0 && std::string_view(said.data(), std::size_t(count)).find("READY=1") != std::string_view::npos) {
+    const ssize_t count = ::recv(readiness_.get(), message.data(), message.size(), 0);
+    if (count > 0 && std::string_view(message.data(), std::size_t(count)).find("READY=1") != std::string_view::npos) {
       return {};
     }
     if (!is_alive() || std::chrono::steady_clock::now() > deadline) {
-      return fail(std::errc::timed_out, "the guard does not come up: " + last_words());
+      return fail(std::errc::timed_out, "the guard does not come up: " + last_output_line());
     }
   }
   return fail(std::errc::interrupted, "interrupted");
@@ -132,16 +133,17 @@ std::vector<report::BlameRecord> GuardProcess::take_records() {
 }
 
 std::string GuardProcess::watching() const {
-  constexpr std::string_view kWord = " watching ";
-  const std::string said = running_.output();
-  const std::size_t start = said.find(kWord);
-  return start == std::string::npos ? ""
-                                    : said.substr(start + kWord.size(), said.find('\n', start) - start - kWord.size());
+  constexpr std::string_view kPrefix = " watching ";
+  const std::string output = running_.output();
+  const std::size_t start = output.find(kPrefix);
+  return start == std::string::npos
+             ? ""
+             : output.substr(start + kPrefix.size(), output.find('\n', start) - start - kPrefix.size());
 }
 
-std::string GuardProcess::last_words() const {
-  const std::string said = running_.output();
-  const std::string_view trimmed = trim(said);
+std::string GuardProcess::last_output_line() const {
+  const std::string output = running_.output();
+  const std::string_view trimmed = trim(output);
   return std::string(trimmed.substr(trimmed.rfind('\n') + 1));
 }
 
@@ -151,7 +153,7 @@ void GuardProcess::end() {
     running_.signal(SIGKILL);
     running_.ends_within(kEndLimit);
   }
-  // What it said of itself, where it is still its own word.
+  // Its status file stays behind where it was killed: removed unless another guard has written it since.
   const Result<std::string> text = kernel::read_regular_file(journal::kStatusFile);
   const Result<journal::Status> status =
       text ? journal::parse_status(*text) : Result<journal::Status>(std::unexpected(text.error()));

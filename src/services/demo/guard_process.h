@@ -1,4 +1,4 @@
-// GuardProcess: the real holdfastd, with a configuration and a journal of its own.
+// GuardProcess: a real holdfastd, with its own configuration and journal.
 #pragma once
 
 #include <memory>
@@ -8,46 +8,46 @@
 
 #include "core/base/result.h"
 #include "core/report/blame.h"
-#include "kernel/command.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
+#include "kernel/process/command.h"
 #include "services/demo/interrupts.h"
 
 namespace hf::demo {
 
-// Beside our own program, in the build tree, or in $PATH; "" where there is none.
+// The path of holdfastd: beside our own program, in the build tree, or in $PATH; "" where there is none.
 std::string find_daemon();
 
-// A guard that runs on this node already.
+// A guard that runs on this host already.
 std::optional<container::Pid> find_running_guard(const kernel::Host& host);
 
-// It looks on everywhere and heals these containers only.
+// A configuration that heals these containers and only observes all others.
 std::string guard_config(const std::vector<std::string>& containers);
 
 class GuardProcess {
  public:
-  static Result<GuardProcess> start(const std::string& program, const std::string& folder,
+  static Result<GuardProcess> start(const std::string& program, const std::string& directory,
                                     const std::vector<std::string>& containers);
 
-  // Until it has looked at the whole node once. Fails with interrupted where we are to end.
+  // Waits until it has surveyed the host once. Fails with std::errc::interrupted after a signal.
   Result<void> wait_until_ready(Interrupts& interrupts);
 
-  // What it has written down since the last time.
+  // The records it has written since the last call.
   std::vector<report::BlameRecord> take_records();
 
   [[nodiscard]] std::string watching() const;  // "v2=tracepoints v1=files"
   [[nodiscard]] bool is_alive() { return !running_.ends_within(std::chrono::milliseconds(0)); }
-  [[nodiscard]] std::string last_words() const;
-  void end();  // as a service manager would
+  [[nodiscard]] std::string last_output_line() const;
+  void end();  // with SIGTERM first, as a service manager does
 
  private:
   GuardProcess(kernel::Running running, kernel::Fd readiness, std::string journal)
       : running_(std::move(running)), readiness_(std::move(readiness)), journal_(std::move(journal)) {}
 
   kernel::Running running_;
-  kernel::Fd readiness_;  // where it says READY=1
+  kernel::Fd readiness_;  // where it sends READY=1
   std::string journal_;
   kernel::Fd file_;
-  std::string rest_;  // of a line that was not whole yet
+  std::string rest_;  // the start of a line that is not complete yet
 };
 
 }  // namespace hf::demo

@@ -7,7 +7,7 @@
 namespace hf::demo {
 namespace {
 
-TEST(GuardConfig, HealsTheContainersOfTheStoryAndLooksOnElsewhere) {
+TEST(GuardConfig, HealsTheNamedContainersAndObservesAllOthers) {
   const Result<config::Config> config = config::parse_config(guard_config({"hf-demo-1", "hf-demo-2"}));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->policy.mode, container::Mode::observe);

@@ -11,15 +11,15 @@ Interrupts::Interrupts() {
 }
 
 Interrupts::~Interrupts() {
-  (void)has_come();  // a second Ctrl-C while everything was cleaned up has said nothing new
+  (void)is_interrupted();  // consumes a Ctrl-C that came during the cleanup
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 bool Interrupts::pause(std::chrono::nanoseconds time) {
   constexpr long kSecond = 1'000'000'000;
   const timespec limit{time_t(time.count() / kSecond), long(time.count() % kSecond)};
-  has_come_ = has_come_ || ::sigtimedwait(&signals_, nullptr, &limit) > 0;
-  return !has_come_;
+  is_interrupted_ = is_interrupted_ || ::sigtimedwait(&signals_, nullptr, &limit) > 0;
+  return !is_interrupted_;
 }
 
 }  // namespace hf::demo

@@ -1,5 +1,5 @@
-// Interrupts: Ctrl-C and its like, also a reader who went away, heard where we wait, so that everything can be cleaned
-// up.
+// Interrupts: Ctrl-C, other ending signals and a closed pipe, noticed only while we wait, so that everything can be
+// cleaned up.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
   ~Interrupts();
 
-  // False where somebody has asked us to end: now, or at any time before.
+  // False after a signal that asks us to end: during this pause, or at any time before.
   bool pause(std::chrono::nanoseconds time);
-  [[nodiscard]] bool has_come() { return !pause(std::chrono::nanoseconds(0)); }
+  [[nodiscard]] bool is_interrupted() { return !pause(std::chrono::nanoseconds(0)); }
 
  private:
   sigset_t signals_{};
   sigset_t before_{};
-  bool has_come_ = false;
+  bool is_interrupted_ = false;
 };
 
 }  // namespace hf::demo

@@ -1,4 +1,4 @@
-// Runtime: the OCI runtimes of this machine that could start a container for us, and an old one from afar.
+// Runtime: the OCI runtimes of this machine that can start a container, and an old runc that is downloaded.
 #pragma once
 
 #include <chrono>
@@ -17,17 +17,17 @@ struct Runtime {
   std::string version;
 };
 
-// runc before 1.0.0: its update takes back every device that the container's config does not name.
+// runc before 1.0.0: its update denies every device that the container's config does not name.
 bool loses_devices_at_update(const Runtime& runtime);
 
 std::vector<Runtime> find_runtimes();  // in $PATH, runc first
 
-// Debian 11's runc, unpacked into a folder, from wherever this machine has its packages. Fails where it cannot be had
-// within the limit.
-Result<Runtime> fetch_old_runc(const std::string& folder, std::chrono::milliseconds limit);
+// Downloads Debian 11's runc from this machine's package mirror, and unpacks it into a directory. Fails where that
+// takes longer than the limit.
+Result<Runtime> fetch_old_runc(const std::string& directory, std::chrono::milliseconds limit);
 
-// "deb [signed-by=…] URI", without suite and components: of the machine's own Debian mirror, from a file of apt's in
-// either of its two forms. Nothing where it names none.
+// The Debian mirror that a file of apt names, as "deb [signed-by=…] URI" without suite and components. apt has two file
+// formats: one-line lists and stanzas.
 std::optional<std::string> mirror_in_list(std::string_view text);
 std::optional<std::string> mirror_in_stanzas(std::string_view text);
 

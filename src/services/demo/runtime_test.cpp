@@ -5,7 +5,7 @@
 namespace hf::demo {
 namespace {
 
-TEST(Runtime, IsKnownToLoseDevicesByItsVersion) {
+TEST(Runtime, OnlyRuncBefore100LosesDevicesAtUpdate) {
   EXPECT_TRUE(loses_devices_at_update({"runc", "", "1.0.0~rc93+ds1"}));
   EXPECT_TRUE(loses_devices_at_update({"runc", "", "1.0.0-rc10"}));
   EXPECT_FALSE(loses_devices_at_update({"runc", "", "1.0.0"}));

@@ -9,8 +9,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "kernel/clock.h"
-#include "kernel/fd.h"
+#include "kernel/files/clock.h"
+#include "kernel/files/fd.h"
 
 namespace hf::demo {
 namespace {
@@ -29,7 +29,7 @@ Result<Counts*> map(const std::string& path, int flags) {
   return static_cast<Counts*>(memory);
 }
 
-// Did the cgroup let it through, whatever the driver said then?
+// Did the cgroup let it through, whatever the driver answered?
 bool is_let_through(int error) {
   return error == 0 || error == ENXIO || error == ENODEV || error == EBUSY || error == EIO || error == EAGAIN;
 }
@@ -43,7 +43,7 @@ class Opener {
     kernel::Fd file(::open(node_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     const int error = file ? 0 : errno;
     if (file && !first_) {
-      first_ = std::move(file);  // as a job does: a GPU that nobody holds open is started anew by every open
+      first_ = std::move(file);  // as a job does: a GPU that no process holds open is initialised by every open
     }
     counts_.opens.fetch_add(1);
     if (is_let_through(error)) {
@@ -94,7 +94,7 @@ report::Opens Tally::read() const {
   return {counts_->opens.load(), counts_->refused.load(), counts_->outages.load(), counts_->longest_ns.load()};
 }
 
-void Tally::start_anew() const {
+void Tally::reset() const {
   counts_->opens.store(0);
   counts_->refused.store(0);
   counts_->outages.store(0);
@@ -109,8 +109,8 @@ int open_again_and_again(const std::string& tally, const std::string& node) {
   ::prctl(PR_SET_NAME, "gpu-job");
   ::prctl(PR_SET_TIMERSLACK, 1);
   Opener opener(opened->counts(), node);
-  pollfd life{STDIN_FILENO, POLLIN, 0};
-  while (::ppoll(&life, 1, &kPause, nullptr) == 0) {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  while (::ppoll(&input, 1, &kPause, nullptr) == 0) {
     opener.open_once();
   }
   return 0;

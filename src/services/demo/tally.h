@@ -1,4 +1,4 @@
-// Tally: what the program inside the container counts, in memory that we see as well.
+// Tally: what the program inside the container counts, in memory shared with us.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ struct Counts {
   std::atomic<std::uint64_t> outages;
   std::atomic<std::uint64_t> longest_ns;
   std::atomic<std::uint64_t> last_good_at;     // when the last open that was let through began
-  std::atomic<std::uint64_t> last_refused_at;  // and the last that was not
-  std::atomic<std::int32_t> error;             // errno of that one
+  std::atomic<std::uint64_t> last_refused_at;  // when the last open that was refused began
+  std::atomic<std::int32_t> error;             // errno of the last refused open
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::int32_t>::is_always_lock_free);
 
@@ -36,7 +36,7 @@ class Tally {
 
   [[nodiscard]] Counts& counts() const { return *counts_; }
   [[nodiscard]] report::Opens read() const;
-  void start_anew() const;  // the figures of read(), not the times
+  void reset() const;  // the figures of read(), not the times
 
  private:
   explicit Tally(Counts* counts) : counts_(counts) {}
@@ -44,8 +44,8 @@ class Tally {
   Counts* counts_;
 };
 
-// The program inside: opens the node about every 100 µs until its standard input ends. What the driver has to say
-// (ENXIO: there is none) means that the cgroup let it through. The exit code.
+// The program inside: opens the device node about every 100 µs until its standard input ends. An error of the driver
+// (ENXIO: there is none) means that the cgroup let it through. Returns the exit code.
 int open_again_and_again(const std::string& tally, const std::string& node);
 
 }  // namespace hf::demo

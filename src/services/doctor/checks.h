@@ -1,4 +1,4 @@
-// Checks: each looks at facts and says what is wrong. None of them touches the world.
+// Checks: each check derives findings from the collected facts. No check reads or changes the host itself.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace hf::doctor {
 
 using Findings = std::vector<report::Finding>;
 
-void check_host(const HostFacts& host, const node::Census& census, Findings& findings);
+void check_host(const HostFacts& host, const host::Census& census, Findings& findings);
 void check_cdi(const HostFacts& host, Findings& findings);
 void check_kubelet(const HostFacts& host, Findings& findings);
 

@@ -2,36 +2,38 @@
 
 #include "core/base/text.h"
 #include "core/bpf/producer.h"
-#include "core/report/node_report.h"
+#include "core/report/host_report.h"
 #include "core/report/rules_report.h"
+#include "render/time.h"
 #include "services/doctor/checks.h"
-#include "services/doctor/words.h"
+#include "services/doctor/texts.h"
 
 namespace hf::doctor {
 namespace {
 
+using container::AccessFailure;
 using container::Gate;
 using container::NodeState;
-using container::Trouble;
 using device::Access;
 using report::Finding;
 
 constexpr Access kReadWrite = Access::read | Access::write;
-constexpr std::int64_t kStartSeconds = 2;  // a runtime is done with its rules that long after the first process starts
+// By this time after the start of the first process a runtime has written all of its rules.
+constexpr std::int64_t kStartSeconds = 2;
 
 bool denies(const Gate& gate, const NodeState& node) {
-  const Access letters = node.owed.access & kReadWrite;
+  const Access access = node.owed.access & kReadWrite;
   return gate.meaning && node.owed.device &&
-         !gate.meaning->allows({*node.owed.device, letters == Access::none ? kReadWrite : letters});
+         !gate.meaning->allows({*node.owed.device, access == Access::none ? kReadWrite : access});
 }
 
-// A gate that is not of this container, nor of a cgroup the runtime made for it.
+// Does the gate belong to an ancestor cgroup, rather than to this container or a cgroup the runtime created for it?
 bool is_above(const Gate& gate, const ContainerFacts& facts) {
   const std::string& cgroup = facts.container().cgroup;
   if (gate.is_own || cgroup == "/") {
     return !gate.is_own;
   }
-  // Where the hierarchy is mounted does not matter: the cgroup's path begins somewhere in the directory's.
+  // The mount point of the hierarchy is unknown, so the cgroup's path may begin anywhere in the directory's path.
   for (std::size_t at = gate.where.find(cgroup); at != std::string::npos; at = gate.where.find(cgroup, at + 1)) {
     if (container::is_within(std::string_view(gate.where).substr(at), cgroup)) {
       return false;
@@ -50,7 +52,7 @@ const Gate* find_denier(const ContainerFacts& facts, const NodeState& node) {
   return found;
 }
 
-std::string when_of(const Gate& gate, const ContainerFacts& facts) {
+std::string load_time_of(const Gate& gate, const ContainerFacts& facts) {
   if (!gate.program || !gate.program->loaded_at) {
     return {};
   }
@@ -60,7 +62,7 @@ std::string when_of(const Gate& gate, const ContainerFacts& facts) {
                                 : ", when the container started");
 }
 
-// Neither the runtime that made the container, nor NVIDIA's hook or systemd, which may have been there at its start.
+// Is the writer neither the container's runtime nor NVIDIA's hook nor systemd, which may all write rules at its start?
 bool is_written_by_another(const Gate& gate, const std::string& runtime) {
   if (gate.owner == bpf::kOurName) {
     return true;
@@ -69,7 +71,7 @@ bool is_written_by_another(const Gate& gate, const std::string& runtime) {
          gate.owner != "libnvidia-container";
 }
 
-// Kernel: ids of programs are given in the order of loading.
+// Kernel: program ids ascend in the order of loading.
 bool came_after_one_that_allows(const ContainerFacts& facts, const NodeState& node, const Gate& denier) {
   return std::ranges::any_of(facts.observed.gates, [&](const Gate& gate) {
     return gate.program && denier.program && gate.program->id && denier.program->id &&
@@ -77,9 +79,9 @@ bool came_after_one_that_allows(const ContainerFacts& facts, const NodeState& no
   });
 }
 
-// v2: the program that refuses is not the runtime's, or is younger than the container, or than one in the same place
-// that allows it. v1 keeps no times: what the
-// bundle or a hook once gave, and is refused now, was taken.
+// v2: access was lost if the denying program is not the runtime's, or was loaded after the container's start or after
+// another program on the same cgroup that allows it. v1 keeps no times: a device that the bundle or a hook allowed and
+// that is denied now was lost.
 bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
   if (denier != nullptr && (is_written_by_another(*denier, facts.container().runtime.name) ||
                             came_after_one_that_allows(facts, node, *denier))) {
@@ -88,16 +90,15 @@ bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeStat
   if (denier != nullptr && denier->program && denier->program->loaded_at) {
     return *denier->program->loaded_at > facts.container().started_at + kStartSeconds;
   }
-  const bool by_hook =
-      std::ranges::any_of(node.owed.because, [](const std::string& words) { return words.starts_with("nvidia-hook"); });
+  const bool by_hook = node.owed.sources.contains(container::Source::nvidia_hook);
   return !node.owed.is_completion && !(by_hook && host.sources.nvidia.no_cgroups);
 }
 
-std::string line_of(const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
+std::string evidence_line(const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
   const std::string device = node.owed.device ? to_string(*node.owed.device) : "no numbers";
-  const std::string who = denier == nullptr ? "denied (the probe says so; no gate can be read)"
-                                            : name_of(*denier) + " denies it" + when_of(*denier, facts);
-  return node.owed.path + " (" + device + "): " + who;
+  const std::string cause = denier == nullptr ? "denied (the probe says so; no gate can be read)"
+                                              : name_of(*denier) + " denies it" + load_time_of(*denier, facts);
+  return node.owed.path + " (" + device + "): " + cause;
 }
 
 std::vector<std::string> cures_of(const ContainerFacts& facts, const Nodes& nodes) {
@@ -125,7 +126,7 @@ std::string holders_of(const ContainerFacts& facts, const Nodes& nodes) {
              : "processes " + join(pids, ", ") + " opened it before and go on using it: no need to restart them";
 }
 
-std::string author_of(const ContainerFacts& facts, const Gate* denier) {
+std::string writer_of(const ContainerFacts& facts, const Gate* denier) {
   if (denier != nullptr && !denier->owner.empty()) {
     return denier->owner;
   }
@@ -139,12 +140,12 @@ std::string author_of(const ContainerFacts& facts, const Gate* denier) {
 
 void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   if (is_moved_up(facts)) {
-    return;  // HF-117 has it: a grant would widen the cgroup of others
+    return;  // HF-117 reports it: a grant would widen the cgroup of other containers
   }
   Nodes lost;
   Nodes never;
   Nodes above;
-  for (const NodeState* node : nodes_with(facts, Trouble::cgroup_denies)) {
+  for (const NodeState* node : nodes_with(facts, AccessFailure::cgroup_denies)) {
     const Gate* denier = find_denier(facts, *node);
     const bool by_parent_list = denier != nullptr && denier->list &&
                                 std::ranges::any_of(facts.observed.v1_above, [node](const container::V1Limit& limit) {
@@ -161,12 +162,12 @@ void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& 
   }
   const auto describe = [&facts](Finding& finding, const Nodes& nodes) {
     for (const NodeState* node : nodes) {
-      finding.evidence.push_back(line_of(facts, *node, find_denier(facts, *node)));
+      finding.evidence.push_back(evidence_line(facts, *node, find_denier(facts, *node)));
     }
     const bool injected =
         std::ranges::any_of(nodes, [&facts](const NodeState* node) { return !is_in_spec(facts, node->owed); });
-    if (injected && facts.resident->spec) {
-      finding.evidence.push_back(facts.resident->spec_file +
+    if (injected && facts.discovered->spec) {
+      finding.evidence.push_back(facts.discovered->spec_file +
                                  " has no rule for it: it was, or must be, given behind the " + "runtime's back");
     }
     if (const std::string held = holders_of(facts, nodes); !held.empty()) {
@@ -174,10 +175,10 @@ void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& 
     }
   };
   if (!lost.empty()) {
-    const std::string author = author_of(facts, find_denier(facts, *lost.front()));
+    const std::string writer = writer_of(facts, find_denier(facts, *lost.front()));
     Finding finding = finding_for(facts, "HF-101", severity_of(lost),
                                   "lost the right to open " + list_paths(lost) + ": its device rules were rewritten" +
-                                      (author.empty() ? "" : " by " + author));
+                                      (writer.empty() ? "" : " by " + writer));
     describe(finding, lost);
     finding.cure = cures_of(facts, lost);
     findings.push_back(std::move(finding));
@@ -198,12 +199,12 @@ void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& 
                                   "cannot open " + list_paths(above) + ": a cgroup above the container denies it");
     for (const NodeState* node : above) {
       const Gate* denier = find_denier(facts, *node);
-      finding.evidence.push_back(line_of(facts, *node, denier));
+      finding.evidence.push_back(evidence_line(facts, *node, denier));
       std::string where = denier->where;
       for (const container::V1Limit& limit :
            denier->list ? facts.observed.v1_above : std::vector<container::V1Limit>()) {
         if (!hides_exceptions(limit.list) && !meaning(limit.list).allows({*node->owed.device, kReadWrite})) {
-          where = limit.where;  // the highest one: it must allow first
+          where = limit.where;  // the topmost one: a cgroup cannot allow more than its parent
           finding.evidence.push_back(limit.where + "/devices.list does not allow it either");
         }
       }

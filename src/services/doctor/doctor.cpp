@@ -4,9 +4,9 @@
 
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
-#include "kernel/process.h"
-#include "node/inventory.h"
-#include "node/target.h"
+#include "host/inventory.h"
+#include "host/target.h"
+#include "kernel/process/process.h"
 #include "services/doctor/checks.h"
 
 namespace hf::doctor {
@@ -14,7 +14,7 @@ namespace {
 
 using report::Finding;
 
-struct Judged {
+struct ContainerDiagnosis {
   ContainerFacts facts;
   Findings findings;
   container::State state = container::State::not_owed;
@@ -24,32 +24,33 @@ struct Judged {
 bool is_allocation_gone(const Finding& finding) { return finding.code == "HF-128"; }
 bool is_risk(const Finding& finding) { return finding.code.starts_with("HF-2"); }
 
-class Practice {
+class ContainerExaminer {
  public:
-  Practice(Machine& machine, const HostFacts& host) : machine_(machine), host_(host) {}
+  ContainerExaminer(host::OpenHost& machine, const HostFacts& host) : machine_(machine), host_(host) {}
 
-  Judged judge(const node::Resident& resident, kernel::Depth depth) {
-    Judged judged;
-    judged.facts = read_container_facts(machine_, host_, resident, depth);
-    const bool denied = std::ranges::any_of(judged.facts.nodes, [](const container::NodeState& node) {
-      return node.diagnosis.trouble == container::Trouble::cgroup_denies;
+  ContainerDiagnosis examine(const host::DiscoveredContainer& discovered, kernel::Depth depth) {
+    ContainerDiagnosis diagnosis;
+    diagnosis.facts = read_container_facts(machine_, host_, discovered, depth);
+    const bool denied = std::ranges::any_of(diagnosis.facts.nodes, [](const container::NodeState& node) {
+      return node.diagnosis.failure == container::AccessFailure::cgroup_denies;
     });
     if (denied) {
-      judged.facts.holders = holders();
+      diagnosis.facts.holders = holders();
     }
     for (const auto check : {check_denied, check_nodes, check_risk, check_filters, check_libraries, check_evidence}) {
-      check(host_, judged.facts, judged.findings);
+      check(host_, diagnosis.facts, diagnosis.findings);
     }
-    judged.shield = container::cover_of(judged.facts.entitlement, judged.facts.observed);
-    judged.state = state_of(judged.facts.nodes, std::ranges::any_of(judged.findings, is_risk) && !judged.shield.is_on);
-    if (judged.state == container::State::not_owed && std::ranges::any_of(judged.findings, is_allocation_gone)) {
-      judged.state = container::State::lost;  // owed, but nothing of it is left to look at
+    diagnosis.shield = container::cover_of(diagnosis.facts.entitlement, diagnosis.facts.observed);
+    diagnosis.state =
+        state_of(diagnosis.facts.nodes, std::ranges::any_of(diagnosis.findings, is_risk) && !diagnosis.shield.is_on);
+    if (diagnosis.state == container::State::not_owed && std::ranges::any_of(diagnosis.findings, is_allocation_gone)) {
+      diagnosis.state = container::State::lost;  // the container is owed a device that the host no longer has
     }
-    return judged;
+    return diagnosis;
   }
 
  private:
-  // A look at every open file of the node: only where somebody has lost something.
+  // This reads every open file on the host, so it is done only once a container has lost a device.
   const kernel::Holders& holders() {
     if (!holders_) {
       holders_ = kernel::read_holders(machine_.host);
@@ -57,22 +58,22 @@ class Practice {
     return *holders_;
   }
 
-  Machine& machine_;
+  host::OpenHost& machine_;
   const HostFacts& host_;
   std::optional<kernel::Holders> holders_;
 };
 
-// By its path, its last part, its class, or as ps writes it: "nvidia:0".
-bool is_called(const container::OwedNode& node, const std::string& word) {
-  const std::string name(name_in(node.path));
-  const std::size_t colon = word.find(':');
-  const bool by_number = colon != std::string::npos && word.substr(0, colon) == node.device_class &&
-                         (name == word.substr(colon + 1) || name.ends_with(word.substr(colon + 1))) &&
-                         name.find_last_not_of("0123456789") + 1 + word.size() - colon - 1 == name.size();
-  return node.path == word || name == word || node.device_class == word || by_number;
+// Matches the node's path, its file name, its class, or the notation of `holdfast ps`: "nvidia:0".
+bool is_named(const container::OwedNode& node, const std::string& wanted) {
+  const std::string name(base_name(node.path));
+  const std::size_t colon = wanted.find(':');
+  const bool by_number = colon != std::string::npos && wanted.substr(0, colon) == node.device_class &&
+                         (name == wanted.substr(colon + 1) || name.ends_with(wanted.substr(colon + 1))) &&
+                         name.find_last_not_of("0123456789") + 1 + wanted.size() - colon - 1 == name.size();
+  return node.path == wanted || name == wanted || node.device_class == wanted || by_number;
 }
 
-// Is it about one of these nodes?
+// Is the finding about one of these nodes?
 bool mentions(const Finding& finding, const std::vector<container::NodeState>& nodes) {
   const std::string text = finding.verdict + "\n" + join(finding.evidence, "\n");
   return std::ranges::any_of(
@@ -99,121 +100,123 @@ std::vector<std::string> codes_of(const Findings& findings) {
   return codes;
 }
 
-std::vector<std::string> notes_of(const HostFacts& host, const node::Census& census) {
+std::vector<std::string> notes_of(const HostFacts& host, const host::Census& census) {
   std::vector<std::string> notes = census.notes;
   notes.insert(notes.end(), host.sources.notes.begin(), host.sources.notes.end());
   notes.insert(notes.end(), host.inventory.notes.begin(), host.inventory.notes.end());
   return notes;
 }
 
-std::string guard_words(const kernel::Host& host) {
+std::string describe_guard(const kernel::Host& host) {
   const std::optional<journal::Status> status = journal::read_status(host);
   if (!status) {
-    return "holdfastd does not run here: a loss is not repaired by itself, and nobody records who did it";
+    return "holdfastd does not run here: a loss is not repaired by itself, and its cause is not recorded";
   }
-  std::string words =
-      "holdfastd " + status->version + " (pid " + std::to_string(status->pid.value) + ") hears of changes by";
-  words += status->tiers.has_v2 ? " " + to_string(status->tiers.v2) + " (v2)" : "";
-  words += status->tiers.has_v1 ? " " + to_string(status->tiers.v1) + " (v1)" : "";
-  return status->tiers.why.empty() ? words : words + "; " + join(status->tiers.why, "; ");
+  std::string text =
+      "holdfastd " + status->version + " (pid " + std::to_string(status->pid.value) + ") detects changes by";
+  text += status->tiers.has_v2 ? " " + to_string(status->tiers.v2) + " (v2)" : "";
+  text += status->tiers.has_v1 ? " " + to_string(status->tiers.v1) + " (v1)" : "";
+  return status->tiers.why.empty() ? text : text + "; " + join(status->tiers.why, "; ");
 }
 
 }  // namespace
 
-Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted) {
-  node::Census census;
+Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wanted) {
+  host::Census census;
   const HostFacts host = TRY(read_host_facts(machine, census, {wanted.deep, wanted.journal}));
   report::DoctorReport report;
-  std::vector<const node::Resident*> residents;
+  std::vector<const host::DiscoveredContainer*> discovered_containers;
   if (wanted.containers.empty()) {
     check_host(host, census, report.findings);
     check_cdi(host, report.findings);
     check_kubelet(host, report.findings);
-    for (const node::Resident& resident : census.residents) {
-      residents.push_back(&resident);
+    for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
+      discovered_containers.push_back(&discovered);
     }
   } else {
-    residents = TRY(node::find_residents(machine.host, census, wanted.containers));
+    discovered_containers = TRY(host::find_discovered(machine.host, census, wanted.containers));
   }
-  Practice practice(machine, host);
-  for (const node::Resident* resident : residents) {
-    Judged judged = practice.judge(*resident, wanted.deep ? kernel::Depth::open : kernel::Depth::access);
-    ++report.states[to_string(judged.state)];
+  ContainerExaminer examiner(machine, host);
+  for (const host::DiscoveredContainer* discovered : discovered_containers) {
+    ContainerDiagnosis diagnosis =
+        examiner.examine(*discovered, wanted.deep ? kernel::Depth::open : kernel::Depth::access);
+    ++report.states[to_string(diagnosis.state)];
     ++report.containers;
-    if (!judged.facts.entitlement.owes_nothing()) {
-      report.shields.push_back({title_of(resident->container), judged.shield});
+    if (!diagnosis.facts.entitlement.owes_nothing()) {
+      report.shields.push_back({title_of(discovered->container), diagnosis.shield});
     }
-    std::ranges::move(judged.findings, std::back_inserter(report.findings));
+    std::ranges::move(diagnosis.findings, std::back_inserter(report.findings));
   }
   sort_by_severity(report.findings);
   report.notes = notes_of(host, census);
-  report.guard = guard_words(machine.host);
+  report.guard = describe_guard(machine.host);
   return report;
 }
 
-Result<report::ContainerList> list_containers(Machine& machine) {
-  node::Census census;
+Result<report::ContainerList> list_containers(host::OpenHost& machine) {
+  host::Census census;
   const HostFacts host = TRY(read_host_facts(machine, census, {}));
   report::ContainerList list;
   list.now = machine.now;
   list.notes = notes_of(host, census);
-  Practice practice(machine, host);
-  for (const node::Resident& resident : census.residents) {
-    Judged judged = practice.judge(resident, kernel::Depth::access);
-    list.lines.push_back({resident.container, std::move(judged.facts.entitlement), judged.state,
-                          codes_of(judged.findings), judged.shield});
+  ContainerExaminer examiner(machine, host);
+  for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
+    ContainerDiagnosis diagnosis = examiner.examine(discovered, kernel::Depth::access);
+    list.lines.push_back({discovered.container, std::move(diagnosis.facts.entitlement), diagnosis.state,
+                          codes_of(diagnosis.findings), diagnosis.shield});
   }
   return list;
 }
 
-Result<report::Explanation> explain(Machine& machine, const std::string& container, const std::string& device,
+Result<report::Explanation> explain(host::OpenHost& machine, const std::string& container, const std::string& device,
                                     bool deep) {
-  node::Census census;
+  host::Census census;
   const HostFacts host = TRY(read_host_facts(machine, census, {deep, true}));
-  const node::Resident* resident = TRY(node::find_residents(machine.host, census, {container})).front();
-  Judged judged = Practice(machine, host).judge(*resident, deep ? kernel::Depth::open : kernel::Depth::access);
+  const host::DiscoveredContainer* discovered = TRY(host::find_discovered(machine.host, census, {container})).front();
+  ContainerDiagnosis diagnosis =
+      ContainerExaminer(machine, host).examine(*discovered, deep ? kernel::Depth::open : kernel::Depth::access);
   report::Explanation explanation;
   explanation.now = machine.now;
-  explanation.line = {resident->container, judged.facts.entitlement, judged.state, codes_of(judged.findings),
-                      judged.shield};
-  explanation.claims = judged.facts.claims;
-  explanation.gates_problem = judged.facts.observed_problem;
-  explanation.gates = judged.facts.observed.gates;
-  for (const container::NodeState& node : judged.facts.nodes) {
-    if (device.empty() || is_called(node.owed, device)) {
+  explanation.line = {discovered->container, diagnosis.facts.entitlement, diagnosis.state, codes_of(diagnosis.findings),
+                      diagnosis.shield};
+  explanation.claims = diagnosis.facts.claims;
+  explanation.gates_problem = diagnosis.facts.observed_problem;
+  explanation.gates = diagnosis.facts.observed.gates;
+  for (const container::NodeState& node : diagnosis.facts.nodes) {
+    if (device.empty() || is_named(node.owed, device)) {
       explanation.nodes.push_back(node);
     }
   }
   if (!device.empty() && explanation.nodes.empty()) {
     return fail(std::errc::no_such_device,
-                "device " + quote(device) + ": " + title_of(resident->container) + " is owed no such device" +
-                    (judged.facts.nodes.empty() ? std::string(", and no other")
-                                                : "; it is owed " + summary_of(judged.facts.entitlement)));
+                "device " + quote(device) + ": " + title_of(discovered->container) + " is owed no such device" +
+                    (diagnosis.facts.nodes.empty() ? std::string(", and no other")
+                                                   : "; it is owed " + summary_of(diagnosis.facts.entitlement)));
   }
-  if (judged.facts.unit) {
-    explanation.unit = resident->container.scope;
-    explanation.unit_allows = judged.facts.unit->allow;
+  if (diagnosis.facts.unit) {
+    explanation.unit = discovered->container.scope;
+    explanation.unit_allows = diagnosis.facts.unit->allow;
   }
-  for (const container::Seen& seen : judged.facts.strangers) {
+  for (const container::NodeView& seen : diagnosis.facts.strangers) {
     explanation.strangers.push_back(seen.path);
   }
   if (!device.empty()) {
-    std::erase_if(judged.findings, [&](const Finding& finding) { return !mentions(finding, explanation.nodes); });
+    std::erase_if(diagnosis.findings, [&](const Finding& finding) { return !mentions(finding, explanation.nodes); });
   }
-  sort_by_severity(judged.findings);
-  explanation.findings = std::move(judged.findings);
+  sort_by_severity(diagnosis.findings);
+  explanation.findings = std::move(diagnosis.findings);
   return explanation;
 }
 
-Result<report::DeviceList> list_devices(Machine& machine, bool ask_libraries) {
-  node::Census census;
+Result<report::DeviceList> list_devices(host::OpenHost& machine, bool ask_libraries) {
+  host::Census census;
   HostFacts host = TRY(read_host_facts(machine, census, {ask_libraries, false}));
   report::DeviceList list;
-  for (const node::Resident& resident : census.residents) {
+  for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
     const container::Entitlement owed =
-        node::entitlement_of(machine.host, resident, host.sources, host.inventory, host.config);
+        host::entitlement_of(machine.host, discovered, host.sources, host.inventory, host.config);
     for (const container::OwedNode& node : owed.nodes) {
-      list.entitled[node.path].push_back(title_of(resident.container));
+      list.entitled[node.path].push_back(title_of(discovered.container));
     }
   }
   const kernel::Holders holders = kernel::read_holders(machine.host);
@@ -226,7 +229,7 @@ Result<report::DeviceList> list_devices(Machine& machine, bool ask_libraries) {
   }
   list.inventory = std::move(host.inventory);
   if (!holders.is_complete) {
-    list.inventory.notes.emplace_back("processes have too many open files to look at all: holders may be missing");
+    list.inventory.notes.emplace_back("processes have too many open files to read them all: holders may be missing");
   }
   return list;
 }

@@ -1,25 +1,25 @@
-// Doctor: facts, checks and findings of the whole node, or of some containers.
+// Doctor: collects facts, runs the checks and reports findings for the whole host or for some containers.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/report/node_report.h"
+#include "core/report/host_report.h"
 #include "services/doctor/facts.h"
 
 namespace hf::doctor {
 
 struct Wanted {
-  std::vector<std::string> containers;  // none: all, and the host
+  std::vector<std::string> containers;  // empty: all of them, and the host
   bool deep = false;                    // also open devices, and ask NVIDIA's libraries
-  bool journal = true;                  // also what the guard has recorded
+  bool journal = true;                  // also read what the guard has recorded
 };
 
-Result<report::DoctorReport> diagnose(Machine& machine, const Wanted& wanted);
-Result<report::ContainerList> list_containers(Machine& machine);
-Result<report::Explanation> explain(Machine& machine, const std::string& container, const std::string& device,
+Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wanted);
+Result<report::ContainerList> list_containers(host::OpenHost& machine);
+Result<report::Explanation> explain(host::OpenHost& machine, const std::string& container, const std::string& device,
                                     bool deep);
-Result<report::DeviceList> list_devices(Machine& machine, bool ask_libraries);
+Result<report::DeviceList> list_devices(host::OpenHost& machine, bool ask_libraries);
 
 }  // namespace hf::doctor

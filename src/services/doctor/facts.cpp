@@ -4,38 +4,38 @@
 #include <array>
 #include <chrono>
 
-#include "adapters/engine/keeper.h"
+#include "adapters/engine/monitor.h"
 #include "adapters/journal/journal.h"
 #include "adapters/journal/status.h"
 #include "adapters/ledger/ledger.h"
 #include "core/base/text.h"
-#include "kernel/apart.h"
-#include "kernel/device_node.h"
-#include "kernel/file.h"
-#include "kernel/observe.h"
-#include "node/inventory.h"
-#include "node/seat_view.h"
+#include "host/container_view.h"
+#include "host/inventory.h"
+#include "kernel/cgroup/observe.h"
+#include "kernel/files/device_node.h"
+#include "kernel/files/file.h"
+#include "kernel/process/subprocess.h"
 
 namespace hf::doctor {
 namespace {
 
-constexpr std::chrono::milliseconds kLeastLook{200};
+constexpr std::chrono::milliseconds kMinProbeTimeout{200};
 
 std::string read(const kernel::Host& host, const std::string& path) {
   return std::string(trim(kernel::read_text(host.root.get(), path).value_or("")));
 }
 
-// libnvidia-ml.so.550.54.15: the version is in the name.
+// The version is part of the file name: libnvidia-ml.so.550.54.15.
 std::map<std::string, std::string> find_libraries(const kernel::Host& host) {
-  constexpr std::array<const char*, 5> kFolders = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-                                                   "/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current",
-                                                   "/usr/lib"};
+  constexpr std::array<const char*, 5> kDirectories = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                                                       "/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current",
+                                                       "/usr/lib"};
   constexpr std::string_view kName = "libnvidia-ml.so.";
   std::map<std::string, std::string> found;
-  for (const char* folder : kFolders) {
-    for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(folder))) {
+  for (const char* directory : kDirectories) {
+    for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(directory))) {
       if (name.starts_with(kName) && name.find('.', kName.size()) != std::string::npos) {
-        found[std::string(folder) + "/" + name] = name.substr(kName.size());
+        found[std::string(directory) + "/" + name] = name.substr(kName.size());
       }
     }
   }
@@ -73,24 +73,24 @@ std::vector<HostFacts::HardCodedRule> find_lxc_rules(const kernel::Host& host) {
 
 bool has_link(const kernel::Host& host, const device::Device& device) {
   const std::string name = std::to_string(device.major) + ":" + std::to_string(device.minor);
-  const std::string folder = device.kind == device::Kind::block ? "block/" : "char/";
-  return kernel::exists(host.root.get(), "dev/" + folder + name) ||
-         kernel::exists(host.root.get(), "sys/dev/" + folder + name);
+  const std::string directory = device.kind == device::Kind::block ? "block/" : "char/";
+  return kernel::exists(host.root.get(), "dev/" + directory + name) ||
+         kernel::exists(host.root.get(), "sys/dev/" + directory + name);
 }
 
 std::string read_kubelet_version(const kernel::Host& host) {
   for (const char* path : {"/usr/bin/kubelet", "/usr/local/bin/kubelet", "/opt/bin/kubelet"}) {
     const Result<std::string> text = kernel::run_program(host, path, {"--version"}, std::chrono::milliseconds(2000));
     if (text) {
-      const std::vector<std::string_view> words = split_words(*text);  // "Kubernetes v1.30.2"
-      return words.size() >= 2 ? std::string(words[1]) : std::string();
+      const std::vector<std::string_view> fields = split_fields(*text);  // "Kubernetes v1.30.2"
+      return fields.size() >= 2 ? std::string(fields[1]) : std::string();
     }
   }
   return {};
 }
 
-std::vector<std::string> find_missing_files(const kernel::Host& host, const cdi::Registry& registry) {
-  std::set<std::string> missing;
+std::set<HostFacts::MissingFile> find_missing_files(const kernel::Host& host, const cdi::Registry& registry) {
+  std::set<HostFacts::MissingFile> missing;
   for (const cdi::Spec& spec : registry.specs) {
     std::vector<const container::ContainerEdits*> all;
     for (const auto& [name, edits] : spec.devices) {
@@ -103,30 +103,30 @@ std::vector<std::string> find_missing_files(const kernel::Host& host, const cdi:
     }
     for (const container::ContainerEdits* edits : all) {
       for (const container::MountEdit& mount : edits->mounts) {
-        const bool is_of_host = mount.source.starts_with('/');  // and not the name of a file system without a device
+        const bool is_of_host = mount.source.starts_with('/');  // a pseudo file system such as tmpfs has no path
         if (is_of_host && !kernel::exists(host.root.get(), kernel::below_root(mount.source))) {
-          missing.insert(mount.source + " (" + spec.file + ")");
+          missing.insert({mount.source, spec.file});
         }
       }
     }
   }
-  return {missing.begin(), missing.end()};
+  return missing;
 }
 
 class Examination {
  public:
-  Examination(Machine& machine, const HostFacts& host, const node::Resident& resident)
+  Examination(host::OpenHost& machine, const HostFacts& host, const host::DiscoveredContainer& discovered)
       : machine_(machine), host_(host) {
-    facts_.resident = &resident;
+    facts_.discovered = &discovered;
   }
 
   ContainerFacts examine(kernel::Depth depth) {
-    hear_evidence();
+    collect_evidence();
     observe_rules();
     read_unit();
     if (!facts_.entitlement.owes_nothing()) {
-      look_from_seat(depth);
-      constexpr std::size_t kMostMounts = std::size_t(1) << 20U;  // bytes; a container may make a hundred thousand
+      view_container(depth);
+      constexpr std::size_t kMostMounts = std::size_t(1) << 20U;  // bytes; a container may create 100,000 mounts
       facts_.mounts = container::parse_mountinfo(
           handle_ ? kernel::read_start(handle_->process().directory.get(), "mountinfo", kMostMounts).value_or("") : "");
     }
@@ -134,13 +134,13 @@ class Examination {
   }
 
  private:
-  void hear_evidence() {
-    facts_.claims = node::claims_of(machine_.host, *facts_.resident, host_.sources, host_.inventory);
+  void collect_evidence() {
+    facts_.claims = host::claims_of(machine_.host, *facts_.discovered, host_.sources, host_.inventory);
     facts_.entitlement = entitle(facts_.claims, host_.inventory, host_.config.classes);
     const Result<std::optional<ledger::Entry>> entry = ledger::read_entry(machine_.host, facts_.container().id);
     facts_.ledger_problem = entry ? "" : entry.error().message;
-    if (facts_.resident->spec) {
-      facts_.spec_table = meaning(facts_.resident->spec->rules, device::OciReading::later_wins);
+    if (facts_.discovered->spec) {
+      facts_.spec_table = meaning(facts_.discovered->spec->rules, device::OciReading::later_wins);
       facts_.spec_allows_all = facts_.spec_table.contains(device::Table::everything());
     }
   }
@@ -166,57 +166,57 @@ class Examination {
     }
     facts_.unit = systemd::read_unit_devices(machine_.host, facts_.container().scope);
     if (facts_.unit) {
-      facts_.unit_table = meaning(*facts_.unit, node::words_of(machine_.host, host_.inventory));
+      facts_.unit_table = meaning(*facts_.unit, host::words_of(machine_.host, host_.inventory));
     }
   }
 
-  void look_from_seat(kernel::Depth depth) {
+  void view_container(kernel::Depth depth) {
     if (!handle_) {
-      facts_.seat_problem = facts_.observed_problem;
-      facts_.nodes = node::unseen_nodes(facts_.entitlement, facts_.observed_problem);
+      facts_.view_problem = facts_.observed_problem;
+      facts_.nodes = host::unseen_nodes(facts_.entitlement, facts_.observed_problem);
       return;
     }
-    const node::Seating seating{*handle_, facts_.entitlement,   facts_.observed, facts_.observed_problem,
-                                depth,    machine_.longest_look};
-    node::SeatView view = node::look_from_seat(machine_.host, machine_.seats, host_.inventory, seating);
-    if (view.has_timed_out) {  // where many hang, each next one is given half of the time
-      machine_.longest_look = std::max(kLeastLook, machine_.longest_look / 2);
+    const host::ViewRequest request{*handle_, facts_.entitlement,    facts_.observed, facts_.observed_problem,
+                                    depth,    machine_.probe_timeout};
+    host::ContainerView view = host::view_container(machine_.host, machine_.prober, host_.inventory, request);
+    if (view.has_timed_out) {  // halving the timeout bounds the total time where many containers hang
+      machine_.probe_timeout = std::max(kMinProbeTimeout, machine_.probe_timeout / 2);
     }
     facts_.nodes = std::move(view.nodes);
     facts_.strangers = std::move(view.strangers);
-    facts_.seat_problem = std::move(view.problem);
+    facts_.view_problem = std::move(view.problem);
   }
 
-  Machine& machine_;
+  host::OpenHost& machine_;
   const HostFacts& host_;
   ContainerFacts facts_;
   std::optional<kernel::ContainerHandle> handle_;
 };
 
-std::map<std::string, HostFacts::History> read_history(const kernel::Host& host, const std::string& folder) {
+std::map<std::string, HostFacts::History> read_history(const kernel::Host& host, const std::string& directory) {
   std::map<std::string, HostFacts::History> history;
-  const Result<journal::Kept> kept = journal::read_journal(host, folder);
+  const Result<journal::Kept> kept = journal::read_journal(host, directory);
   for (const report::BlameRecord& record : kept ? kept->records : std::vector<report::BlameRecord>()) {
-    HostFacts::History& of = history[record.id];
-    of.rewrites += record.is_loss() || record.is_shielded ? 1 : 0;
-    of.is_completed =
-        of.is_completed || record.action == report::Action::completed || record.action == report::Action::mended;
+    HostFacts::History& entry = history[record.id];
+    entry.rewrites += record.is_loss() || record.is_shielded ? 1 : 0;
+    entry.is_completed =
+        entry.is_completed || record.action == report::Action::completed || record.action == report::Action::mended;
   }
   return history;
 }
 
 }  // namespace
 
-Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, HostQuestions questions) {
+Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, HostQuestions questions) {
   const kernel::Host& host = machine.host;
   HostFacts facts;
   facts.config = TRY(config::read_config(host));
-  census = TRY(node::take_census(host, facts.config));
+  census = TRY(host::take_census(host, facts.config));
   facts.now = machine.now;
   facts.layout = layout_of(host);
   facts.inventory =
-      node::take_inventory(host, facts.config, questions.libraries ? node::Libraries::ask : node::Libraries::leave);
-  facts.sources = node::read_sources(host);
+      host::take_inventory(host, facts.config, questions.libraries ? host::Libraries::ask : host::Libraries::leave);
+  facts.sources = host::read_sources(host);
   facts.jit_harden = read(host, "proc/sys/net/core/bpf_jit_harden");
   facts.has_systemd = systemd::is_running(host);
   if (kernel::exists(host.root.get(), "var/lib/kubelet")) {
@@ -239,14 +239,14 @@ Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, 
   facts.lxc_rules = find_lxc_rules(host);
   facts.has_guard = journal::read_status(host).has_value();
   if (questions.journal && facts.has_guard) {
-    facts.history = read_history(host, facts.config.journal.folder);
+    facts.history = read_history(host, facts.config.journal.directory);
   }
   return facts;
 }
 
-ContainerFacts read_container_facts(Machine& machine, const HostFacts& host, const node::Resident& resident,
-                                    kernel::Depth depth) {
-  return Examination(machine, host, resident).examine(depth);
+ContainerFacts read_container_facts(host::OpenHost& machine, const HostFacts& host,
+                                    const host::DiscoveredContainer& discovered, kernel::Depth depth) {
+  return Examination(machine, host, discovered).examine(depth);
 }
 
 }  // namespace hf::doctor

@@ -1,4 +1,4 @@
-// Facts: everything the checks judge by, read beforehand, so that a check is a function of values.
+// Facts: everything the checks need, read in advance, so that each check is a pure function of values.
 #pragma once
 
 #include <chrono>
@@ -13,34 +13,26 @@
 #include "adapters/kube/checkpoint.h"
 #include "adapters/nvidia/kernel_log.h"
 #include "adapters/systemd/unit.h"
-#include "core/container/gate.h"
-#include "core/container/mount.h"
-#include "core/container/seat.h"
+#include "core/container/cgroup/mount.h"
+#include "core/container/entitlement/node_state.h"
+#include "core/container/gate/gate.h"
 #include "core/device/inventory.h"
 #include "core/device/table.h"
-#include "kernel/filters.h"
-#include "kernel/host.h"
-#include "kernel/process.h"
-#include "kernel/seat.h"
-#include "node/census.h"
-#include "node/evidence.h"
+#include "host/census.h"
+#include "host/evidence.h"
+#include "host/open_host.h"
+#include "kernel/cgroup/filters.h"
+#include "kernel/container/node_prober.h"
+#include "kernel/files/host.h"
+#include "kernel/process/process.h"
 
 namespace hf::doctor {
-
-// The machine and the ways to ask it; in tests a made-up one.
-struct Machine {
-  const kernel::Host& host;
-  kernel::Filters& filters;
-  kernel::Seats& seats;
-  std::int64_t now = 0;  // seconds since 1970
-  std::chrono::milliseconds longest_look = kernel::kLongestLook;
-};
 
 struct HostFacts {
   std::string layout;  // "v1", "v2", "hybrid"
   config::Config config;
   device::Inventory inventory;
-  node::Sources sources;
+  host::Sources sources;
   std::int64_t now = 0;
   std::string jit_harden;  // net.core.bpf_jit_harden
   bool has_systemd = false;
@@ -48,9 +40,14 @@ struct HostFacts {
   std::optional<kube::CpuState> cpu_state;
   std::vector<nvidia::LogEvent> log;
   std::map<std::string, std::string> library_files;  // version of libnvidia-ml.so by its path
-  std::set<device::Device> linked;                   // devices with a link under /dev/char or in /sys/dev/char
-  std::vector<std::string>
-      missing_cdi_files;  // files of the host that effective CDI specs mount, and that are not there
+  std::set<device::Device> linked;                   // devices with an entry in /dev/char, /dev/block or /sys/dev
+  struct MissingFile {
+    std::string path;
+    std::string spec;  // the CDI spec that mounts it
+
+    friend auto operator<=>(const MissingFile&, const MissingFile&) = default;
+  };
+  std::set<MissingFile> missing_cdi_files;  // host files that effective CDI specs mount and that do not exist
   struct HardCodedRule {
     std::string file;
     std::string rule;
@@ -59,37 +56,37 @@ struct HostFacts {
   std::vector<HardCodedRule> lxc_rules;
   bool has_guard = false;  // holdfastd runs here
   struct History {
-    std::size_t rewrites = 0;   // times that its rules were rewritten so that it would have lost something
-    bool is_completed = false;  // the guard gave it nodes or rules that its runtime had not
+    std::size_t rewrites = 0;   // rule rewrites that took a device away, or would have without the shield
+    bool is_completed = false;  // the guard added nodes or rules that the runtime had left out
   };
-  std::map<std::string, History> history;  // by container, as the journal has it; not of the daemon's own diagnosis
+  std::map<std::string, History> history;  // by container id, from the journal; empty for the daemon's own diagnosis
 };
 struct HostQuestions {
-  bool libraries = false;  // what NVML says
+  bool libraries = false;  // also ask NVML
   bool journal = false;
 };
-Result<HostFacts> read_host_facts(const Machine& machine, node::Census& census, HostQuestions questions);
+Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, HostQuestions questions);
 
 struct ContainerFacts {
-  const node::Resident* resident = nullptr;
+  const host::DiscoveredContainer* discovered = nullptr;
   std::vector<container::Claim> claims;
   container::Entitlement entitlement;
-  std::string ledger_problem;  // why an entry of the ledger is not believed
+  std::string ledger_problem;  // why an entry of the ledger is not trusted
   container::Observed observed;
-  std::string observed_problem;  // why there is none
+  std::string observed_problem;  // why the rules could not be read
   std::vector<container::NodeState> nodes;
-  std::vector<container::Seen> strangers;  // units of this node it is not owed, as seen from its seat
-  std::string seat_problem;
+  std::vector<container::NodeView> strangers;  // units of this host it is not owed, as seen from inside the container
+  std::string view_problem;
   std::optional<systemd::UnitDevices> unit;
-  device::Table unit_table;  // what systemd would let through
-  device::Table spec_table;  // what the bundle's rules let through
+  device::Table unit_table;  // what systemd's unit would allow
+  device::Table spec_table;  // what the bundle's rules allow
   bool spec_allows_all = false;
-  std::vector<container::Mount> mounts;  // only of containers that are owed something
+  std::vector<container::Mount> mounts;  // read only for containers that are owed something
   kernel::Holders holders;
 
-  [[nodiscard]] const container::Container& container() const { return resident->container; }
+  [[nodiscard]] const container::Container& container() const { return discovered->container; }
 };
-ContainerFacts read_container_facts(Machine& machine, const HostFacts& host, const node::Resident& resident,
-                                    kernel::Depth depth);
+ContainerFacts read_container_facts(host::OpenHost& machine, const HostFacts& host,
+                                    const host::DiscoveredContainer& discovered, kernel::Depth depth);
 
 }  // namespace hf::doctor

@@ -5,7 +5,7 @@
 #include "adapters/nvidia/request.h"
 #include "core/base/text.h"
 #include "services/doctor/checks.h"
-#include "services/doctor/words.h"
+#include "services/doctor/texts.h"
 
 namespace hf::doctor {
 namespace {
@@ -17,7 +17,7 @@ using report::Severity;
 
 constexpr Access kReadWrite = Access::read | Access::write;
 
-// Devices that may be opened for both but not for one of them: a deny rule that O_RDWR slips through.
+// Devices that can be opened with O_RDWR although read or write alone is denied: the deny rule does not cover O_RDWR.
 std::vector<std::string> slips_of(const device::Table& table) {
   std::vector<std::string> slips;
   for (const device::Kind kind : device::kKinds) {
@@ -42,10 +42,10 @@ void report_slips(const ContainerFacts& facts, Findings& findings) {
       continue;
     }
     Finding finding = finding_for(facts, "HF-119", Severity::warning,
-                                  "has a filter that means less than it says: a denied letter passes with O_RDWR");
+                                  "has a filter that means less than it says: a denied access passes with O_RDWR");
     finding.evidence.push_back(name_of(gate) + ": " + join(slips, ", ") +
                                " can be opened for reading and writing at once only");
-    finding.cure.push_back("holdfast revoke " + shell_word_for(facts.container()) + " '" + slips.front() + " rw'");
+    finding.cure.push_back("holdfast revoke " + shell_name_of(facts.container()) + " '" + slips.front() + " rw'");
     findings.push_back(std::move(finding));
   }
 }
@@ -73,7 +73,7 @@ void report_place(const ContainerFacts& facts, Findings& findings) {
   if (is_moved_up(facts)) {
     std::vector<const container::NodeState*> denied;
     for (const container::NodeState& node : facts.nodes) {
-      if (node.diagnosis.trouble == container::Trouble::cgroup_denies) {
+      if (node.diagnosis.failure == container::AccessFailure::cgroup_denies) {
         denied.push_back(&node);
       }
     }
@@ -104,16 +104,16 @@ void report_unit(const ContainerFacts& facts, Findings& findings) {
     finding.cure.emplace_back("ausearch -m avc -c systemd | audit2allow (SELinux denies systemd prog_run)");
     findings.push_back(std::move(finding));
   }
-  // crun takes minor 0 for "any" when it writes DeviceAllow.
+  // crun interprets minor 0 as "any" when it writes DeviceAllow.
   for (const std::string& entry : facts.unit->allow) {
-    const std::string word = entry.substr(0, entry.find(' '));
+    const std::string selector = entry.substr(0, entry.find(' '));
     const bool crun_wrote_it =
-        facts.container().runtime.name == "crun" && facts.resident->spec && !facts.spec_allows_all;
-    if (!crun_wrote_it || !word.starts_with("char-")) {
+        facts.container().runtime.name == "crun" && facts.discovered->spec && !facts.spec_allows_all;
+    if (!crun_wrote_it || !selector.starts_with("char-")) {
       continue;
     }
     constexpr std::uint32_t kNone = device::kLastNumber;
-    const std::uint32_t major = parse_number<std::uint32_t>(std::string_view(word).substr(5)).value_or(kNone);
+    const std::uint32_t major = parse_number<std::uint32_t>(std::string_view(selector).substr(5)).value_or(kNone);
     if (major == kNone) {
       continue;
     }
@@ -137,9 +137,9 @@ bool is_restricted(const ContainerFacts& facts) {
   });
 }
 
-// May it open a unit that nobody says is its own? Where nothing is restricted nothing was meant to be.
+// Reports units that the container may open without evidence. An unrestricted container is meant to open everything.
 void report_excess(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
-  if (!is_restricted(facts) || facts.spec_allows_all || !facts.resident->spec) {
+  if (!is_restricted(facts) || facts.spec_allows_all || !facts.discovered->spec) {
     return;
   }
   std::vector<std::string> open;
@@ -185,7 +185,7 @@ void check_libraries(const HostFacts& host, const ContainerFacts& facts, Finding
   constexpr std::string_view kName = "libnvidia-ml.so.";
   std::vector<std::string> deleted;
   for (const container::Mount& mount : facts.mounts) {
-    const std::string name(name_in(mount.point));
+    const std::string name(base_name(mount.point));
     const bool is_library = name.starts_with(kName) && name.find('.', kName.size()) != std::string::npos;
     if (is_library && name.substr(kName.size()) != driver->version) {
       Finding finding = finding_for(
@@ -210,11 +210,11 @@ void check_libraries(const HostFacts& host, const ContainerFacts& facts, Finding
 
 void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   const bool is_damaged =
-      !facts.resident->spec && !facts.resident->spec_problem.empty() && !facts.container().bundle.empty();
+      !facts.discovered->spec && !facts.discovered->spec_problem.empty() && !facts.container().bundle.empty();
   if (is_damaged) {
     Finding finding =
         finding_for(facts, "HF-129", Severity::warning, "has a bundle that cannot be believed: nothing in it counts");
-    finding.evidence.push_back(facts.resident->spec_problem);
+    finding.evidence.push_back(facts.discovered->spec_problem);
     findings.push_back(std::move(finding));
   }
   if (!facts.ledger_problem.empty()) {
@@ -225,22 +225,23 @@ void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings
   }
   for (const container::Claim& claim : facts.entitlement.refused) {
     if (claim.source == container::Source::oci && !facts.container().inside) {
-      continue;  // a node without a rule is no request; HF-127 has it where it shows
+      continue;  // a node without a rule is no request; HF-127 reports it where the node is visible
     }
-    const bool is_wish = claim.source == container::Source::environment && !facts.container().pod;
-    Finding finding = is_wish
-                          ? finding_for(facts, "HF-126", Severity::warning,
-                                        "asks for a GPU in its environment, but its runtime has no part that gives it")
-                          : finding_for(facts, "HF-125", Severity::note, "asks for devices that nobody vouches for");
+    const bool is_environment_request = claim.source == container::Source::environment && !facts.container().pod;
+    Finding finding =
+        is_environment_request
+            ? finding_for(facts, "HF-126", Severity::warning,
+                          "asks for a GPU in its environment, but its runtime has no part that gives it")
+            : finding_for(facts, "HF-125", Severity::note, "asks for devices that no trusted source confirms");
     finding.evidence.push_back(to_string(claim.source) + " (" + claim.where + "): " + join(paths_of(claim), ", "));
     finding.evidence.push_back("not believed: " + claim.refused);
-    if (is_wish) {
+    if (is_environment_request) {
       finding.cure.emplace_back("run it with the NVIDIA runtime, with --gpus, or with a CDI device");
     }
     findings.push_back(std::move(finding));
   }
   std::vector<std::string> isolated;
-  for (const container::Seen& seen : facts.strangers) {
+  for (const container::NodeView& seen : facts.strangers) {
     if (seen.access && *seen.access != 0) {
       isolated.push_back(seen.path);
     }
@@ -267,7 +268,7 @@ void check_evidence(const HostFacts& host, const ContainerFacts& facts, Findings
         Finding finding =
             finding_for(facts, "HF-128", Severity::critical,
                         "was allocated " + allocation.resource + " " + id + ", which this node does not have any more");
-        finding.evidence.push_back(std::string(node::kCheckpointFile) + " has it; the driver does not");
+        finding.evidence.push_back(std::string(host::kCheckpointFile) + " has it; the driver does not");
         finding.cure.emplace_back("delete the pod, and restart the device plugin after a change of MIG layout or GPUs");
         findings.push_back(std::move(finding));
       }

@@ -20,14 +20,14 @@ Finding& add(Findings& findings, const char* code, Severity severity, std::strin
 std::string mknod_command(const device::Node& node) {
   const device::Device device = *node.expected;
   return std::string(node.live ? "rm " + node.path + " && " : "") + "mknod -m 666 " + node.path + " " +
-         std::string(1, device::letter_of(device.kind)) + " " + std::to_string(device.major) + " " +
+         std::string(1, device::kind_character(device.kind)) + " " + std::to_string(device.major) + " " +
          std::to_string(device.minor);
 }
 
 std::string generate_command(const cdi::Spec& spec) {
   const bool is_nvidia = spec.kind.substr(0, spec.kind.find('/')).ends_with("nvidia.com");
   return is_nvidia ? "holdfast cdi generate --output " + spec.file
-                   : "write " + spec.file + " anew with the vendor's tool for " + spec.kind;
+                   : "recreate " + spec.file + " with the vendor's tool for " + spec.kind;
 }
 
 void check_driver(const HostFacts& host, Findings& findings) {
@@ -42,7 +42,7 @@ void check_driver(const HostFacts& host, Findings& findings) {
         add(findings, "HF-301", Severity::critical, "the NVIDIA driver is not loaded, though there is a GPU");
     for (const device::Unit& unit : host.inventory.units) {
       if (unit.device_class == "nvidia") {
-        finding.evidence.push_back("PCI " + unit.pci + ": " + unit.health_words);
+        finding.evidence.push_back("PCI " + unit.pci + ": " + unit.health_text);
       }
     }
     finding.evidence.emplace_back(has_module ? "module nvidia is there, but /proc/driver/nvidia/version is not"
@@ -95,23 +95,22 @@ void check_units(const HostFacts& host, Findings& findings) {
         lines.push_back("kernel log: " + event.line);
       }
     }
-    const bool is_fabric = unit.health_words.find("fabric") != std::string::npos;
     const device::DriverState* driver = host.inventory.state_of("nvidia");
-    const bool is_reported = driver != nullptr && driver->version.empty();  // HF-301 has it
-    if (is_fabric) {
+    const bool is_reported = driver != nullptr && driver->version.empty();  // HF-301 reports it
+    if (unit.lacks_fabric) {
       Finding& finding = add(findings, "HF-314", Severity::critical,
-                             "GPU " + unit.name + ": " + unit.health_words + ", CUDA gives 802");
+                             "GPU " + unit.name + ": " + unit.health_text + ", CUDA gives 802");
       finding.evidence.push_back("PCI " + unit.pci + ", by NVML");
       finding.cure.emplace_back("systemctl restart nvidia-fabricmanager");
     } else if ((unit.health == device::Health::bad || !lines.empty()) && !is_reported) {
       Finding& finding = add(findings, "HF-306", Severity::critical,
-                             "GPU " + unit.name + (unit.health_words.empty() ? " is sick" : ": " + unit.health_words));
+                             "GPU " + unit.name + (unit.health_text.empty() ? " is sick" : ": " + unit.health_text));
       finding.evidence.push_back("PCI " + unit.pci + (unit.model.empty() ? "" : ", " + unit.model));
       finding.evidence.insert(finding.evidence.end(), lines.begin(), lines.end());
-      const bool is_excluded = lines.empty() && unit.health_words.starts_with("excluded");
+      const bool is_excluded = lines.empty() && unit.is_excluded;
       finding.cure.emplace_back(
           is_excluded
-              ? "take it out of NVreg_ExcludedGpus and load the driver anew, if it is not meant to be excluded"
+              ? "remove it from NVreg_ExcludedGpus and reload the driver, if it is not meant to be excluded"
               : "taint or drain the node, then nvidia-smi --gpu-reset or a reboot; healing rules would not help");
     }
   }
@@ -120,10 +119,10 @@ void check_units(const HostFacts& host, Findings& findings) {
 void check_nodes(const HostFacts& host, Findings& findings) {
   for (const device::Node& node : host.inventory.nodes) {
     if (node.is_stale()) {
-      Finding& finding = add(findings, "HF-303", Severity::critical, node.path + " has the numbers of the past");
+      Finding& finding = add(findings, "HF-303", Severity::critical, node.path + " has stale device numbers");
       const std::string other = driver_with(host.inventory.drivers, node.live->kind, node.live->major);
       finding.evidence.push_back("the node is " + to_string(*node.live) +
-                                 (other.empty() ? " (nobody's)" : " (" + other + ")") + ", the driver is at " +
+                                 (other.empty() ? " (no driver)" : " (" + other + ")") + ", the driver is at " +
                                  to_string(*node.expected));
       finding.cure.push_back(mknod_command(node));
     } else if (!node.live && node.expected && node.part != device::Part::extra) {
@@ -138,10 +137,10 @@ void check_nodes(const HostFacts& host, Findings& findings) {
   }
 }
 
-void check_links(const HostFacts& host, const node::Census& census, Findings& findings) {
+void check_links(const HostFacts& host, const host::Census& census, Findings& findings) {
   std::vector<std::string> versions;
-  for (const node::Resident& resident : census.residents) {
-    const container::Container& it = resident.container;
+  for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
+    const container::Container& it = discovered.container;
     const bool concerned = leaves_out_unlinked_devices(it.runtime) && it.driver == container::CgroupDriver::systemd;
     if (concerned && std::ranges::find(versions, it.runtime.version) == versions.end()) {
       versions.push_back(it.runtime.version);
@@ -165,27 +164,27 @@ void check_links(const HostFacts& host, const node::Census& census, Findings& fi
                          "links under /dev/char are missing, and runc " + join(versions, ", ") + " needs them");
   finding.evidence.push_back("missing: " + join(missing, ", "));
   finding.evidence.emplace_back(
-      "runc 1.1.3 to 1.1.6 tells systemd only of devices with such a link; the rest is lost at daemon-reload");
+      "runc 1.1.3 to 1.1.6 passes only devices with such a link to systemd; the rest is lost at daemon-reload");
   finding.cure.push_back(command);
 }
 
 }  // namespace
 
-void check_host(const HostFacts& host, const node::Census& census, Findings& findings) {
+void check_host(const HostFacts& host, const host::Census& census, Findings& findings) {
   check_driver(host, findings);
   check_units(host, findings);
   check_nodes(host, findings);
   check_links(host, census, findings);
   if (host.jit_harden == "2" && host.layout != "v1" && host.inventory.state_of("nvidia") != nullptr) {
     Finding& finding = add(findings, "HF-307", Severity::warning,
-                           "bpf_jit_harden is 2: NVIDIA's hook cannot edit device filters on this node");
+                           "bpf_jit_harden is 2: NVIDIA's hook cannot edit device filters on this host");
     finding.evidence.emplace_back("net.core.bpf_jit_harden = 2: the constants of programs are blinded");
     finding.cure.emplace_back("sysctl -w net.core.bpf_jit_harden=1, or give GPUs by CDI");
   }
   if (host.sources.nvidia.no_cgroups) {
-    Finding& finding =
-        add(findings, "HF-312", Severity::warning,
-            "NVIDIA's hook is told to leave the device rules alone: rootful containers get nodes they cannot open");
+    Finding& finding = add(
+        findings, "HF-312", Severity::warning,
+        "NVIDIA's hook is configured to leave the device rules alone: rootful containers get nodes they cannot open");
     finding.evidence.push_back(std::string(nvidia::kSettingsFile) + ": no-cgroups = true");
     finding.cure.emplace_back("nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place");
   }
@@ -199,7 +198,7 @@ void check_host(const HostFacts& host, const node::Census& census, Findings& fin
     Finding& finding =
         add(findings, "HF-316", Severity::warning, "the LXC config " + file + " allows a major that no driver has");
     finding.evidence = rules;
-    finding.cure.push_back("write the number of today into " + file + " (see /proc/devices)");
+    finding.cure.push_back("write the current number into " + file + " (see /proc/devices)");
   }
 }
 
@@ -207,58 +206,62 @@ void check_cdi(const HostFacts& host, Findings& findings) {
   for (const cdi::BrokenSpec& broken : host.sources.cdi.broken) {
     Finding& finding = add(findings, "HF-310", Severity::warning, "the CDI spec " + broken.file + " cannot be used");
     finding.evidence.push_back(broken.why);
-    finding.cure.push_back("mend or remove " + broken.file);
+    finding.cure.push_back("repair or remove " + broken.file);
   }
   if (!host.missing_cdi_files.empty()) {
     Finding& finding =
         add(findings, "HF-310", Severity::warning, "a CDI spec mounts files that this host does not have");
-    finding.evidence = host.missing_cdi_files;
     constexpr std::size_t kMostShown = 8;
-    if (finding.evidence.size() > kMostShown) {
-      finding.evidence.resize(kMostShown);
+    std::set<std::string> affected;
+    for (const HostFacts::MissingFile& missing : host.missing_cdi_files) {
+      affected.insert(missing.spec);
+      if (finding.evidence.size() < kMostShown) {
+        finding.evidence.push_back(missing.path + " (" + missing.spec + ")");
+      }
+    }
+    if (host.missing_cdi_files.size() > kMostShown) {
       finding.evidence.push_back("and " + std::to_string(host.missing_cdi_files.size() - kMostShown) + " more");
     }
     std::set<std::string> cures;
     for (const cdi::Spec& spec : host.sources.cdi.specs) {
-      const bool is_meant = std::ranges::any_of(
-          host.missing_cdi_files, [&spec](const std::string& line) { return line.ends_with(" (" + spec.file + ")"); });
-      if (is_meant) {
+      if (affected.contains(spec.file)) {
         cures.insert(generate_command(spec));
       }
     }
     finding.cure.assign(cures.begin(), cures.end());
   }
-  std::map<std::string, std::vector<std::string>> shadowed;
+  using Pair = std::pair<std::string, std::string>;  // the hidden spec, and the one that hides it
+  std::map<std::pair<Pair, bool>, std::vector<std::string>> shadowed;
   for (const cdi::Registry::Shadow& shadow : host.sources.cdi.shadows) {
-    shadowed[shadow.hidden + (shadow.is_conflict ? " conflicts with " : " is hidden by ") + shadow.by].push_back(
-        shadow.device);
+    shadowed[{{shadow.hidden, shadow.by}, shadow.is_conflict}].push_back(shadow.device);
   }
-  for (const auto& [words, devices] : shadowed) {
-    const bool is_conflict = words.find(" conflicts ") != std::string::npos;
+  for (const auto& [relation, devices] : shadowed) {
+    const auto& [specs, is_conflict] = relation;
     Finding& finding =
-        add(findings, "HF-309", is_conflict ? Severity::warning : Severity::note, "the CDI spec " + words);
+        add(findings, "HF-309", is_conflict ? Severity::warning : Severity::note,
+            "the CDI spec " + specs.first + (is_conflict ? " conflicts with " : " is hidden by ") + specs.second);
     finding.evidence.push_back("devices: " + join(devices, ", "));
     finding.cure.emplace_back("keep one spec per device");
   }
   for (const cdi::Spec& spec : host.sources.cdi.specs) {
     std::vector<std::string> lines;
-    const auto look = [&](const container::ContainerEdits& edits) {
+    const auto collect_stale = [&](const container::ContainerEdits& edits) {
       for (const container::NodeEdit& node : edits.nodes) {
         const device::Node* on_host = host.inventory.find(node.on_host());
-        const std::optional<device::Device> today = on_host == nullptr ? std::nullopt : on_host->numbers();
-        if (node.device && today && (node.device->major != today->major || node.device->minor != today->minor)) {
+        const std::optional<device::Device> current = on_host == nullptr ? std::nullopt : on_host->numbers();
+        if (node.device && current && (node.device->major != current->major || node.device->minor != current->minor)) {
           lines.push_back(node.path + ": the spec has " + std::to_string(node.device->major) + ":" +
-                          std::to_string(node.device->minor) + ", today it is " + std::to_string(today->major) + ":" +
-                          std::to_string(today->minor));
+                          std::to_string(node.device->minor) + ", now it is " + std::to_string(current->major) + ":" +
+                          std::to_string(current->minor));
         }
       }
     };
     bool any_effective = spec.devices.empty();
-    look(spec.all);
+    collect_stale(spec.all);
     for (const auto& [name, edits] : spec.devices) {
       if (host.sources.cdi.is_effective(spec, name)) {
         any_effective = true;
-        look(edits);
+        collect_stale(edits);
       }
     }
     std::ranges::sort(lines);
@@ -277,7 +280,7 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
     Finding& finding = add(findings, "HF-318", Severity::warning,
                            "kubelet's record of devices cannot be read: in pods nothing can be believed");
     finding.evidence.push_back(host.sources.checkpoint_problem);
-    finding.cure.emplace_back("run holdfast as root; a damaged file is written anew by kubelet at its next allocation");
+    finding.cure.emplace_back("run holdfast as root; kubelet replaces a damaged file at its next allocation");
   }
   if (!host.sources.checkpoint) {
     return;
@@ -286,15 +289,15 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
   std::vector<std::string> without_uvm;
   std::vector<std::string> unregistered;
   for (const kube::Allocation& allocation : host.sources.checkpoint->allocations) {
-    const std::string who = allocation.pod_uid + "/" + allocation.container;
+    const std::string owner = allocation.pod_uid + "/" + allocation.container;
     const auto hands_out = [&allocation](const char* path) {
       return std::ranges::any_of(allocation.devices,
                                  [path](const kube::PluginDevice& device) { return device.container_path == path; });
     };
     if (allocation.resource.starts_with("nvidia.com/") && hands_out("/dev/nvidiactl") &&
         !hands_out("/dev/nvidia-uvm") && has_uvm) {
-      without_uvm.push_back("allocation of " + allocation.resource + " to " + who + " has no /dev/nvidia-uvm (" +
-                            node::kCheckpointFile + ")");
+      without_uvm.push_back("allocation of " + allocation.resource + " to " + owner + " has no /dev/nvidia-uvm (" +
+                            host::kCheckpointFile + ")");
     }
     const auto registered = host.sources.checkpoint->registered.find(allocation.resource);
     std::vector<std::string> unknown;
@@ -305,7 +308,7 @@ void check_kubelet(const HostFacts& host, Findings& findings) {
       }
     }
     if (!unknown.empty()) {
-      unregistered.push_back(allocation.resource + " " + join(unknown, ", ") + " of " + who);
+      unregistered.push_back(allocation.resource + " " + join(unknown, ", ") + " of " + owner);
     }
   }
   if (!without_uvm.empty()) {

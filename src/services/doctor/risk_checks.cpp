@@ -2,10 +2,10 @@
 
 #include "core/base/text.h"
 #include "core/base/version.h"
-#include "core/container/shield.h"
+#include "core/container/gate/shield.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/runtime_matrix.h"
-#include "services/doctor/words.h"
+#include "services/doctor/texts.h"
 
 namespace hf::doctor {
 namespace {
@@ -19,8 +19,8 @@ constexpr Access kReadWrite = Access::read | Access::write;
 constexpr const char* kStartAgain =
     "start it again with its devices in the bundle: by CDI, or with --device for each node";
 
-// Usable today, and one the container needs.
-Nodes healthy(const ContainerFacts& facts) {
+// Owed devices that the container may open now.
+Nodes allowed_nodes(const ContainerFacts& facts) {
   Nodes nodes;
   for (const NodeState& node : facts.nodes) {
     if (node.owed.device && node.gates.kind == container::Answer::Kind::allow) {
@@ -30,9 +30,9 @@ Nodes healthy(const ContainerFacts& facts) {
   return nodes;
 }
 
-// A unit may name a program of crun's instead of devices: that one has what the bundle has.
+// A unit may name a BPF program of crun's instead of devices: that program allows what the bundle allows.
 Nodes not_in_unit(const ContainerFacts& facts) {
-  Nodes nodes = healthy(facts);
+  Nodes nodes = allowed_nodes(facts);
   const bool by_program = facts.unit && !facts.unit->pinned.empty();
   std::erase_if(nodes, [&](const NodeState* node) {
     return facts.unit_table.allows({*node->owed.device, kReadWrite}) && (!by_program || is_in_spec(facts, node->owed));
@@ -40,7 +40,7 @@ Nodes not_in_unit(const ContainerFacts& facts) {
   return nodes;
 }
 
-// Who will make the update: kubelet, by its static CPU manager or by a resize.
+// Describes what will cause the update: kubelet's static CPU manager, or a resize.
 std::string trigger_of(const HostFacts& host, const ContainerFacts& facts) {
   if (!facts.container().pod) {
     return {};
@@ -74,15 +74,15 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
         leaves_out_unlinked_devices(facts.container().runtime) && unlinked && is_in_spec(facts, node->owed);
     (by_runc ? left_out : lacking).push_back(node);
   }
-  const auto describe = [&facts](Finding& finding, const Nodes& of) {
-    for (const NodeState* node : of) {
+  const auto describe = [&facts](Finding& finding, const Nodes& affected) {
+    for (const NodeState* node : affected) {
       const bool by_program = facts.unit_table.allows({*node->owed.device, kReadWrite});
       finding.evidence.push_back(node->owed.path + " (" + to_string(*node->owed.device) + "): allowed now, but " +
                                  (by_program ? "not in " + facts.unit->pinned.front() + ", which systemd attaches again"
                                              : "in no DeviceAllow of " + facts.container().scope));
     }
     finding.evidence.push_back("read in " + join(facts.unit->files, ", "));
-    const std::string command = facts.unit->pinned.empty() ? unit_command(facts, of) : std::string();
+    const std::string command = facts.unit->pinned.empty() ? unit_command(facts, affected) : std::string();
     finding.cure.push_back(command.empty() ? kStartAgain : command);
   };
   if (!lacking.empty()) {
@@ -108,18 +108,18 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
 
 void report_update(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   const std::optional<Loss> loss = how_update_loses(facts.container());
-  if (!loss || !facts.resident->spec || facts.spec_allows_all) {
+  if (!loss || !facts.discovered->spec || facts.spec_allows_all) {
     return;
   }
   const bool by_unit = loss->keeps == Loss::Keeps::unit && facts.unit;
   const bool by_bundle = loss->keeps == Loss::Keeps::bundle;
-  Nodes nodes = by_unit ? not_in_unit(facts) : healthy(facts);
+  Nodes nodes = by_unit ? not_in_unit(facts) : allowed_nodes(facts);
   if (by_bundle) {
     std::erase_if(nodes, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
   }
   const std::string trigger = trigger_of(host, facts);
   if (nodes.empty() || (by_unit && trigger.empty())) {
-    return;  // HF-201 has it: a reload and an update do the same
+    return;  // HF-201 reports it: a reload and an update have the same effect
   }
   const std::string when = trigger.empty() ? "at the next update of its resources" : "by kubelet's next update";
   const container::ShieldCover cover = container::cover_of(facts.entitlement, facts.observed);
@@ -133,10 +133,10 @@ void report_update(const HostFacts& host, const ContainerFacts& facts, Findings&
   finding.evidence.push_back(loss->why);
   if (const auto history = host.history.find(facts.container().id.value); history != host.history.end()) {
     finding.evidence.push_back("its rules were rewritten " + std::to_string(history->second.rewrites) +
-                               " times so far (holdfast blame " + shell_word_for(facts.container()) + ")");
+                               " times so far (holdfast blame " + shell_name_of(facts.container()) + ")");
   }
   if (by_bundle) {
-    finding.evidence.push_back(facts.resident->spec_file + " has no rule for " + list_paths(nodes));
+    finding.evidence.push_back(facts.discovered->spec_file + " has no rule for " + list_paths(nodes));
   }
   if (!trigger.empty()) {
     finding.evidence.push_back(trigger);

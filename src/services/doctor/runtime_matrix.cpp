@@ -36,8 +36,8 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
                 "install crun 1.19 or newer, then start the container again"};
   }
   if (is_crun && container.engine == "containerd" && container.pod) {
-    // NVIDIA's runtime edits the bundle on disk after containerd has made its record of it.
-    const bool is_edited = name_in(container.runtime.program).starts_with("nvidia-container-runtime");
+    // NVIDIA's runtime edits the bundle on disk after containerd has recorded it.
+    const bool is_edited = base_name(container.runtime.program).starts_with("nvidia-container-runtime");
     return Loss{is_edited ? nothing : bundle,
                 "containerd sends its own record of the bundle's device rules with every update, and " + runtime +
                     " puts them in force",

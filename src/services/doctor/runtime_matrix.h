@@ -1,4 +1,4 @@
-// RuntimeMatrix: which runtimes lose rules that stand in no bundle, and at what occasion. Measured, not guessed.
+// RuntimeMatrix: which runtimes drop rules that are not in the bundle, and on which event. All entries were measured.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace hf::doctor {
 
-// What an update of the container's resources does to devices.
+// How an update of the container's resources removes access to devices.
 struct Loss {
   enum class Keeps : std::uint8_t { unit, bundle, nothing };
 
   Keeps keeps = Keeps::nothing;  // the devices that systemd's unit lists, those of the bundle, or none at all
   std::string why;
-  std::string cure;  // where nothing is kept
+  std::string cure;  // set only where nothing is kept
 };
-// Absent where it takes none away, or nothing is known of the runtime.
+// Absent where an update removes no device, or the runtime is unknown.
 std::optional<Loss> how_update_loses(const container::Container& container);
 
 // runc 1.1.3 to 1.1.6 leave devices out of systemd's unit whose node has no link under /dev/char.

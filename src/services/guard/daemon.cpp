@@ -19,19 +19,20 @@
 #include "adapters/journal/status.h"
 #include "adapters/ledger/ledger.h"
 #include "core/base/text.h"
-#include "kernel/clock.h"
-#include "kernel/device_v1.h"
-#include "kernel/exchange_note.h"
-#include "kernel/file.h"
-#include "kernel/process.h"
-#include "kernel/watch.h"
-#include "node/evidence.h"
-#include "node/writer.h"
+#include "host/evidence.h"
+#include "host/writer.h"
+#include "kernel/cgroup/device_v1.h"
+#include "kernel/cgroup/exchange_note.h"
+#include "kernel/files/clock.h"
+#include "kernel/files/file.h"
+#include "kernel/process/process.h"
+#include "kernel/watch/watch.h"
 #include "services/guard/guard.h"
 #include "services/guard/inspector.h"
-#include "services/guard/mailbox.h"
 #include "services/guard/newcomers.h"
-#include "services/guard/scout.h"
+#include "services/guard/recorder_thread.h"
+#include "services/guard/survey_thread.h"
+#include "services/guard/task_queue.h"
 
 namespace hf::guard {
 namespace {
@@ -41,61 +42,14 @@ using container::EventKind;
 using container::Tier;
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-constexpr std::uint64_t kSweepPause = 30'000 * kMillisecond;  // a look at everything, whatever the events say
-constexpr std::uint64_t kFastPoll = 50 * kMillisecond;        // where there are no events: after a change
+constexpr std::uint64_t kSweepPause = 30'000 * kMillisecond;  // between reads of every cgroup, whatever the events say
+constexpr std::uint64_t kFastPoll = 50 * kMillisecond;        // where the kernel sends no events: after a change
 constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothing happens
 
-constexpr std::chrono::milliseconds kLongestLeave{500};
+constexpr std::chrono::milliseconds kShutdownLimit{500};
 constexpr std::uint64_t kFloodTime = 100 * kMillisecond;
-constexpr std::size_t kFlood = 500;  // events in that time
-constexpr std::chrono::milliseconds kNap{1};
-
-// The recorder with a thread of its own.
-class RecorderThread {
- public:
-  RecorderThread(const kernel::Host& host, const Outlets& outlets, const report::Snapshot& first)
-      : recorder_(host, outlets, first), thread_([this] { work(); }) {}
-  RecorderThread(const RecorderThread&) = delete;
-  RecorderThread& operator=(const RecorderThread&) = delete;
-  ~RecorderThread() { finish(); }
-
-  // Writes down what it has; what comes later is lost.
-  void finish() {
-    mailbox_.post([this] { stops_ = true; });
-    if (thread_.joinable()) {
-      thread_.join();
-    }
-  }
-
-  void post(std::function<void(Recorder&)> work) {
-    mailbox_.post([this, work = std::move(work)] { work(recorder_); });
-  }
-
- private:
-  void work() {
-    ::prctl(PR_SET_NAME, "hf-recorder");
-    while (!stops_) {
-      pollfd waiting{mailbox_.descriptor(), POLLIN, 0};
-      (void)::poll(&waiting, 1, is_calm_ ? 5'000 : 25);
-      const std::vector<Mailbox::Letter> letters = mailbox_.take();
-      for (const Mailbox::Letter& letter : letters) {
-        letter();
-      }
-      const std::uint64_t now = kernel::monotonic_now();
-      busy_until_ = letters.empty() ? busy_until_ : now + 1'000 * kMillisecond;
-      is_calm_ = now > busy_until_;
-      recorder_.tick(now);
-    }
-    recorder_.flush();
-  }
-
-  Recorder recorder_;
-  Mailbox mailbox_;
-  bool stops_ = false;
-  bool is_calm_ = false;
-  std::uint64_t busy_until_ = 0;
-  std::thread thread_;
-};
+constexpr std::size_t kFlood = 500;  // events within kFloodTime
+constexpr std::chrono::milliseconds kFloodPause{1};
 
 kernel::Fd open_signals() {
   sigset_t set{};
@@ -114,9 +68,9 @@ void raise_descriptor_limit() {
   }
 }
 
-// Ahead of everything that is not in a hurry: a loss lasts as long as this thread waits for a CPU. It never works for
-// long, and children and threads of it start as everybody does.
-void come_first() {
+// A loss lasts as long as this thread waits for a CPU, so it gets a real-time priority. It never runs for long, and
+// its children and later threads start with the normal priority.
+void raise_priority() {
   sched_param priority{};
   priority.sched_priority = 1;
   (void)::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
@@ -136,25 +90,25 @@ class Loop {
         filters_(host, *bpf_),
         watch_(kernel::Watch::open(host, *bpf_, settings.at_most)),
         shielding_(open_shielding(host, filters_)),
-        recorder_(host, settings.outlets, first_picture()),
-        guard_(filters_, shielding_, guard_outlets()),
+        recorder_(host, settings.callbacks, initial_snapshot()),
+        guard_(filters_, shielding_, guard_callbacks()),
         signals_(open_signals()),
         inspector_(host, inspector_reports()),
-        newcomers_(host, settings.config, [this](const WardPtr& ward) { welcome(ward); }),
-        scout_(host, settings.config, reports()) {
+        newcomers_(host, settings.config, [this](const GuardedContainerPtr& guarded) { add_newcomer(guarded); }),
+        survey_thread_(host, settings.config, reports()) {
     const Result<kernel::Process> self = kernel::read_process(host, container::Pid{::getpid()});
     guard_.set_started(self ? self->started_at : 0);
     set_policy(settings.config.policy);
     const config::JournalSettings journal = settings.config.journal;
-    recorder_.post([journal](Recorder& recorder) { recorder.open_journal(journal.folder, journal.size); });
-    kernel::remove_old_scratches(host);
-    (void)ledger::make_folder(host);  // so that it can be watched from the start
+    recorder_.post([journal](Recorder& recorder) { recorder.open_journal(journal.directory, journal.size); });
+    kernel::remove_stale_scratch_cgroups(host);
+    (void)ledger::make_directory(host);  // so that it can be watched from the start
     for (const std::string& line : kernel::finish_exchanges(host, filters_)) {
-      settings_.outlets.log("lock-interrupted cgroup=" + quote(line), true);
+      settings_.callbacks.log("lock-interrupted cgroup=" + quote(line), true);
     }
-    watch_folders();
+    watch_directories();
     log_tiers();
-    say_who_we_are();
+    write_status_file();
   }
 
   void run() {
@@ -162,94 +116,95 @@ class Loop {
       wait();
       const std::uint64_t now = kernel::monotonic_now();
       take_events(now);
-      for (const Mailbox::Letter& letter : mailbox_.take()) {
-        letter();
+      for (const TaskQueue::Task& task : tasks_.take()) {
+        task();
       }
-      take_signals();
+      handle_signals();
       if (now >= next_sweep_) {
         sweep(now);
       }
       next_waiting_ = guard_.visit_waiting(now);
-      beat(now);
+      send_heartbeat(now);
     }
     settings_.notify("STOPPING=1");
   }
 
-  // A container whose file system hangs would keep us: nobody waits for those who only read.
-  void leave() {
+  // A container whose file system hangs could block a thread that only reads: such a thread is not waited for.
+  void shut_down() {
     recorder_.finish();
     journal::remove_status(host_);
-    ledger::remove_empty_folder(host_);
-    const bool has_ended = newcomers_.ends_within(kLongestLeave) && scout_.ends_within(kLongestLeave);
-    if (!inspector_.ends_within(kLongestLeave) || !has_ended) {
+    ledger::remove_empty_directory(host_);
+    const bool has_ended = newcomers_.ends_within(kShutdownLimit) && survey_thread_.ends_within(kShutdownLimit);
+    if (!inspector_.ends_within(kShutdownLimit) || !has_ended) {
       ::_exit(0);
     }
   }
 
  private:
-  [[nodiscard]] report::Snapshot first_picture() const {
-    report::Snapshot picture;
-    picture.version = settings_.version;
-    picture.missing_capabilities = settings_.missing_capabilities;
-    picture.kernel = kernel::read_kernel_release(host_).value_or("");
-    picture.layout = layout_of(host_);
+  [[nodiscard]] report::Snapshot initial_snapshot() const {
+    report::Snapshot snapshot;
+    snapshot.version = settings_.version;
+    snapshot.missing_capabilities = settings_.missing_capabilities;
+    snapshot.kernel = kernel::read_kernel_release(host_).value_or("");
+    snapshot.layout = layout_of(host_);
     std::array<char, 256> name{};
     (void)::gethostname(name.data(), name.size() - 1);
-    picture.host_name = name.data();
-    picture.started_at = kernel::wall_now();
-    picture.tiers = watch_.tiers();
-    return picture;
+    snapshot.host_name = name.data();
+    snapshot.started_at = kernel::wall_now();
+    snapshot.tiers = watch_.tiers();
+    return snapshot;
   }
 
-  // Where the kernel did not tell of the writer, /proc does as long as he is there; who only writes once is gone soon.
-  bool identify_soon(container::Writer& writer) const {
-    const bool is_told = !writer.parents.empty() && !writer.parents.front().name.empty();
-    if (writer.is_known() && !is_told) {
-      node::identify(host_, writer);
+  // Where the kernel did not describe the writer, /proc does while the process is alive; one that writes only once ends
+  // soon.
+  bool identify_while_alive(container::Writer& writer) const {
+    const bool is_described = !writer.parents.empty() && !writer.parents.front().name.empty();
+    if (writer.is_known() && !is_described) {
+      host::identify(host_, writer);
       return true;
     }
     return false;
   }
 
-  Guard::Outlets guard_outlets() {
-    Guard::Outlets outlets;
-    outlets.tell = [this](Happening happening) {
-      watch_.describe_writer(happening.event);
-      happening.is_identified = identify_soon(happening.event.writer);
-      recorder_.post([happening = std::move(happening)](Recorder& recorder) { recorder.record(happening); });
+  Guard::Callbacks guard_callbacks() {
+    Guard::Callbacks callbacks;
+    callbacks.report_visit = [this](VisitResult result) {
+      watch_.describe_writer(result.event);
+      result.is_identified = identify_while_alive(result.event.writer);
+      recorder_.post([result = std::move(result)](Recorder& recorder) { recorder.record(result); });
     };
-    outlets.tell_shield = [this](ShieldReport report) {
+    callbacks.report_shield = [this](ShieldReport report) {
       recorder_.post([report = std::move(report)](Recorder& recorder) { recorder.record(report); });
     };
-    outlets.watch = [this](const kernel::CgroupsPtr& cgroups, const kernel::ProcessHandle& process) {
+    callbacks.watch = [this](const kernel::CgroupsPtr& cgroups, const kernel::ProcessHandle& process) {
       return watch_.add(cgroups, process);
     };
-    outlets.unwatch = [this](const kernel::CgroupsOfProcess& cgroups) { watch_.remove(cgroups); };
-    outlets.clock = kernel::monotonic_now;
-    return outlets;
+    callbacks.unwatch = [this](const kernel::CgroupsOfProcess& cgroups) { watch_.remove(cgroups); };
+    callbacks.clock = kernel::monotonic_now;
+    return callbacks;
   }
 
   void set_policy(const container::Policy& policy) {
     guard_.set_limits(policy.limits);
-    if (!shielding_.has_shield()) {  // what was short at the start, memory for example, may be there now
+    if (!shielding_.has_shield()) {  // what was lacking at the start, memory for example, may be available now
       shielding_ = open_shielding(host_, filters_);
     }
     shielding_.set_use(policy.shield);
   }
 
-  // A container that has just started: from another thread.
-  void welcome(const WardPtr& ward) {
-    mailbox_.post([this, ward] { guard_.welcome(ward); });
-    scout_.ask(Care::changes);
+  // Called from the newcomers thread.
+  void add_newcomer(const GuardedContainerPtr& guarded) {
+    tasks_.post([this, guarded] { guard_.add_newcomer(guarded); });
+    survey_thread_.request(SurveyScope::changes);
   }
 
-  Scout::Reports reports() {
-    Scout::Reports reports;
-    reports.survey = [this](const SurveyPtr& survey, Care care) {
-      mailbox_.post([this, survey, care] { adopt(survey, care); });
+  SurveyThread::Reports reports() {
+    SurveyThread::Reports reports;
+    reports.survey = [this](const SurveyPtr& survey, SurveyScope scope) {
+      tasks_.post([this, survey, scope] { adopt(survey, scope); });
       newcomers_.adopt(survey);
       recorder_.post([survey](Recorder& recorder) { recorder.adopt(survey); });
-      inspector_.inspect(survey, care);
+      inspector_.inspect(survey, scope);
     };
     reports.failed = [this](const std::string& why) {
       recorder_.post([why](Recorder& recorder) { recorder.fail_survey(why); });
@@ -260,45 +215,50 @@ class Loop {
 
   Inspector::Reports inspector_reports() {
     Inspector::Reports reports;
-    reports.view = [this](const View& view) { recorder_.post([view](Recorder& recorder) { recorder.see(view); }); };
-    reports.deed = [this](const Deed& deed) { recorder_.post([deed](Recorder& recorder) { recorder.record(deed); }); };
+    reports.view = [this](const InsideView& view) {
+      recorder_.post([view](Recorder& recorder) { recorder.set_view(view); });
+    };
+    reports.result = [this](const VisitResult& result) {
+      recorder_.post([result](Recorder& recorder) { recorder.record(result); });
+    };
     reports.findings = [this](const std::vector<report::Finding>& findings) {
       recorder_.post([findings](Recorder& recorder) { recorder.set_findings(findings); });
     };
     reports.reloaded = [this] {
-      mailbox_.post([this] {
+      tasks_.post([this] {
         ++counts_[to_string(EventKind::reload)];
         next_sweep_ = 0;
-        scout_.ask(Care::everything);
+        survey_thread_.request(SurveyScope::everything);
       });
     };
     reports.diagnose = settings_.diagnose;
     return reports;
   }
 
-  // Again and again: a directory may come later, or be recreated.
-  void watch_folders() {
-    for (const char* folder : {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
-      watch_.add_folder(host_, folder);
+  // Called after every survey: a directory may be created later, or recreated.
+  void watch_directories() {
+    for (const char* directory :
+         {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
+      watch_.add_directory(host_, directory);
     }
   }
 
   void refresh(const config::Config& config) const {
     const Result<bool> written = settings_.refresh ? settings_.refresh(config) : Result<bool>(false);
     if (!written) {
-      settings_.outlets.log("no-spec file=" + quote(config.cdi.file) + " error=" + quote(written.error().message),
-                            true);
+      settings_.callbacks.log("no-spec file=" + quote(config.cdi.file) + " error=" + quote(written.error().message),
+                              true);
     } else if (*written) {
-      settings_.outlets.log("spec-written file=" + quote(config.cdi.file), false);
+      settings_.callbacks.log("spec-written file=" + quote(config.cdi.file), false);
     }
   }
 
-  void say_who_we_are() const {
+  void write_status_file() const {
     const container::Pid own{::getpid()};
     const Result<kernel::Process> process = kernel::read_process(host_, own);
     const journal::Status status{own, process ? process->started_at : 0, settings_.version, watch_.tiers()};
     if (const Result<void> written = journal::write_status(host_, status); !written) {
-      settings_.outlets.log("no-status error=" + quote(written.error().message), true);
+      settings_.callbacks.log("no-status error=" + quote(written.error().message), true);
     }
   }
 
@@ -307,28 +267,28 @@ class Loop {
     std::string line = "watching";
     line += tiers.has_v2 ? " v2=" + to_string(tiers.v2) : "";
     line += tiers.has_v1 ? " v1=" + to_string(tiers.v1) : "";
-    settings_.outlets.log(line, false);
+    settings_.callbacks.log(line, false);
     for (const std::string& why : tiers.why) {
-      settings_.outlets.log("tier-refused why=" + quote(why), false);
+      settings_.callbacks.log("tier-refused why=" + quote(why), false);
     }
     if (tiers.has_v2 && !shielding_.why_absent().empty()) {
-      settings_.outlets.log("no-shield why=" + quote(shielding_.why_absent()), false);
+      settings_.callbacks.log("no-shield why=" + quote(shielding_.why_absent()), false);
     }
   }
 
-  // A survey has new wards looked at: what has happened to the old ones is heard of first, from those who know the
-  // writer.
-  void adopt(const SurveyPtr& survey, Care care) {
+  // Adopting a survey visits containers. Pending events are handled first: they name the writer of a change, which a
+  // visit cannot.
+  void adopt(const SurveyPtr& survey, SurveyScope scope) {
     take_events(kernel::monotonic_now());
     guard_.adopt(*survey);
-    if (care == Care::everything) {
+    if (scope == SurveyScope::everything) {
       guard_.release_unused();
     }
-    watch_folders();
+    watch_directories();
     if (!is_ready_) {
       is_ready_ = true;
       settings_.notify("READY=1\nSTATUS=guarding " + std::to_string(guard_.size()) + " cgroups");
-      settings_.outlets.log("ready containers=" + std::to_string(survey->wards.size()), false);
+      settings_.callbacks.log("ready containers=" + std::to_string(survey->guarded_containers.size()), false);
     }
   }
 
@@ -339,7 +299,7 @@ class Loop {
     for (const Event& event : events_) {
       act_on(event);
     }
-    for (const Event& event : events_) {  // when it is done
+    for (const Event& event : events_) {  // counted after they were handled, which is urgent
       ++counts_[to_string(event.kind)];
     }
   }
@@ -361,23 +321,23 @@ class Loop {
       case EventKind::found_changed: guard_.handle(event); break;
       case EventKind::lost:
         next_sweep_ = 0;
-        scout_.ask(Care::changes);
+        survey_thread_.request(SurveyScope::changes);
         break;
       case EventKind::cgroup_gone:
       case EventKind::process_gone:
         guard_.handle(event);
-        scout_.ask(Care::changes);
+        survey_thread_.request(SurveyScope::changes);
         break;
       case EventKind::cgroup_joined:
       case EventKind::cgroup_made:
         if (!event.cgroup || !guard_.knows(event.hierarchy, *event.cgroup)) {
-          newcomers_.meet(event);
+          newcomers_.handle(event);
         }
-        scout_.ask(Care::changes);
+        survey_thread_.request(SurveyScope::changes);
         break;
       case EventKind::reload: next_sweep_ = 0; break;
       case EventKind::drivers:
-      case EventKind::evidence: scout_.ask(Care::everything); break;
+      case EventKind::evidence: survey_thread_.request(SurveyScope::everything); break;
     }
   }
 
@@ -389,11 +349,11 @@ class Loop {
       act_on(event);
     }
     poll_pause_ = changes.empty() ? std::min(kSlowPoll, poll_pause_ + poll_pause_ / 4) : kFastPoll;
-    const bool hears_of_cgroups = watch_.tiers().v2 == Tier::tracepoints;
-    next_sweep_ = now + (watch_.tiers().polls() || !hears_of_cgroups ? poll_pause_ : kSweepPause);
+    const bool sees_cgroups = watch_.tiers().v2 == Tier::tracepoints;
+    next_sweep_ = now + (watch_.tiers().polls() || !sees_cgroups ? poll_pause_ : kSweepPause);
   }
 
-  void take_signals() {
+  void handle_signals() {
     signalfd_siginfo signal{};
     while (::read(signals_.get(), &signal, sizeof(signal)) == ssize_t(sizeof(signal))) {
       if (signal.ssi_signo != SIGHUP) {
@@ -404,19 +364,19 @@ class Loop {
       const Result<config::Config> config = settings_.reload();
       if (config) {
         set_policy(config->policy);
-        scout_.set_config(*config);
+        survey_thread_.set_config(*config);
         newcomers_.set_config(*config);
-        settings_.outlets.log("config-read", false);
+        settings_.callbacks.log("config-read", false);
       } else {
-        settings_.outlets.log("config-refused error=" + quote(config.error().message), true);
+        settings_.callbacks.log("config-refused error=" + quote(config.error().message), true);
       }
       settings_.notify("READY=1");
     }
   }
 
-  void beat(std::uint64_t now) {
-    if (settings_.watchdog.count() > 0 && now >= next_beat_) {
-      next_beat_ = now + std::uint64_t(settings_.watchdog.count()) * kMillisecond / 3;
+  void send_heartbeat(std::uint64_t now) {
+    if (settings_.watchdog.count() > 0 && now >= next_heartbeat_) {
+      next_heartbeat_ = now + std::uint64_t(settings_.watchdog.count()) * kMillisecond / 3;
       settings_.notify("WATCHDOG=1");
     }
     if (now >= next_count_ && !counts_.empty()) {
@@ -425,23 +385,23 @@ class Loop {
     }
   }
 
-  // Whoever makes events by the thousand would have us run for each of them: then many are taken at once.
+  // A process that causes thousands of events would wake this loop for each of them: then many are taken at once.
   void wait() {
     if (is_flooded_) {
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(kFloodPause);
     }
     const std::uint64_t now = kernel::monotonic_now();
     std::uint64_t until = next_sweep_;
     until = std::min(until, next_waiting_.value_or(until));
-    until = settings_.watchdog.count() > 0 ? std::min(until, next_beat_) : until;
-    timespec patience{};
+    until = settings_.watchdog.count() > 0 ? std::min(until, next_heartbeat_) : until;
+    timespec timeout{};
     if (until > now) {
-      patience.tv_sec = time_t((until - now) / 1'000'000'000U);
-      patience.tv_nsec = long((until - now) % 1'000'000'000U);
+      timeout.tv_sec = time_t((until - now) / 1'000'000'000U);
+      timeout.tv_nsec = long((until - now) % 1'000'000'000U);
     }
     std::array<pollfd, 3> waiting = {
-        {{watch_.descriptor(), POLLIN, 0}, {mailbox_.descriptor(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
-    (void)::ppoll(waiting.data(), waiting.size(), &patience, nullptr);
+        {{watch_.descriptor(), POLLIN, 0}, {tasks_.descriptor(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+    (void)::ppoll(waiting.data(), waiting.size(), &timeout, nullptr);
   }
 
   const kernel::Host& host_;
@@ -450,7 +410,7 @@ class Loop {
   kernel::Filters filters_;
   kernel::Watch watch_;
   Shielding shielding_;
-  Mailbox mailbox_;
+  TaskQueue tasks_;
   RecorderThread recorder_;
   Guard guard_;
   kernel::Fd signals_;
@@ -464,11 +424,11 @@ class Loop {
   std::uint64_t next_sweep_ = 0;
   std::uint64_t poll_pause_ = kFastPoll;
   std::optional<std::uint64_t> next_waiting_;
-  std::uint64_t next_beat_ = 0;
+  std::uint64_t next_heartbeat_ = 0;
   std::uint64_t next_count_ = 0;
   Inspector inspector_;  // the last three: their threads call all of the above
   Newcomers newcomers_;
-  Scout scout_;
+  SurveyThread survey_thread_;
 };
 
 }  // namespace
@@ -476,9 +436,9 @@ class Loop {
 Result<void> run_daemon(const kernel::Host& host, const DaemonSettings& settings) {
   raise_descriptor_limit();
   Loop loop(host, settings);
-  come_first();
+  raise_priority();
   loop.run();
-  loop.leave();
+  loop.shut_down();
   return {};
 }
 

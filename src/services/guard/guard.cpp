@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "kernel/file.h"
-#include "kernel/process.h"
+#include "kernel/files/file.h"
+#include "kernel/process/process.h"
 
 namespace hf::guard {
 namespace {
@@ -13,9 +13,9 @@ using container::Event;
 using container::EventKind;
 using report::Action;
 
-constexpr std::size_t kMostUsual = 16;      // sets of rules
-constexpr std::uint64_t kMostKept = 64;     // uses of programs that are remembered
-constexpr std::size_t kMostStrangers = 64;  // changes of cgroups that are not known, or not yet
+constexpr std::size_t kMostCommonRules = 16;    // sets of rules
+constexpr std::uint64_t kMostKept = 64;         // uses of programs that are remembered
+constexpr std::size_t kMostUnknownEvents = 64;  // changes of cgroups that are not guarded, or not yet
 
 constexpr std::uint64_t kFinishPause = 500'000;        // 0.5 ms
 constexpr std::uint64_t kLongestUpdate = 100'000'000;  // 100 ms
@@ -28,8 +28,8 @@ std::string where_of(const kernel::CgroupsOfProcess& cgroups, container::Hierarc
   return first ? first->where : other ? other->where : std::string();
 }
 
-// The ids of a cgroup and of all above it but the root, which is everybody's.
-void add_line(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_t>& ids) {
+// The ids of a cgroup and of all its ancestors.
+void add_ids(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_t>& ids) {
   if (!cgroup || cgroup->path.is_root()) {
     return;
   }
@@ -44,9 +44,9 @@ void add_line(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_
   }
 }
 
-// Where the shield of a container is: above the outermost of its v2 cgroups.
-std::optional<kernel::Cgroup> shield_parent_of(const Ward& ward) {
-  for (const kernel::CgroupsPtr& cgroups : ward.cgroups()) {
+// The cgroup that the shield of a container is attached to: the parent of the outermost of its v2 cgroups.
+std::optional<kernel::Cgroup> shield_parent_of(const GuardedContainer& guarded) {
+  for (const kernel::CgroupsPtr& cgroups : guarded.cgroups()) {
     if (cgroups->v2 && !cgroups->v2->path.is_root()) {
       Result<kernel::Cgroup> parent = kernel::open_parent(*cgroups->v2);
       return parent ? std::optional(*std::move(parent)) : std::nullopt;
@@ -55,13 +55,13 @@ std::optional<kernel::Cgroup> shield_parent_of(const Ward& ward) {
   return std::nullopt;
 }
 
-// Each v1 hierarchy counts its cgroups by itself: the one that is gone may be another's of the same number.
+// Cgroup ids are unique only within one v1 hierarchy: the cgroup that is gone may be another one with the same id.
 bool has_ended(const kernel::CgroupsOfProcess& cgroups, const Event& event) {
   const std::optional<kernel::Cgroup>& own = event.hierarchy == container::Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
   if (!own || own->id != *event.cgroup) {
     return false;
   }
-  // The first process that is seen of a new container is its runtime's, which ends soon.
+  // The first process of a new container that is seen belongs to its runtime and ends soon.
   const Result<std::string> processes = kernel::read_start(own->directory.get(), "cgroup.procs", 64);
   return !processes || (event.kind == EventKind::process_gone && processes->empty());
 }
@@ -76,73 +76,81 @@ bool is_gone(const Error& error) {
 
 }  // namespace
 
-// What is told of a container's first visit: the last change of its cgroup, where one was seen before it was known.
+// The event reported with a container's first visit: the last change of its cgroup, where one was seen before the
+// container was known.
 Event Guard::first_event(const kernel::CgroupsOfProcess& cgroups, std::optional<Event> seen) {
   const auto is_of = [&cgroups](const Event& event) { return cgroups.v2 && event.cgroup == cgroups.v2->id; };
-  const auto stranger = std::ranges::find_if(strangers_.rbegin(), strangers_.rend(), is_of);
-  if (!seen && stranger != strangers_.rend()) {
-    seen = *stranger;
+  const auto earlier = std::ranges::find_if(unknown_cgroup_events_.rbegin(), unknown_cgroup_events_.rend(), is_of);
+  if (!seen && earlier != unknown_cgroup_events_.rend()) {
+    seen = *earlier;
   }
-  std::erase_if(strangers_, is_of);
+  std::erase_if(unknown_cgroup_events_, is_of);
   if (seen) {
     return *std::move(seen);
   }
   Event event;
   event.kind = EventKind::found_changed;
-  event.at = outlets_.clock();
-  event.hierarchy = kernel::own_of(cgroups).hierarchy;
-  event.cgroup = kernel::own_of(cgroups).id;
+  event.at = callbacks_.clock();
+  event.hierarchy = kernel::own_cgroup_of(cgroups).hierarchy;
+  event.cgroup = kernel::own_cgroup_of(cgroups).id;
   return event;
 }
 
-void Guard::remember(const Event& event) {
-  if (strangers_.size() >= kMostStrangers) {
-    strangers_.pop_front();
-  }
-  strangers_.push_back(event);
+// The writer is the process itself, or one that it started: a hook of a runtime.
+bool Guard::works_for(const container::Writer& writer, container::Pid process) {
+  return writer.pid == process ||
+         std::ranges::find(writer.parents, process, &container::Ancestor::pid) != writer.parents.end();
 }
 
-void Guard::add_place(const WardPtr& ward, const kernel::CgroupsPtr& cgroups) {
+void Guard::remember(const Event& event) {
+  if (unknown_cgroup_events_.size() >= kMostUnknownEvents) {
+    unknown_cgroup_events_.pop_front();
+  }
+  unknown_cgroup_events_.push_back(event);
+}
+
+void Guard::add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups) {
   const kernel::CgroupsKey key = kernel::key_of(*cgroups);
   Place& place = places_[key];
-  const bool is_new = place.ward == nullptr;
-  const bool is_changed = place.ward != ward;
-  place.ward = ward;
+  const bool is_new = place.guarded == nullptr;
+  const bool is_changed = place.guarded != guarded;
+  place.guarded = guarded;
   place.cgroups = cgroups;
   if (!is_new) {
     if (is_changed) {
-      place.shield = {};  // told again, for the new picture of it
-      look_at(place, first_event(*cgroups, std::nullopt));
+      place.shield = {};  // so that the shield is reported again, for the changed container
+      visit_place(place, first_event(*cgroups, std::nullopt));
     }
     return;
   }
-  place.parent = shield_parent_of(*ward);
-  if (ward->creator.value != 0) {
-    place.creation = Finishing{ward->creator, kernel::open_process(ward->creator), outlets_.clock() + kLongestCreation};
+  place.parent = shield_parent_of(*guarded);
+  if (guarded->creator.value != 0) {
+    place.creation =
+        Finishing{guarded->creator, kernel::open_process(guarded->creator), callbacks_.clock() + kLongestCreation};
   }
-  // Before the first look: what happens in between is told.
-  std::optional<Event> seen = outlets_.watch(cgroups, ward->handle->process());
+  // The watch starts before the first visit, so that no change in between is missed.
+  std::optional<Event> seen = callbacks_.watch(cgroups, guarded->handle->process());
   std::set<std::uint64_t> ids;
-  add_line(cgroups->v1, ids);
-  add_line(cgroups->v2, ids);
+  add_ids(cgroups->v1, ids);
+  add_ids(cgroups->v2, ids);
   for (const std::uint64_t id : ids) {
     by_cgroup_[id].push_back(key);
   }
-  look_at(place, first_event(*cgroups, std::move(seen)));
+  visit_place(place, first_event(*cgroups, std::move(seen)));
 }
 
-void Guard::add(const WardPtr& ward) {
-  for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
-    add_place(ward, cgroups);
+void Guard::add(const GuardedContainerPtr& guarded) {
+  for (const kernel::CgroupsPtr& cgroups : guarded->cgroups()) {
+    add_place(guarded, cgroups);
   }
 }
 
-void Guard::welcome(const WardPtr& ward) {
-  const bool is_known = std::ranges::any_of(ward->cgroups(), [this](const kernel::CgroupsPtr& cgroups) {
+void Guard::add_newcomer(const GuardedContainerPtr& guarded) {
+  const bool is_known = std::ranges::any_of(guarded->cgroups(), [this](const kernel::CgroupsPtr& cgroups) {
     return places_.contains(kernel::key_of(*cgroups));
   });
   if (!is_known) {
-    add(ward);
+    add(guarded);
   }
 }
 
@@ -151,7 +159,7 @@ void Guard::forget(const kernel::CgroupsKey& key) {
   if (place == places_.end()) {
     return;
   }
-  outlets_.unwatch(*place->second.cgroups);
+  callbacks_.unwatch(*place->second.cgroups);
   shielding_.forget(*place->second.cgroups);
   places_.erase(place);
   for (auto entry = by_cgroup_.begin(); entry != by_cgroup_.end();) {
@@ -162,20 +170,20 @@ void Guard::forget(const kernel::CgroupsKey& key) {
 
 void Guard::adopt(const Survey& survey) {
   std::set<kernel::CgroupsKey> there;
-  for (const WardPtr& ward : survey.wards) {
-    for (const kernel::CgroupsPtr& cgroups : ward->cgroups()) {
+  for (const GuardedContainerPtr& guarded : survey.guarded_containers) {
+    for (const kernel::CgroupsPtr& cgroups : guarded->cgroups()) {
       there.insert(kernel::key_of(*cgroups));
     }
   }
   std::vector<kernel::CgroupsKey> gone;
   for (const auto& [key, place] : places_) {
     // One that was added while the survey was taken is not in it yet.
-    if (!there.contains(key) && place.ward->met_at <= survey.started_at) {
+    if (!there.contains(key) && place.guarded->first_seen_at <= survey.started_at) {
       gone.push_back(key);
     }
   }
   std::ranges::for_each(gone, [this](const kernel::CgroupsKey& key) { forget(key); });
-  std::ranges::for_each(survey.wards, [this](const WardPtr& ward) { add(ward); });
+  std::ranges::for_each(survey.guarded_containers, [this](const GuardedContainerPtr& guarded) { add(guarded); });
 }
 
 void Guard::release_unused() {
@@ -208,7 +216,7 @@ void Guard::handle(const Event& event) {
   const std::vector<kernel::CgroupsKey> copy = keys->second;
   for (const kernel::CgroupsKey& key : copy) {
     if (!is_end) {
-      look_at(places_.at(key), event);
+      visit_place(places_.at(key), event);
     } else if (has_ended(*places_.at(key).cgroups, event)) {
       forget(key);
     }
@@ -224,29 +232,29 @@ bool Guard::knows(container::Hierarchy hierarchy, container::CgroupId cgroup) co
 
 void Guard::visit_all(const Event& because) {
   for (auto& [key, place] : places_) {
-    look_at(place, because);
+    visit_place(place, because);
   }
 }
 
 std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
   std::optional<std::uint64_t> next;
   for (auto& [key, place] : places_) {
-    if (!place.waits_for) {
+    if (!place.postponed_event) {
       continue;
     }
-    if (std::max(place.limiter.ready_at(), place.looks_again_at) <= now) {
-      const std::unique_ptr<Event> event = std::move(place.waits_for);
-      look_at(place, *event);
+    if (std::max(place.limiter.ready_at(), place.revisit_at) <= now) {
+      const std::unique_ptr<Event> event = std::move(place.postponed_event);
+      visit_place(place, *event);
     }
-    if (place.waits_for) {
-      const std::uint64_t ready_at = std::max(place.limiter.ready_at(), place.looks_again_at);
+    if (place.postponed_event) {
+      const std::uint64_t ready_at = std::max(place.limiter.ready_at(), place.revisit_at);
       next = std::min(next.value_or(ready_at), ready_at);
     }
   }
   return next;
 }
 
-// runc 1.0.0-rc91 to rc95 read a v1 list again after writing it, and their update fails where it is not what they
+// runc 1.0.0-rc91 to rc95 read a v1 list back after writing it, and their update fails where it is not what they
 // wrote.
 bool Guard::is_finishing(Place& place, const Event& event, std::uint64_t now) {
   const bool reads_back = event.kind == EventKind::write && event.writer.name == "runc";
@@ -256,21 +264,23 @@ bool Guard::is_finishing(Place& place, const Event& event, std::uint64_t now) {
   return place.finishing && now < place.finishing->until && kernel::is_running(place.finishing->process);
 }
 
-// A hook of the runtime gives a container its devices after its cgroup was made: what is missing until then is no loss.
+// A hook of the runtime gives a container its devices after its cgroup was created: what is missing until then is no
+// loss.
 bool Guard::is_being_created(Place& place, const Event& event, std::uint64_t now) {
-  const bool is_by_another = event.writer.is_known() && place.creation && event.writer.pid != place.creation->pid;
+  const bool is_by_another = event.writer.is_known() && place.creation && !works_for(event.writer, place.creation->pid);
   if (place.creation &&
       (is_by_another || now >= place.creation->until || !kernel::is_running(place.creation->process))) {
     place.creation.reset();
-    if (is_by_another) {  // then it is this event that counts, not one of the runtime's
-      place.waits_for.reset();
-      place.looks_again_at = 0;
+    if (is_by_another) {  // this event is reported, not the postponed one of the runtime
+      place.postponed_event.reset();
+      place.revisit_at = 0;
     }
   }
   return place.creation.has_value();
 }
 
-// What is done to the container's own rules changes nothing about its entries, and a fight is about those.
+// A change of the container's own rules changes none of the shield's entries, and a writer that fights the guard
+// changes only those rules.
 bool Guard::is_about_own_rules(const Place& place, const Event& event) {
   const std::optional<kernel::Cgroup>& own = place.cgroups->v2;
   const bool is_outermost = own && place.parent && depth_of(own->path) == depth_of(place.parent->path) + 1;
@@ -279,8 +289,8 @@ bool Guard::is_about_own_rules(const Place& place, const Event& event) {
 }
 
 std::optional<Visit> Guard::settle(Place& place) {
-  const Site site{*place.ward, *place.cgroups, place.parent ? &*place.parent : nullptr};
-  Result<Visit> made = visit(filters_, &shielding_, site, Hands::look_only, outlets_.clock);
+  const Site site{*place.guarded, *place.cgroups, place.parent ? &*place.parent : nullptr};
+  Result<Visit> made = visit(filters_, &shielding_, site, VisitMode::observe_only, callbacks_.clock);
   if (!made) {
     return std::nullopt;
   }
@@ -288,38 +298,38 @@ std::optional<Visit> Guard::settle(Place& place) {
   return *std::move(made);
 }
 
-void Guard::look_at(Place& place, const Event& event) {
-  const std::uint64_t started = outlets_.clock();
-  if (place.waits_for && started < place.limiter.ready_at()) {
+void Guard::visit_place(Place& place, const Event& event) {
+  const std::uint64_t started = callbacks_.clock();
+  if (place.postponed_event && started < place.limiter.ready_at()) {
     if (!is_about_own_rules(place, event)) {
       settle(place);
     }
-    return;  // visit_waiting comes back to it
+    return;  // visit_waiting visits it later
   }
   if (is_being_created(place, event, started)) {
     const std::optional<Visit> made = settle(place);
     if (made && made->left.is_none()) {
-      place.rules = shared(made->after);  // it has what it is owed: what is missing later was lost
+      place.rules = shared(made->after);  // it has what it is owed: whatever is missing later was lost
     }
-    place.waits_for = place.waits_for ? std::move(place.waits_for) : std::make_unique<Event>(event);
-    place.looks_again_at = started + kCreationPause;
+    place.postponed_event = place.postponed_event ? std::move(place.postponed_event) : std::make_unique<Event>(event);
+    place.revisit_at = started + kCreationPause;
     return;
   }
   if (is_finishing(place, event, started)) {
     settle(place);
-    if (!place.waits_for) {
-      place.waits_for = std::make_unique<Event>(event);
+    if (!place.postponed_event) {
+      place.postponed_event = std::make_unique<Event>(event);
     }
-    place.looks_again_at = started + kFinishPause;
+    place.revisit_at = started + kFinishPause;
     return;
   }
-  if (std::exchange(place.looks_again_at, 0) != 0 && place.waits_for) {
-    const std::unique_ptr<Event> finished = std::move(place.waits_for);
-    look_at(place, *finished);  // whatever the event is now, the change was made by the one that has finished
+  if (std::exchange(place.revisit_at, 0) != 0 && place.postponed_event) {
+    const std::unique_ptr<Event> finished = std::move(place.postponed_event);
+    visit_place(place, *finished);  // the change was made by the writer that has finished, whatever the event is now
     return;
   }
-  const Site site{*place.ward, *place.cgroups, place.parent ? &*place.parent : nullptr};
-  Result<Visit> made = visit(filters_, &shielding_, site, Hands::may_heal, outlets_.clock);
+  const Site site{*place.guarded, *place.cgroups, place.parent ? &*place.parent : nullptr};
+  Result<Visit> made = visit(filters_, &shielding_, site, VisitMode::may_heal, callbacks_.clock);
   if (!made) {
     if (!is_gone(made.error())) {
       settle(place);
@@ -328,65 +338,66 @@ void Guard::look_at(Place& place, const Event& event) {
     return;
   }
   if (made->healed_at != 0 && !place.limiter.take(limits_, made->healed_at)) {
-    place.waits_for = std::make_unique<Event>(event);
+    place.postponed_event = std::make_unique<Event>(event);
   }
   report(place, event, *made, started);
   filters_.trim(kMostKept);
 }
 
 const Shared<container::Effective>& Guard::shared(container::Effective rules) {
-  const auto same = std::ranges::find_if(usual_rules_, [&rules](const Shared<container::Effective>& usual) {
-    return same_rules(*usual, rules) && usual->why == rules.why;
+  const auto same = std::ranges::find_if(common_rules_, [&rules](const Shared<container::Effective>& common) {
+    return same_rules(*common, rules) && common->why == rules.why;
   });
-  if (same != usual_rules_.end()) {
+  if (same != common_rules_.end()) {
     return *same;
   }
-  if (usual_rules_.size() >= kMostUsual) {
-    usual_rules_.pop_front();
+  if (common_rules_.size() >= kMostCommonRules) {
+    common_rules_.pop_front();
   }
-  return usual_rules_.emplace_back(std::move(rules));
+  return common_rules_.emplace_back(std::move(rules));
 }
 
 void Guard::report_failure(const Place& place, const Event& event, const Error& error) const {
-  Happening happening;
-  happening.ward = place.ward;
-  happening.event = event;
-  happening.cgroup = where_of(*place.cgroups, event.hierarchy);
-  happening.action = Action::failed;
-  happening.error = error.message;
-  outlets_.tell(std::move(happening));
+  VisitResult result;
+  result.guarded = place.guarded;
+  result.event = event;
+  result.cgroup = where_of(*place.cgroups, event.hierarchy);
+  result.action = Action::failed;
+  result.error = error.message;
+  callbacks_.report_visit(std::move(result));
 }
 
-// A container is as well shielded as the least of its cgroups.
+// A container is shielded only if all its cgroups are.
 void Guard::report_shield(Place& place, const ShieldState& now) {
   const bool is_news = now.is_on != place.shield.is_on || now.why != place.shield.why;
   place.shield = now;
   if (!is_news) {
     return;
   }
-  ShieldReport report{place.ward, now};
-  for (const kernel::CgroupsPtr& cgroups : place.ward->cgroups()) {
+  ShieldReport report{place.guarded, now};
+  for (const kernel::CgroupsPtr& cgroups : place.guarded->cgroups()) {
     const auto other = places_.find(kernel::key_of(*cgroups));
     if (other != places_.end() && !other->second.shield.is_on && report.state.is_on) {
       report.state = other->second.shield;
     }
   }
-  outlets_.tell_shield(std::move(report));
+  callbacks_.report_shield(std::move(report));
 }
 
 Action Guard::action_of(const Place& place, const Visit& made, bool is_first) const {
-  const bool is_completion = is_first && place.ward->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
+  const bool is_completion =
+      is_first && place.guarded->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
   const bool is_held = !made.drift.is_loss();
   if (made.drift.is_none()) {
     return Action::none;
   }
   if (made.healed_at == 0) {
-    return place.ward->mode < container::Mode::heal ? Action::observed : Action::failed;
+    return place.guarded->mode < container::Mode::heal ? Action::observed : Action::failed;
   }
   if (!made.left.is_none()) {
     return Action::failed;
   }
-  if (place.waits_for) {
+  if (place.postponed_event) {
     return Action::waits;
   }
   return is_completion ? Action::completed : is_held ? Action::shielded : Action::healed;
@@ -403,35 +414,37 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
     place.is_lost = is_lost;
     return;
   }
-  Happening happening;
-  happening.action = action_of(place, made, is_first);
-  happening.ward = place.ward;
-  happening.event = event;
-  happening.cgroup = where_of(*place.cgroups, event.hierarchy);
-  happening.before = is_first ? made.before : **place.rules;
-  happening.left = made.left;
-  happening.found = std::move(made.before);
-  happening.refused = std::move(made.refused);
-  happening.steps = std::move(made.steps);
-  happening.is_shielded = !made.drift.is_none() && !made.drift.is_loss();
-  // An entry that is made again counts from 0.
-  happening.held_opens = made.shield.count - (made.shield.count < place.held_told ? 0 : place.held_told);
-  place.held_told = made.shield.count;
-  happening.drift = std::move(made.drift);
+  VisitResult result;
+  result.action = action_of(place, made, is_first);
+  result.guarded = place.guarded;
+  result.event = event;
+  result.cgroup = where_of(*place.cgroups, event.hierarchy);
+  result.before = is_first ? made.before : **place.rules;
+  result.left = made.left;
+  result.found = std::move(made.before);
+  result.refused = std::move(made.refused);
+  for (const container::Step& step : made.steps) {
+    result.steps.push_back(to_string(step));
+  }
+  result.is_shielded = !made.drift.is_none() && !made.drift.is_loss();
+  // An entry that was recreated counts from 0.
+  result.held_opens = made.shield.count - (made.shield.count < place.held_reported ? 0 : place.held_reported);
+  place.held_reported = made.shield.count;
+  result.drift = std::move(made.drift);
   const bool was_lost = place.is_lost && place.lost_since != 0;
   const bool is_since_known = event.kind != EventKind::found_changed && event.kind != EventKind::lost;
   if (is_healed) {
     const std::uint64_t since = was_lost ? place.lost_since : event.at;
-    happening.heal_ns =
-        made.healed_at - std::min(made.healed_at, happening.is_shielded && is_since_known ? event.at : started);
-    if (!happening.is_shielded && happening.action != Action::completed && (is_since_known || was_lost)) {
-      happening.loss_ns = made.healed_at - std::min(made.healed_at, since);
+    result.heal_ns =
+        made.healed_at - std::min(made.healed_at, result.is_shielded && is_since_known ? event.at : started);
+    if (!result.is_shielded && result.action != Action::completed && (is_since_known || was_lost)) {
+      result.loss_ns = made.healed_at - std::min(made.healed_at, since);
     }
   }
   place.lost_since = is_lost ? (place.is_lost ? place.lost_since : event.at) : 0;
   place.is_lost = is_lost;
   place.rules = shared(std::move(made.after));
-  outlets_.tell(std::move(happening));
+  callbacks_.report_visit(std::move(result));
 }
 
 }  // namespace hf::guard

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kSecond = 1e9;
 constexpr std::uint64_t kFirstPause = 20'000'000;  // 20 ms
-constexpr std::uint64_t kCalm = 1'000'000'000;     // without a heal, beyond the last pause
+constexpr std::uint64_t kCalm = 1'000'000'000;     // time without a heal, beyond the last pause, that ends the fight
 
 }  // namespace
 
@@ -20,7 +20,7 @@ bool HealRateLimiter::take(const container::Limits& limits, std::uint64_t now) {
   if (tokens_ < 0 || is_calm) {
     tokens_ = limits.burst;
     pause_ = 0;
-  } else if (pause_ == 0) {  // during a fight nothing is earned: a long pause would pay for the next burst
+  } else if (pause_ == 0) {  // no tokens are added during a fight: a long pause would pay for the next burst
     tokens_ = std::min<double>(limits.burst, tokens_ + double(now - counted_at_) / kSecond * limits.per_second);
   }
   counted_at_ = now;

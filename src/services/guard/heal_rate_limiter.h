@@ -1,22 +1,22 @@
-// HealRateLimiter: how often one container is healed when a writer takes its devices away again and again: fast at
+// HealRateLimiter: limits how often one container is healed when a writer removes its devices again and again: fast at
 // first, then slower, so that the fight is reported and does not burn a core.
 #pragma once
 
 #include <cstdint>
 
-#include "core/container/policy.h"
+#include "core/container/guard/policy.h"
 
 namespace hf::guard {
 
 class HealRateLimiter {
  public:
-  // Counts one heal at `now`, in nanoseconds. False: the next one has to wait until `ready_at`.
+  // Counts one heal at `now`, in nanoseconds. False: the next heal has to wait until `ready_at`.
   bool take(const container::Limits& limits, std::uint64_t now);
   [[nodiscard]] std::uint64_t ready_at() const { return ready_at_; }
   [[nodiscard]] bool is_limiting() const { return pause_ != 0; }
 
  private:
-  double tokens_ = -1;  // none were counted yet
+  double tokens_ = -1;  // -1: no heal was counted yet
   std::uint64_t counted_at_ = 0;
   std::uint64_t ready_at_ = 0;
   std::uint64_t pause_ = 0;  // the last one

@@ -20,7 +20,7 @@ TEST(HealRateLimiter, HealsABurstAtOnceAndThenSlowsDown) {
   EXPECT_GT(limiter.ready_at(), kSecond);
 }
 
-// With the limits as they are by default: what is earned during a pause must not end the fight too early.
+// With the default limits: tokens of a pause must not end the fight too early.
 TEST(HealRateLimiter, PausesGrowUpToTheLongest) {
   const container::Limits limits;
   HealRateLimiter limiter;
@@ -38,7 +38,7 @@ TEST(HealRateLimiter, PausesGrowUpToTheLongest) {
   EXPECT_EQ(longest, 10 * kSecond);
 }
 
-TEST(HealRateLimiter, EarnsWhatTheLimitsSayBetweenBursts) {
+TEST(HealRateLimiter, RefillsAtTheLimitsRateBetweenBursts) {
   container::Limits limits;
   limits.burst = 10;
   limits.per_second = 5;

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 
-#include "kernel/clock.h"
+#include "kernel/files/clock.h"
 
 namespace hf::guard {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
 constexpr std::uint64_t kLongestWait = 60 * kSecond;
-constexpr std::uint64_t kLookShare = 4000;       // of the CPU time of looking at all containers
-constexpr std::uint64_t kDiagnosisShare = 2000;  // likewise
+constexpr std::uint64_t kProbeShare = 4000;      // pause after probing all containers, in multiples of its CPU time
+constexpr std::uint64_t kDiagnosisShare = 2000;  // the same for diagnoses
 constexpr std::uint64_t kDiagnosisPause = 15 * kSecond;
 
 }  // namespace
@@ -25,18 +25,18 @@ Inspector::Inspector(const kernel::Host& host, Reports reports)
     : host_(host),
       reports_(std::move(reports)),
       bpf_(kernel::open_kernel_bpf()),
-      seats_(kernel::open_kernel_seats(host)),
+      prober_(kernel::open_node_prober(host)),
       upkeep_(host, *bpf_),
       thread_([this] { work(); }) {}
 
 Inspector::~Inspector() {
-  mailbox_.post([this] { stops_ = true; });
+  tasks_.post([this] { stops_ = true; });
   thread_.join();
 }
 
 bool Inspector::ends_within(std::chrono::milliseconds limit) {
   is_leaving_ = true;
-  mailbox_.post([this] { stops_ = true; });
+  tasks_.post([this] { stops_ = true; });
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!has_ended_ && (is_acting_ || std::chrono::steady_clock::now() < end)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -44,21 +44,21 @@ bool Inspector::ends_within(std::chrono::milliseconds limit) {
   return has_ended_;
 }
 
-void Inspector::inspect(SurveyPtr survey, Care care) {
-  mailbox_.post([this, survey = std::move(survey), care] {
+void Inspector::inspect(SurveyPtr survey, SurveyScope scope) {
+  tasks_.post([this, survey = std::move(survey), scope] {
     survey_ = survey;
     is_new_survey_ = true;
     wants_diagnosis_ = true;
-    schedule_.follow(survey->wards);
-    if (care == Care::changes) {
+    schedule_.follow(survey->guarded_containers);
+    if (scope == SurveyScope::changes) {
       return;
     }
-    upkeep_.start_over();
+    upkeep_.allow_retries();
     const std::uint64_t now = kernel::monotonic_now();
-    if (now - looked_at_all_ > kLookShare * looks_cpu_) {
-      looked_at_all_ = now;
-      looks_cpu_ = 0;
-      schedule_.expect_all();
+    if (now - probed_all_at_ > kProbeShare * probes_cpu_) {
+      probed_all_at_ = now;
+      probes_cpu_ = 0;
+      schedule_.make_all_due();
     }
   });
 }
@@ -66,13 +66,13 @@ void Inspector::inspect(SurveyPtr survey, Care care) {
 void Inspector::work() {
   ::prctl(PR_SET_NAME, "hf-inspector");
   while (!stops_) {
-    look_after_units_and_locks();
-    look_inside_one(kernel::monotonic_now());
+    maintain_units_and_locks();
+    probe_next(kernel::monotonic_now());
     diagnose_if_due(kernel::monotonic_now());
-    std::array<pollfd, 2> waiting = {{{mailbox_.descriptor(), POLLIN, 0}, {upkeep_.descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 2> waiting = {{{tasks_.descriptor(), POLLIN, 0}, {upkeep_.descriptor(), POLLIN, 0}}};
     (void)::poll(waiting.data(), waiting.size(), milliseconds_to_wait(kernel::monotonic_now()));
-    for (const Mailbox::Letter& letter : mailbox_.take()) {
-      letter();
+    for (const TaskQueue::Task& task : tasks_.take()) {
+      task();
     }
     if (upkeep_.take_reload()) {
       reports_.reloaded();
@@ -81,42 +81,42 @@ void Inspector::work() {
   has_ended_ = true;
 }
 
-void Inspector::tell(std::vector<Deed> deeds) {
-  for (Deed& deed : deeds) {
-    schedule_.expect(*deed.ward);
-    reports_.deed(std::move(deed));
+void Inspector::report_results(std::vector<VisitResult> results) {
+  for (VisitResult& result : results) {
+    schedule_.make_due(*result.guarded);
+    reports_.result(std::move(result));
   }
 }
 
-void Inspector::look_after_units_and_locks() {
+void Inspector::maintain_units_and_locks() {
   if (!std::exchange(is_new_survey_, false)) {
     return;
   }
   is_acting_ = true;
   if (!is_leaving_) {
-    tell(upkeep_.look_after(*survey_));
+    report_results(upkeep_.maintain(*survey_));
   }
   is_acting_ = false;
 }
 
-// One at a time: what comes in between is heard of.
-void Inspector::look_inside_one(std::uint64_t now) {
-  const WardPtr ward = schedule_.find_due(now);
-  if (!ward || is_leaving_) {
+// Probes one container only, so that new tasks are handled in between.
+void Inspector::probe_next(std::uint64_t now) {
+  const GuardedContainerPtr guarded = schedule_.find_due(now);
+  if (!guarded || is_leaving_) {
     return;
   }
   const std::uint64_t worked = kernel::thread_cpu_now();
-  View view = look_inside({host_, *bpf_, *seats_}, ward, survey_->inventory);
-  schedule_.has_looked(view, kernel::monotonic_now());
-  std::vector<Deed> deeds;
+  InsideView view = probe_inside({host_, *bpf_, *prober_}, guarded, survey_->inventory);
+  schedule_.has_probed(view, kernel::monotonic_now());
+  std::vector<VisitResult> results;
   is_acting_ = true;
   if (!is_leaving_) {
-    upkeep_.mend(view, deeds);
+    upkeep_.recreate_nodes(view, results);
   }
   is_acting_ = false;
   reports_.view(std::move(view));
-  tell(std::move(deeds));
-  looks_cpu_ += kernel::thread_cpu_now() - worked;
+  report_results(std::move(results));
+  probes_cpu_ += kernel::thread_cpu_now() - worked;
 }
 
 void Inspector::diagnose_if_due(std::uint64_t now) {

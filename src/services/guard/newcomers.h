@@ -1,5 +1,5 @@
-// Newcomers: the thread that meets new containers as their first process joins its cgroup. Surveys may take long, and a
-// runtime or kubelet changes a new container's rules within milliseconds.
+// Newcomers: the thread that examines new containers when their first process joins its cgroup. Surveys may take long,
+// and a runtime or kubelet changes a new container's rules within milliseconds.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "adapters/config/config.h"
-#include "core/container/event.h"
-#include "kernel/host.h"
-#include "services/guard/mailbox.h"
+#include "core/container/guard/event.h"
+#include "kernel/files/host.h"
 #include "services/guard/survey.h"
+#include "services/guard/task_queue.h"
 
 namespace hf::guard {
 
 class Newcomers {
  public:
-  using Report = std::function<void(WardPtr)>;  // called from this thread
+  using Report = std::function<void(GuardedContainerPtr)>;  // called from the thread of Newcomers
 
   Newcomers(const kernel::Host& host, config::Config config, Report report);
   Newcomers(const Newcomers&) = delete;
@@ -30,40 +30,40 @@ class Newcomers {
   ~Newcomers();
 
   // A cgroup was created, or a process joined one.
-  void meet(const container::Event& event);
+  void handle(const container::Event& event);
   void adopt(SurveyPtr survey);
   void set_config(const config::Config& config);
   bool ends_within(std::chrono::milliseconds limit);
 
  private:
-  // A cgroup that is still empty, or whose container cannot be read yet, is looked at again a few times.
+  // A cgroup that is still empty, or whose container cannot be read yet, is examined again a few times.
   struct Waiting {
     container::Hierarchy hierarchy = container::Hierarchy::v2;
     std::string path;
-    std::string container;   // the container's own cgroup, as its path tells
-    container::Pid process;  // 0: not known, look for one in the cgroup
-    container::Pid creator;  // the process that made the cgroup, or moved the first process into it
+    std::string container;   // the container's own cgroup, according to the path
+    container::Pid process;  // 0: not known, one in the cgroup is searched for
+    container::Pid creator;  // the process that created the cgroup, or moved the first process into it
     std::uint64_t at = 0;    // nanoseconds of CLOCK_MONOTONIC
     std::uint64_t pause = 0;
   };
 
   void work();
   void wait();
-  void meet_due(std::uint64_t now);
+  void examine_due(std::uint64_t now);
   // False: try again.
-  bool meet_one(const Waiting& waiting);
+  bool examine_one(const Waiting& waiting);
   [[nodiscard]] container::Pid creator_of(const Waiting& waiting, container::Pid process) const;
   [[nodiscard]] std::optional<container::Pid> find_process(const Waiting& waiting) const;
 
   const kernel::Host& host_;
   config::Config config_;
   Report report_;
-  Mailbox mailbox_;
+  TaskQueue tasks_;
   SurveyPtr survey_;
-  std::set<std::string> known_;  // cgroups of containers, as the last survey has them
-  std::set<std::string> met_;    // cgroups that were met since
+  std::set<std::string> known_;     // cgroups of containers that the last survey found
+  std::set<std::string> examined_;  // cgroups that were examined since
   std::vector<Waiting> waiting_;
-  std::atomic<std::size_t> letters_ = 0;  // that were not read yet: users make cgroups as fast as they like
+  std::atomic<std::size_t> queued_events_ = 0;  // bounded: users can create cgroups without a limit
   bool stops_ = false;
   std::atomic<bool> has_ended_ = false;
   std::thread thread_;

@@ -9,40 +9,40 @@
 
 #include "core/base/text.h"
 #include "core/device/compare.h"
-#include "kernel/clock.h"
-#include "node/seat_view.h"
-#include "node/writer.h"
+#include "host/container_view.h"
+#include "host/writer.h"
+#include "kernel/files/clock.h"
 
 namespace hf::guard {
 namespace {
 
+using container::AccessFailure;
 using container::NodeState;
-using container::Trouble;
 using report::Action;
 using report::BlameRecord;
 
-constexpr std::uint64_t kTogether = 50'000'000;  // what one writer does within 50 ms is one record
-constexpr std::uint64_t kBetweenPictures = 250'000'000;
+constexpr std::uint64_t kMergeTime = 50'000'000;  // what one writer does within 50 ms is one record
+constexpr std::uint64_t kSnapshotPause = 250'000'000;
 constexpr std::uint64_t kBetweenTrims = 5'000'000'000;
-constexpr std::uint64_t kOldestPicture = 30'000'000'000;
-constexpr std::size_t kMostRecords = 500;  // in the picture
+constexpr std::uint64_t kOldestSnapshot = 30'000'000'000;
+constexpr std::size_t kMostRecords = 500;  // in the snapshot
 
-std::vector<std::string> words_of(const device::RuleSet& rules) {
-  std::vector<std::string> words;
-  words.reserve(rules.size());
+std::vector<std::string> texts_of(const device::RuleSet& rules) {
+  std::vector<std::string> texts;
+  texts.reserve(rules.size());
   for (const device::Rule& rule : rules) {
-    words.push_back(to_string(rule));
+    texts.push_back(to_string(rule));
   }
-  return words;
+  return texts;
 }
 
-BlameRecord record_of(const Ward& ward) {
+BlameRecord record_of(const GuardedContainer& guarded) {
   BlameRecord record;
   record.at = kernel::wall_now();
-  record.id = ward.container.id.value;
-  record.container = title_of(ward.container);
-  record.engine = ward.container.engine;
-  record.name_space = ward.container.pod ? ward.container.pod->name_space : ward.container.name_space;
+  record.id = guarded.container.id.value;
+  record.container = title_of(guarded.container);
+  record.engine = guarded.container.engine;
+  record.name_space = guarded.container.pod ? guarded.container.pod->name_space : guarded.container.name_space;
   return record;
 }
 
@@ -58,8 +58,8 @@ void add_new(const std::vector<std::string>& more, std::vector<std::string>& all
   }
 }
 
-// The worse or later of two things that were done.
-Action joined(Action before, Action now) { return now == Action::none ? before : now; }
+// The later of two actions, where the later one did anything.
+Action last_action(Action before, Action now) { return now == Action::none ? before : now; }
 
 void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>& all) {
   if (more) {
@@ -67,14 +67,14 @@ void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>&
   }
 }
 
-// Does the last visit know better than the look from inside?
+// Does the last visit contradict the older probe from inside?
 bool is_outdated(const NodeState& node, const std::vector<std::string>& denied_paths) {
   const bool denied = std::ranges::find(denied_paths, node.owed.path) != denied_paths.end();
-  return node.diagnosis.trouble == (denied ? Trouble::none : Trouble::cgroup_denies);
+  return node.diagnosis.failure == (denied ? AccessFailure::none : AccessFailure::cgroup_denies);
 }
 
-// As they were seen from inside, with what the last visit knows better. Copied only where they differ: there are
-// thousands of them, and pictures of them all the time.
+// The nodes as probed from inside, corrected by the last visit. Copied only where they differ: there are thousands of
+// them in every snapshot.
 Shared<std::vector<NodeState>> as_visited(const Shared<std::vector<NodeState>>& seen,
                                           const std::vector<std::string>& denied_paths) {
   if (std::ranges::none_of(*seen, [&](const NodeState& node) { return is_outdated(node, denied_paths); })) {
@@ -83,15 +83,15 @@ Shared<std::vector<NodeState>> as_visited(const Shared<std::vector<NodeState>>& 
   std::vector<NodeState> nodes = *seen;
   for (NodeState& node : nodes) {
     if (is_outdated(node, denied_paths)) {
-      const bool denied = node.diagnosis.trouble == Trouble::none;
-      node.diagnosis =
-          denied ? container::Diagnosis{Trouble::cgroup_denies, "the device cgroup denies it"} : container::Diagnosis{};
+      const bool denied = node.diagnosis.failure == AccessFailure::none;
+      node.diagnosis = denied ? container::Diagnosis{AccessFailure::cgroup_denies, "the device cgroup denies it"}
+                              : container::Diagnosis{};
     }
   }
   return nodes;
 }
 
-std::string line_for(const BlameRecord& record) {
+std::string log_line_of(const BlameRecord& record) {
   std::string line =
       to_string(record.action) + " container=" + quote(record.container) + " id=" + record.id.substr(0, 12);
   line += " event=" + quote(to_string(record.kind)) + " writer=" + quote(title_of(record.writer));
@@ -105,110 +105,113 @@ std::string line_for(const BlameRecord& record) {
 
 }  // namespace
 
-Recorder::Recorder(const kernel::Host& host, Outlets outlets, report::Snapshot first)
-    : host_(host), outlets_(std::move(outlets)), picture_(std::move(first)) {
-  picture_.is_blind = true;
-  picture_.why_blind = "the node was not surveyed yet";
+Recorder::Recorder(const kernel::Host& host, Callbacks callbacks, report::Snapshot first)
+    : host_(host), callbacks_(std::move(callbacks)), snapshot_(std::move(first)) {
+  snapshot_.is_blind = true;
+  snapshot_.why_blind = "the host was not surveyed yet";
 }
 
-void Recorder::open_journal(const std::string& folder, std::uint64_t size) {
-  Result<journal::Journal> opened = journal::Journal::open(host_, folder, size);
+void Recorder::open_journal(const std::string& directory, std::uint64_t size) {
+  Result<journal::Journal> opened = journal::Journal::open(host_, directory, size);
   if (!opened) {
-    outlets_.log("no-journal folder=" + folder + " error=" + quote(opened.error().message), true);
+    callbacks_.log("no-journal directory=" + directory + " error=" + quote(opened.error().message), true);
     return;
   }
   journal_.emplace(*std::move(opened));
 }
 
-void Recorder::record(const Happening& happening) {
-  const Ward& ward = *happening.ward;
-  Pending& pending = pending_[ward.container.id.value];
+void Recorder::record(const VisitResult& result) {
+  if (result.is_upkeep) {
+    record_upkeep(result);
+    return;
+  }
+  const GuardedContainer& guarded = *result.guarded;
+  Pending& pending = pending_[guarded.container.id.value];
   const bool is_first = pending.since == 0;
-  if (!is_first && !is_same_writer(pending.record, happening.event)) {
+  if (!is_first && !is_same_writer(pending.record, result.event)) {
     write(pending);
     pending = {};
   }
   BlameRecord& record = pending.record;
   if (pending.since == 0) {
-    record = record_of(ward);
-    record.kind = happening.event.kind;
-    record.hierarchy = happening.event.hierarchy;
-    record.cgroup = happening.cgroup;
-    record.writer = happening.event.writer;
-    record.replaced = happening.event.replaced;
-    if (!happening.is_identified) {
-      node::identify(host_, record.writer);
+    record = record_of(guarded);
+    record.kind = result.event.kind;
+    record.hierarchy = result.event.hierarchy;
+    record.cgroup = result.cgroup;
+    record.writer = result.event.writer;
+    record.replaced = result.event.replaced;
+    if (!result.is_identified) {
+      host::identify(host_, record.writer);
     }
     pending.since = kernel::monotonic_now();
   }
-  record.program = happening.event.program ? happening.event.program : record.program;
-  if (!happening.event.text.empty() && record.text.find(happening.event.text) == std::string::npos) {
-    record.text += (record.text.empty() ? "" : "; ") + happening.event.text;
+  record.program = result.event.program ? result.event.program : record.program;
+  if (!result.event.text.empty() && record.text.find(result.event.text) == std::string::npos) {
+    record.text += (record.text.empty() ? "" : "; ") + result.event.text;
   }
   const bool had_devices = !record.devices.empty();
-  add_new(happening.drift.denied, record.devices);
-  for (const container::Step& step : happening.steps) {
-    add_new({to_string(step)}, record.steps);
-  }
-  record.error = join(happening.refused, "; ");
-  record.error += (record.error.empty() || happening.error.empty() ? "" : "; ") + happening.error;
-  record.action = joined(record.action, happening.action);
-  sum(happening.loss_ns, record.loss_ns);
-  sum(happening.heal_ns, record.heal_ns);
-  const device::Difference change = device::compare(happening.before.table, happening.found.table);
-  add_new(words_of(change.only_left), record.lost);
-  add_new(words_of(change.only_right), record.gained);
-  record.doubt = happening.before.exact ? happening.found.why : happening.before.why;
+  add_new(result.drift.denied, record.devices);
+  add_new(result.steps, record.steps);
+  record.error = join(result.refused, "; ");
+  record.error += (record.error.empty() || result.error.empty() ? "" : "; ") + result.error;
+  record.action = last_action(record.action, result.action);
+  sum(result.loss_ns, record.loss_ns);
+  sum(result.heal_ns, record.heal_ns);
+  const device::Difference change = device::compare(result.before.table, result.found.table);
+  add_new(texts_of(change.only_left), record.lost);
+  add_new(texts_of(change.only_right), record.gained);
+  record.doubt = result.before.exact ? result.found.why : result.before.why;
   Score& score = scores_[record.id];
-  score.denied = happening.left.is_loss() ? happening.left.denied : std::vector<std::string>();
-  score.held_opens += happening.held_opens;
-  picture_.counters.held_opens += happening.held_opens;
-  if (happening.drift.denied.empty()) {
+  score.denied = result.left.is_loss() ? result.left.denied : std::vector<std::string>();
+  score.held_opens += result.held_opens;
+  snapshot_.counters.held_opens += result.held_opens;
+  if (result.drift.denied.empty()) {
     return;
   }
-  record.held_opens += happening.held_opens;
-  record.is_shielded = happening.is_shielded && (record.is_shielded || !had_devices);
+  record.held_opens += result.held_opens;
+  record.is_shielded = result.is_shielded && (record.is_shielded || !had_devices);
   is_dirty_ = true;
-  if (!happening.drift.is_loss() || happening.action == Action::completed) {
+  if (!result.drift.is_loss() || result.action == Action::completed) {
     return;
   }
   ++score.losses;
-  score.heals += happening.action == Action::healed ? 1 : 0;
+  score.heals += result.action == Action::healed ? 1 : 0;
   score.last_loss_at = kernel::wall_now();
 }
 
 void Recorder::record(const ShieldReport& report) {
-  Score& score = scores_[report.ward->container.id.value];
+  Score& score = scores_[report.guarded->container.id.value];
   if (score.has_shield_state && score.is_shielded == report.state.is_on && score.why_not_shielded == report.state.why) {
     return;
   }
   score.has_shield_state = true;
   score.is_shielded = report.state.is_on;
   score.why_not_shielded = report.state.why;
-  outlets_.log((report.state.is_on ? "shielded container=" : "not-shielded container=") +
-                   quote(title_of(report.ward->container)) + " id=" + report.ward->container.id.value.substr(0, 12) +
-                   (report.state.why.empty() ? "" : " why=" + quote(report.state.why)),
-               false);
+  callbacks_.log((report.state.is_on ? "shielded container=" : "not-shielded container=") +
+                     quote(title_of(report.guarded->container)) +
+                     " id=" + report.guarded->container.id.value.substr(0, 12) +
+                     (report.state.why.empty() ? "" : " why=" + quote(report.state.why)),
+                 false);
   is_dirty_ = true;
 }
 
-void Recorder::record(const Deed& deed) {
-  BlameRecord record = record_of(*deed.ward);
+void Recorder::record_upkeep(const VisitResult& result) {
+  BlameRecord record = record_of(*result.guarded);
   record.kind = container::EventKind::found_changed;
-  record.action = deed.error.empty() ? deed.action : Action::failed;
-  record.steps = deed.steps;
-  record.error = deed.error;
-  record.cgroup = deed.ward->container.cgroup;
+  record.action = result.error.empty() ? result.action : Action::failed;
+  record.steps = result.steps;
+  record.error = result.error;
+  record.cgroup = result.guarded->container.cgroup;
   Score& score = scores_[record.id];
   score.is_hardened = score.is_hardened || record.action == Action::hardened;
   score.is_locked = score.is_locked || record.action == Action::locked;
-  ++picture_.counters.heals[{to_string(deed.action), deed.error.empty() ? "ok" : "failed"}];
+  ++snapshot_.counters.heals[{to_string(result.action), result.error.empty() ? "ok" : "failed"}];
   append(record);
 }
 
 void Recorder::write(Pending& pending) {
   BlameRecord& record = pending.record;
-  report::Counters& counters = picture_.counters;
+  report::Counters& counters = snapshot_.counters;
   if (record.is_loss()) {
     counters.count_loss(to_string(record.kind), record.writer);
   }
@@ -228,50 +231,50 @@ void Recorder::append(BlameRecord& record) {
   if (journal_) {
     const Result<void> written = journal_->append(record);
     if (!written) {
-      outlets_.log("journal-failed error=" + quote(written.error().message), true);
+      callbacks_.log("journal-failed error=" + quote(written.error().message), true);
     }
   } else {
     record.number = ++numbers_without_journal_;
   }
-  outlets_.log(line_for(record), record.is_loss() || !record.error.empty());
-  outlets_.record(record);
-  picture_.records.push_back(record);
-  if (picture_.records.size() > kMostRecords) {
-    picture_.records.erase(picture_.records.begin(), picture_.records.end() - std::ptrdiff_t(kMostRecords));
+  callbacks_.log(log_line_of(record), record.is_loss() || !record.error.empty());
+  callbacks_.record(record);
+  snapshot_.records.push_back(record);
+  if (snapshot_.records.size() > kMostRecords) {
+    snapshot_.records.erase(snapshot_.records.begin(), snapshot_.records.end() - std::ptrdiff_t(kMostRecords));
   }
   is_dirty_ = true;
 }
 
 void Recorder::adopt(const SurveyPtr& survey) {
   survey_ = survey;
-  picture_.is_blind = false;
-  picture_.why_blind.clear();
-  picture_.surveyed_at = survey->at;
-  ++picture_.counters.surveys;
-  picture_.counters.survey_ns = survey->took_ns;
+  snapshot_.is_blind = false;
+  snapshot_.why_blind.clear();
+  snapshot_.surveyed_at = survey->at;
+  ++snapshot_.counters.surveys;
+  snapshot_.counters.survey_ns = survey->took_ns;
   std::set<std::string_view> there;
-  for (const WardPtr& ward : survey->wards) {
-    there.insert(ward->container.id.value);
+  for (const GuardedContainerPtr& guarded : survey->guarded_containers) {
+    there.insert(guarded->container.id.value);
   }
   std::erase_if(scores_, [&there](const auto& entry) { return !there.contains(entry.first); });
   std::set<std::string> seen;
-  for (const WardPtr& ward : survey->wards) {
-    seen.insert(key_of(*ward));
+  for (const GuardedContainerPtr& guarded : survey->guarded_containers) {
+    seen.insert(key_of(*guarded));
   }
   std::erase_if(views_, [&seen](const auto& entry) { return !seen.contains(entry.first); });
   is_dirty_ = true;
 }
 
-void Recorder::see(View view) {
-  views_.insert_or_assign(key_of(*view.ward), Shared(std::move(view.nodes)));
+void Recorder::set_view(InsideView view) {
+  views_.insert_or_assign(key_of(*view.guarded), Shared(std::move(view.nodes)));
   is_dirty_ = true;
 }
 
 void Recorder::fail_survey(const std::string& why) {
-  picture_.is_blind = true;
-  picture_.why_blind = why;
+  snapshot_.is_blind = true;
+  snapshot_.why_blind = why;
   is_dirty_ = true;
-  outlets_.log("blind error=" + quote(why), true);
+  callbacks_.log("blind error=" + quote(why), true);
 }
 
 void Recorder::set_findings(std::vector<report::Finding> findings) {
@@ -279,19 +282,19 @@ void Recorder::set_findings(std::vector<report::Finding> findings) {
   for (const report::Finding& finding : findings) {
     codes_.emplace(finding.container, finding.code);
   }
-  picture_.findings = std::move(findings);
+  snapshot_.findings = std::move(findings);
   is_dirty_ = true;
 }
 
 void Recorder::count(const std::map<std::string, std::uint64_t>& events) {
   for (const auto& [kind, number] : events) {
-    picture_.counters.events[kind] += number;
+    snapshot_.counters.events[kind] += number;
   }
 }
 
 void Recorder::tick(std::uint64_t now) {
   for (auto entry = pending_.begin(); entry != pending_.end();) {
-    if (now - entry->second.since < kTogether) {
+    if (now - entry->second.since < kMergeTime) {
       ++entry;
       continue;
     }
@@ -299,7 +302,7 @@ void Recorder::tick(std::uint64_t now) {
     entry = pending_.erase(entry);
   }
   const std::uint64_t age = now - published_at_;
-  if ((is_dirty_ && age >= kBetweenPictures) || age >= kOldestPicture) {
+  if ((is_dirty_ && age >= kSnapshotPause) || age >= kOldestSnapshot) {
     publish();
     published_at_ = now;
   }
@@ -312,54 +315,54 @@ void Recorder::flush() {
   pending_.clear();
 }
 
-report::WardLine Recorder::line_of(const WardPtr& shared) const {
-  const Ward& ward = *shared;
-  report::WardLine line;
-  line.container = {shared, ward.container};
-  line.owed = ward.owed;
-  line.mode = to_string(ward.mode);
-  const auto score = scores_.find(ward.container.id.value);
+report::ContainerStatus Recorder::status_of(const GuardedContainerPtr& shared) const {
+  const GuardedContainer& guarded = *shared;
+  report::ContainerStatus status;
+  status.container = {shared, guarded.container};
+  status.owed = guarded.owed;
+  status.mode = to_string(guarded.mode);
+  const auto score = scores_.find(guarded.container.id.value);
   const Score none;
   const Score& known = score == scores_.end() ? none : score->second;
-  line.losses = known.losses;
-  line.heals = known.heals;
-  line.last_loss_at = known.last_loss_at;
-  line.is_hardened = known.is_hardened;
-  line.is_locked = known.is_locked;
-  line.is_shielded = known.is_shielded;
-  line.why_not_shielded = known.why_not_shielded;
-  line.held_opens = known.held_opens;
-  const auto view = views_.find(key_of(ward));
-  line.nodes = view != views_.end() ? view->second : Shared(node::unseen_nodes(*ward.owed, "not looked at yet"));
+  status.losses = known.losses;
+  status.heals = known.heals;
+  status.last_loss_at = known.last_loss_at;
+  status.is_hardened = known.is_hardened;
+  status.is_locked = known.is_locked;
+  status.is_shielded = known.is_shielded;
+  status.why_not_shielded = known.why_not_shielded;
+  status.held_opens = known.held_opens;
+  const auto view = views_.find(key_of(guarded));
+  status.nodes = view != views_.end() ? view->second : Shared(host::unseen_nodes(*guarded.owed, "not probed yet"));
   if (score != scores_.end()) {
-    line.nodes = as_visited(line.nodes, known.denied);
+    status.nodes = as_visited(status.nodes, known.denied);
   }
-  bool at_risk = !ward.missing_in_unit.empty() && !known.is_hardened && !known.is_shielded;
-  const auto [first, last] = codes_.equal_range(ward.container.id.value);
+  bool at_risk = !guarded.missing_in_unit.empty() && !known.is_hardened && !known.is_shielded;
+  const auto [first, last] = codes_.equal_range(guarded.container.id.value);
   for (const auto& [container, code] : std::ranges::subrange(first, last)) {
-    line.codes.push_back(code);
+    status.codes.push_back(code);
     at_risk = at_risk || (code.starts_with("HF-2") && !known.is_hardened && !known.is_shielded);
   }
-  line.state = state_of(*line.nodes, at_risk);
-  return line;
+  status.state = state_of(*status.nodes, at_risk);
+  return status;
 }
 
 void Recorder::publish() {
-  auto snapshot = std::make_shared<report::Snapshot>(picture_);
+  auto snapshot = std::make_shared<report::Snapshot>(snapshot_);
   snapshot->at = kernel::wall_now();
   if (survey_) {
     snapshot->inventory = survey_->inventory;
     snapshot->online_cpus = survey_->online_cpus;
-    snapshot->containers.reserve(survey_->wards.size() + survey_->others.size());
-    for (const WardPtr& ward : survey_->wards) {
-      snapshot->containers.push_back(line_of(ward));
+    snapshot->containers.reserve(survey_->guarded_containers.size() + survey_->others.size());
+    for (const GuardedContainerPtr& guarded : survey_->guarded_containers) {
+      snapshot->containers.push_back(status_of(guarded));
     }
     snapshot->containers.insert(snapshot->containers.end(), survey_->others.begin(), survey_->others.end());
   }
   is_dirty_ = false;
-  outlets_.snapshot(std::move(snapshot));
+  callbacks_.snapshot(std::move(snapshot));
   const std::uint64_t now = kernel::monotonic_now();
-  if (now - trimmed_at_ > kBetweenTrims) {  // the one before is gone now, and was as large
+  if (now - trimmed_at_ > kBetweenTrims) {  // the previous snapshot was just freed, and was as large
     trimmed_at_ = now;
     ::malloc_trim(0);
   }

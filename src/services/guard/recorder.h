@@ -1,5 +1,4 @@
-// Recorder: writes down what happened, away from the loop that heals: the journal, the counters, the picture of the
-// node.
+// Recorder: records what happened, outside the loop that heals: the journal, the counters, the snapshot of the host.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +12,36 @@
 #include "adapters/journal/journal.h"
 #include "core/report/blame.h"
 #include "core/report/snapshot.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 #include "services/guard/guard.h"
+#include "services/guard/inside_view.h"
 #include "services/guard/survey.h"
-#include "services/guard/view.h"
 
 namespace hf::guard {
 
-// Who is told. Each may be called from the recorder's thread only.
-struct Outlets {
+// Called from the recorder's thread; `log` also from others.
+struct Callbacks {
   std::function<void(std::shared_ptr<const report::Snapshot>)> snapshot;
   std::function<void(const report::BlameRecord&)> record;
   std::function<void(const std::string& decision, bool is_warning)> log;  // "healed container=web device=…"
 };
 
-// What was done to a ward besides its rules: systemd was told, nodes were made, it was locked.
-struct Deed {
-  WardPtr ward;
-  report::Action action = report::Action::hardened;
-  std::vector<std::string> steps;
-  std::string error;
-};
-
 class Recorder {
  public:
-  Recorder(const kernel::Host& host, Outlets outlets, report::Snapshot first);
+  Recorder(const kernel::Host& host, Callbacks callbacks, report::Snapshot first);
 
-  void open_journal(const std::string& folder, std::uint64_t size);
+  void open_journal(const std::string& directory, std::uint64_t size);
 
-  void record(const Happening& happening);
-  void record(const Deed& deed);
+  void record(const VisitResult& result);
   void record(const ShieldReport& report);
   void adopt(const SurveyPtr& survey);
-  void see(View view);
+  void set_view(InsideView view);
   void fail_survey(const std::string& why);
   void set_findings(std::vector<report::Finding> findings);
   void count(const std::map<std::string, std::uint64_t>& events);
 
-  // Records that wait for more of the same writer are written when they are old enough, the picture when it has
-  // changed.
+  // Writes records that have waited long enough for more changes by the same writer, and publishes the snapshot if it
+  // has changed.
   void tick(std::uint64_t now);
   void flush();
 
@@ -73,19 +63,20 @@ class Recorder {
     std::vector<std::string> denied;  // paths, at the last visit
   };
 
+  void record_upkeep(const VisitResult& result);
   void write(Pending& pending);
   void append(report::BlameRecord& record);
   void publish();
-  [[nodiscard]] report::WardLine line_of(const WardPtr& shared) const;
+  [[nodiscard]] report::ContainerStatus status_of(const GuardedContainerPtr& shared) const;
 
   const kernel::Host& host_;
-  Outlets outlets_;
+  Callbacks callbacks_;
   std::optional<journal::Journal> journal_;
-  report::Snapshot picture_;
+  report::Snapshot snapshot_;
   std::map<std::string, Pending> pending_;                                  // by container
   std::map<std::string, Score> scores_;                                     // by container
-  std::map<std::string, Shared<std::vector<container::NodeState>>> views_;  // by container, as last seen from inside
-  std::multimap<std::string, std::string> codes_;                           // of the findings, by container
+  std::map<std::string, Shared<std::vector<container::NodeState>>> views_;  // by container, as last probed from inside
+  std::multimap<std::string, std::string> codes_;                           // of findings, by container
   SurveyPtr survey_;
   bool is_dirty_ = true;
   std::uint64_t published_at_ = 0;

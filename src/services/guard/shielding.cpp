@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "core/container/shield.h"
+#include "core/container/gate/shield.h"
 
 namespace hf::guard {
 
 using container::ShieldUse;
 
-std::string Shielding::why_not(const Ward& ward, const kernel::CgroupsOfProcess& cgroups, const kernel::Cgroup* parent,
-                               const container::Observed& observed) const {
+std::string Shielding::why_not(const GuardedContainer& guarded, const kernel::CgroupsOfProcess& cgroups,
+                               const kernel::Cgroup* parent, const container::Observed& observed) const {
   if (!cgroups.v2 || parent == nullptr) {
     return "cgroup v1 has no shield: its rules are healed";
   }
-  if (ward.healed->nodes.empty()) {
+  if (guarded.healed->nodes.empty()) {
     return "the policy only observes it";
   }
   if (use_ == ShieldUse::off) {
@@ -28,13 +28,13 @@ std::string Shielding::why_not(const Ward& ward, const kernel::CgroupsOfProcess&
   return container::why_not_shielded(observed, depth_of(parent->path));
 }
 
-Result<ShieldState> Shielding::enter(const Ward& ward, const kernel::CgroupsOfProcess& cgroups,
+Result<ShieldState> Shielding::enter(const GuardedContainer& guarded, const kernel::CgroupsOfProcess& cgroups,
                                      const kernel::Cgroup& parent, const container::Observed& observed) {
   if (const Result<void> above = shield_->check_above(parent); !above) {
     TRY(shield_->clear(cgroups.v2->id));
     return std::unexpected(above.error());
   }
-  const container::ShieldPlan plan = container::plan_shield(*ward.healed, observed, depth_of(parent.path));
+  const container::ShieldPlan plan = container::plan_shield(*guarded.healed, observed, depth_of(parent.path));
   TRY(shield_->set(cgroups.v2->id, parent, plan.entries));
   if (plan.entries.empty()) {
     ShieldState none;
@@ -56,14 +56,14 @@ Result<ShieldState> Shielding::enter(const Ward& ward, const kernel::CgroupsOfPr
   return state;
 }
 
-ShieldState Shielding::settle(const Ward& ward, const kernel::CgroupsOfProcess& cgroups, const kernel::Cgroup* parent,
-                              const container::Observed& observed) {
-  std::string why = why_not(ward, cgroups, parent, observed);
+ShieldState Shielding::settle(const GuardedContainer& guarded, const kernel::CgroupsOfProcess& cgroups,
+                              const kernel::Cgroup* parent, const container::Observed& observed) {
+  std::string why = why_not(guarded, cgroups, parent, observed);
   if (!why.empty()) {
     forget(cgroups);
     return {false, false, std::move(why)};
   }
-  Result<ShieldState> state = enter(ward, cgroups, *parent, observed);
+  Result<ShieldState> state = enter(guarded, cgroups, *parent, observed);
   return state ? *std::move(state) : ShieldState{false, false, state.error().message};
 }
 

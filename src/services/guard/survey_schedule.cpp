@@ -9,33 +9,34 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
 
-// A new container takes its time: the runtime creates its cgroup, joins it, and only later its hooks hand out devices.
-constexpr std::array<std::uint64_t, 3> kLooks = {100 * kMillisecond, 700 * kMillisecond, 3 * kSecond};
+// A new container is surveyed several times: the runtime creates its cgroup, joins it, and only later do its hooks add
+// devices.
+constexpr std::array<std::uint64_t, 3> kSurveyDelays = {100 * kMillisecond, 700 * kMillisecond, 3 * kSecond};
 
-// Where nothing happens at all. The shares bound what surveys cost in the long run.
+// Full surveys are taken even where nothing happens. The shares bound the CPU time of surveys in the long run.
 constexpr std::uint64_t kLongestSilence = 60 * kSecond;
 constexpr std::uint64_t kIdleShare = 4000;
 constexpr std::uint64_t kBusyShare = 10;
 
 }  // namespace
 
-// What was asked for earlier keeps its time: a stream of questions must not postpone the answer.
-void SurveySchedule::ask(Care care, std::uint64_t now) {
-  care_ = std::max(care_, care);
-  if (asked_.size() < kLooks.size()) {
-    for (const std::uint64_t later : kLooks) {
-      asked_.push_back(now + later);
+// Earlier requests keep their times: a stream of requests must not postpone the survey.
+void SurveySchedule::request(SurveyScope scope, std::uint64_t now) {
+  scope_ = std::max(scope_, scope);
+  if (requested_.size() < kSurveyDelays.size()) {
+    for (const std::uint64_t delay : kSurveyDelays) {
+      requested_.push_back(now + delay);
     }
-    std::ranges::sort(asked_);
-    asked_.erase(std::ranges::unique(asked_).begin(), asked_.end());
+    std::ranges::sort(requested_);
+    requested_.erase(std::ranges::unique(requested_).begin(), requested_.end());
   } else {
-    asked_.back() = std::max(asked_.back(), now + kLooks.back());
+    requested_.back() = std::max(requested_.back(), now + kSurveyDelays.back());
   }
 }
 
-void SurveySchedule::ask_at_once(Care care, std::uint64_t now) {
-  care_ = std::max(care_, care);
-  asked_.insert(asked_.begin(), now);
+void SurveySchedule::request_at_once(SurveyScope scope, std::uint64_t now) {
+  scope_ = std::max(scope_, scope);
+  requested_.insert(requested_.begin(), now);
 }
 
 std::uint64_t SurveySchedule::full_survey_at() const {
@@ -44,30 +45,30 @@ std::uint64_t SurveySchedule::full_survey_at() const {
 
 std::uint64_t SurveySchedule::not_before() const { return last_ == 0 ? 0 : last_ + kBusyShare * cost_; }
 
-std::optional<Care> SurveySchedule::due(std::uint64_t now) const {
-  const bool is_asked = !asked_.empty() && asked_.front() <= now;
+std::optional<SurveyScope> SurveySchedule::due(std::uint64_t now) const {
+  const bool is_requested = !requested_.empty() && requested_.front() <= now;
   const bool is_full_due = last_full_ == 0 || now > full_survey_at();
-  if ((!is_asked && !is_full_due) || now < not_before()) {
+  if ((!is_requested && !is_full_due) || now < not_before()) {
     return std::nullopt;
   }
-  return is_full_due ? Care::everything : care_;
+  return is_full_due ? SurveyScope::everything : scope_;
 }
 
-void SurveySchedule::has_taken(Care care, std::uint64_t now, std::uint64_t cpu_ns) {
-  std::erase_if(asked_, [now](std::uint64_t at) { return at <= now; });
+void SurveySchedule::has_taken(SurveyScope scope, std::uint64_t now, std::uint64_t cpu_ns) {
+  std::erase_if(requested_, [now](std::uint64_t at) { return at <= now; });
   last_ = now;
   cost_ = cpu_ns;
-  if (care == Care::everything) {
+  if (scope == SurveyScope::everything) {
     last_full_ = now;
     full_cost_ = cpu_ns;
-    care_ = Care::changes;
+    scope_ = SurveyScope::changes;
   }
 }
 
 std::uint64_t SurveySchedule::next(std::uint64_t now) const {
   std::uint64_t at = last_full_ == 0 ? now : full_survey_at();
-  if (!asked_.empty()) {
-    at = std::min(at, asked_.front());
+  if (!requested_.empty()) {
+    at = std::min(at, requested_.front());
   }
   return std::max(at, not_before());
 }

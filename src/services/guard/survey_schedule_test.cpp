@@ -8,15 +8,15 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
 
-TEST(SurveySchedule, StartsWithEverything) {
+TEST(SurveySchedule, StartsWithASurveyOfEverything) {
   const SurveySchedule schedule;
-  EXPECT_EQ(schedule.due(kSecond), Care::everything);
+  EXPECT_EQ(schedule.due(kSecond), SurveyScope::everything);
 }
 
-TEST(SurveySchedule, LooksAgainAtANewContainerThreeTimes) {
+TEST(SurveySchedule, SurveysThreeTimesAfterARequest) {
   SurveySchedule schedule;
-  schedule.has_taken(Care::everything, kSecond, kMillisecond);
-  schedule.ask(Care::changes, 2 * kSecond);
+  schedule.has_taken(SurveyScope::everything, kSecond, kMillisecond);
+  schedule.request(SurveyScope::changes, 2 * kSecond);
   std::vector<std::uint64_t> taken;
   for (std::uint64_t now = 2 * kSecond; now < 7 * kSecond; now += 10 * kMillisecond) {
     if (schedule.due(now)) {
@@ -27,12 +27,12 @@ TEST(SurveySchedule, LooksAgainAtANewContainerThreeTimes) {
   EXPECT_EQ(taken, (std::vector<std::uint64_t>{100, 700, 3000}));
 }
 
-TEST(SurveySchedule, AStreamOfQuestionsDoesNotPostponeTheAnswer) {
+TEST(SurveySchedule, AStreamOfRequestsDoesNotPostponeTheSurvey) {
   SurveySchedule schedule;
-  schedule.has_taken(Care::everything, kSecond, kMillisecond);
+  schedule.has_taken(SurveyScope::everything, kSecond, kMillisecond);
   std::uint64_t first = 0;
   for (std::uint64_t now = 2 * kSecond; first == 0 && now < 10 * kSecond; now += kMillisecond) {
-    schedule.ask(Care::changes, now);
+    schedule.request(SurveyScope::changes, now);
     first = schedule.due(now) ? now : 0;
   }
   EXPECT_EQ(first, 2 * kSecond + 100 * kMillisecond);
@@ -40,34 +40,34 @@ TEST(SurveySchedule, AStreamOfQuestionsDoesNotPostponeTheAnswer) {
 
 TEST(SurveySchedule, PartialSurveysDoNotPostponeTheFullOne) {
   SurveySchedule schedule;
-  schedule.has_taken(Care::everything, kSecond, kMillisecond);
+  schedule.has_taken(SurveyScope::everything, kSecond, kMillisecond);
   std::uint64_t full = 0;
   for (std::uint64_t now = kSecond; full == 0 && now < 200 * kSecond; now += 50 * kMillisecond) {
-    schedule.ask(Care::changes, now);
-    if (const std::optional<Care> care = schedule.due(now)) {
-      full = *care == Care::everything ? now : 0;
-      schedule.has_taken(*care, now, kMillisecond);
+    schedule.request(SurveyScope::changes, now);
+    if (const std::optional<SurveyScope> scope = schedule.due(now)) {
+      full = *scope == SurveyScope::everything ? now : 0;
+      schedule.has_taken(*scope, now, kMillisecond);
     }
   }
   EXPECT_GT(full, 60 * kSecond);
   EXPECT_LT(full, 62 * kSecond);
 }
 
-TEST(SurveySchedule, EachSurveyIsPaidForByItsCpuTime) {
+TEST(SurveySchedule, ThePauseAfterASurveyDependsOnItsCpuTime) {
   SurveySchedule schedule;
-  schedule.has_taken(Care::everything, kSecond, 100 * kMillisecond);
-  schedule.ask(Care::changes, kSecond);
+  schedule.has_taken(SurveyScope::everything, kSecond, 100 * kMillisecond);
+  schedule.request(SurveyScope::changes, kSecond);
   EXPECT_EQ(schedule.due(kSecond + 999 * kMillisecond), std::nullopt);
-  EXPECT_EQ(schedule.due(2 * kSecond), Care::changes);
+  EXPECT_EQ(schedule.due(2 * kSecond), SurveyScope::changes);
   EXPECT_EQ(schedule.next(kSecond), 2 * kSecond);
 }
 
-TEST(SurveySchedule, WhatIsAskedForDuringASurveyIsDueAfterIt) {
+TEST(SurveySchedule, ARequestMadeBeforeTheEndOfASurveyIsFulfilledByIt) {
   SurveySchedule schedule;
-  schedule.has_taken(Care::everything, kSecond, 0);
-  schedule.ask_at_once(Care::everything, 2 * kSecond);
-  EXPECT_EQ(schedule.due(2 * kSecond), Care::everything);
-  schedule.has_taken(Care::everything, 3 * kSecond, 0);
+  schedule.has_taken(SurveyScope::everything, kSecond, 0);
+  schedule.request_at_once(SurveyScope::everything, 2 * kSecond);
+  EXPECT_EQ(schedule.due(2 * kSecond), SurveyScope::everything);
+  schedule.has_taken(SurveyScope::everything, 3 * kSecond, 0);
   EXPECT_EQ(schedule.due(3 * kSecond), std::nullopt);
 }
 

@@ -5,10 +5,10 @@
 
 #include "adapters/systemd/unit.h"
 #include "core/base/text.h"
-#include "kernel/container_node.h"
-#include "kernel/device_v2.h"
-#include "kernel/exchange_note.h"
-#include "kernel/observe.h"
+#include "kernel/cgroup/device_v2.h"
+#include "kernel/cgroup/exchange_note.h"
+#include "kernel/cgroup/observe.h"
+#include "kernel/container/container_node.h"
 
 namespace hf::guard {
 namespace {
@@ -22,16 +22,29 @@ constexpr std::chrono::seconds kBusPause{10};
 constexpr std::chrono::milliseconds kLockPause{5};
 constexpr int kMostLockTries = 20;
 
-std::string make_node(const kernel::Host& host, const Ward& ward, const container::NodeState& node) {
+std::string make_node(const kernel::Host& host, const GuardedContainer& guarded, const container::NodeState& node) {
   const kernel::NewNode wanted{node.owed.path, *node.owed.device, node.owed.permissions};
-  const Result<void> made = kernel::make_node_in(host, *ward.handle, wanted, kNodeLimit);
+  const Result<void> made = kernel::make_node_in(host, *guarded.handle, wanted, kNodeLimit);
   return made ? std::string() : made.error().message;
+}
+
+VisitResult upkeep_result(const GuardedContainerPtr& guarded, Action action, std::string step = {},
+                          std::string error = {}) {
+  VisitResult result;
+  result.guarded = guarded;
+  result.action = action;
+  if (!step.empty()) {
+    result.steps.push_back(std::move(step));
+  }
+  result.error = std::move(error);
+  result.is_upkeep = true;
+  return result;
 }
 
 }  // namespace
 
-bool Upkeep::is_first_try(const Ward& ward, const std::string& what) {
-  return tried_.insert(ward.container.id.value + " " + std::to_string(ward.container.started_ticks) + " " + what)
+bool Upkeep::is_first_try(const GuardedContainer& guarded, const std::string& what) {
+  return tried_.insert(guarded.container.id.value + " " + std::to_string(guarded.container.started_ticks) + " " + what)
       .second;
 }
 
@@ -64,94 +77,89 @@ bool Upkeep::take_reload() {
   return std::ranges::find(reloads, false) != reloads.end();
 }
 
-void Upkeep::harden(const WardPtr& ward, std::vector<Deed>& deeds) {
-  if (ward->to_harden.empty() || ward->mode < Mode::harden || !is_first_try(*ward, "harden")) {
+void Upkeep::harden(const GuardedContainerPtr& guarded, std::vector<VisitResult>& results) {
+  if (guarded->to_harden.empty() || guarded->mode < Mode::harden || !is_first_try(*guarded, "harden")) {
     return;
   }
   std::vector<systemd::DeviceEntry> entries;
   std::vector<std::string> paths;
-  for (const container::OwedNode& node : ward->to_harden) {
+  for (const container::OwedNode& node : guarded->to_harden) {
     const device::Request request = request_for(node);
     entries.push_back({request.device, request.access});
     paths.push_back(node.path);
   }
-  if (!ward->handle->check()) {
-    return;  // a unit of its name may be another's by now
+  if (!guarded->handle->check()) {
+    return;  // a unit of this name may belong to another container by now
   }
   systemd::Bus* connection = bus();
-  const Result<void> told = connection == nullptr ? fail(std::errc::not_connected, "systemd does not answer")
-                                                  : connection->allow_devices(ward->container.scope, entries);
-  deeds.push_back({ward,
-                   Action::hardened,
-                   {"told systemd that " + ward->container.scope + " may have " + join(paths, ", ")},
-                   told ? "" : told.error().message});
+  const Result<void> allowed = connection == nullptr ? fail(std::errc::not_connected, "systemd does not answer")
+                                                     : connection->allow_devices(guarded->container.scope, entries);
+  results.push_back(upkeep_result(guarded, Action::hardened,
+                                  "told systemd that " + guarded->container.scope + " may have " + join(paths, ", "),
+                                  allowed ? "" : allowed.error().message));
 }
 
-void Upkeep::mend(const View& view, std::vector<Deed>& deeds) {
-  const WardPtr& ward = view.ward;
-  Deed deed{ward, Action::mended, {}, {}};
-  for (const container::NodeState& node : view.to_mend()) {
-    if (!is_first_try(*ward, "mend " + node.owed.path + " " + to_string(*node.owed.device))) {
+void Upkeep::recreate_nodes(const InsideView& view, std::vector<VisitResult>& results) {
+  const GuardedContainerPtr& guarded = view.guarded;
+  VisitResult result = upkeep_result(guarded, Action::mended);
+  for (const container::NodeState& node : view.to_recreate()) {
+    if (!is_first_try(*guarded, "recreate " + node.owed.path + " " + to_string(*node.owed.device))) {
       continue;
     }
-    const std::string error = make_node(host_, *ward, node);
-    deed.steps.push_back("made " + node.owed.path + " anew as " + to_string(*node.owed.device) + ": " +
-                         node.diagnosis.words);
-    deed.error += (deed.error.empty() || error.empty() ? "" : "; ") + error;
+    const std::string error = make_node(host_, *guarded, node);
+    result.steps.push_back("created " + node.owed.path + " again as " + to_string(*node.owed.device) + ": " +
+                           node.diagnosis.text);
+    result.error += (result.error.empty() || error.empty() ? "" : "; ") + error;
   }
-  if (!deed.steps.empty()) {
-    deeds.push_back(std::move(deed));
+  if (!result.steps.empty()) {
+    results.push_back(std::move(result));
   }
 }
 
-// And back, where the policy has changed its mind: only what we ourselves attached alone.
-void Upkeep::lock(const WardPtr& ward, std::vector<Deed>& deeds) {
-  if (ward->cgroups().empty() || !ward->cgroups().front()->v2) {
+// Also unlocks, where the policy no longer asks for a lock: only a program that holdfast itself attached alone.
+void Upkeep::lock(const GuardedContainerPtr& guarded, std::vector<VisitResult>& results) {
+  if (guarded->cgroups().empty() || !guarded->cgroups().front()->v2) {
     return;
   }
-  const std::optional<kernel::Cgroup>& cgroup = ward->cgroups().front()->v2;
+  const std::optional<kernel::Cgroup>& cgroup = guarded->cgroups().front()->v2;
   kernel::Filters filters(host_, bpf_);
   const Result<kernel::AttachedPrograms> attached = bpf_.query(*cgroup, kernel::Reach::own);
   if (!attached || attached->ids.empty()) {
     return;
   }
   const bool is_locked = attached->attachment == container::Attachment::single;
-  if (ward->mode == Mode::lock && !is_locked && is_first_try(*ward, "lock")) {
+  if (guarded->mode == Mode::lock && !is_locked && is_first_try(*guarded, "lock")) {
     Result<container::ProgramId> locked = kernel::lock_programs(filters, *cgroup);
-    // The loop that heals may be at it at the same time: then once more, when it is done.
+    // The loop that heals may change the programs at the same time: then the lock is tried again.
     for (int tries = 1; !locked && kernel::is_overtaken(locked.error()) && tries < kMostLockTries; ++tries) {
       std::this_thread::sleep_for(kLockPause);
       locked = kernel::lock_programs(filters, *cgroup);
     }
-    deeds.push_back({ward,
-                     Action::locked,
-                     {"attached one program alone to " + cgroup->where},
-                     locked ? "" : locked.error().message});
+    results.push_back(upkeep_result(guarded, Action::locked, "attached one program alone to " + cgroup->where,
+                                    locked ? "" : locked.error().message));
   }
-  if (ward->mode == Mode::lock || ward->mode < Mode::heal || !is_locked) {
+  if (guarded->mode == Mode::lock || guarded->mode < Mode::heal || !is_locked) {
     return;
   }
   const Result<kernel::ReadProgramPtr> program = filters.read(attached->ids.front());
-  if (program && (*program)->owner == "holdfast" && is_first_try(*ward, "unlock")) {
+  if (program && (*program)->owner == "holdfast" && is_first_try(*guarded, "unlock")) {
     const Result<container::ProgramId> unlocked = kernel::unlock_programs(filters, *cgroup);
-    deeds.push_back({ward,
-                     Action::none,
-                     {"let others attach programs to " + cgroup->where + " again"},
-                     unlocked ? "" : unlocked.error().message});
+    results.push_back(upkeep_result(guarded, Action::none, "let others attach programs to " + cgroup->where + " again",
+                                    unlocked ? "" : unlocked.error().message));
   }
 }
 
-std::vector<Deed> Upkeep::look_after(const Survey& survey, Locks locks) {
-  std::vector<Deed> deeds;
+std::vector<VisitResult> Upkeep::maintain(const Survey& survey, Locks locks) {
+  std::vector<VisitResult> results;
   kernel::Filters filters(host_, bpf_);
   (void)kernel::finish_exchanges(host_, filters);  // a lock that failed half-way leaves its cgroup frozen
-  for (const WardPtr& ward : survey.wards) {
-    harden(ward, deeds);
+  for (const GuardedContainerPtr& guarded : survey.guarded_containers) {
+    harden(guarded, results);
     if (locks == Locks::as_policy_says) {
-      lock(ward, deeds);
+      lock(guarded, results);
     }
   }
-  return deeds;
+  return results;
 }
 
 }  // namespace hf::guard

@@ -1,5 +1,5 @@
-// Upkeep: what keeps a container from losing anything, and what rules alone cannot mend: systemd is told what it is
-// owed, nodes are made anew, the exclusive attachment is made. May wait for others; never done by the loop that heals.
+// Upkeep: prevents losses, and repairs what rules alone cannot: adds owed devices to systemd's unit, recreates device
+// nodes, attaches the exclusive program of a lock. It may block, so the loop that heals never does it.
 #pragma once
 
 #include <chrono>
@@ -10,38 +10,38 @@
 #include <vector>
 
 #include "adapters/systemd/bus.h"
-#include "kernel/filters.h"
-#include "kernel/host.h"
+#include "kernel/cgroup/filters.h"
+#include "kernel/files/host.h"
+#include "services/guard/inside_view.h"
 #include "services/guard/recorder.h"
 #include "services/guard/survey.h"
-#include "services/guard/view.h"
 
 namespace hf::guard {
 
-// leave: whoever visits by hand knows nothing of the policy, and must not undo what it asked for.
+// leave: a manual heal ignores the policy, and must not undo the locks it asked for.
 enum class Locks : std::uint8_t { as_policy_says, leave };
 
 class Upkeep {
  public:
   Upkeep(const kernel::Host& host, kernel::Bpf& bpf) : host_(host), bpf_(bpf) {}
 
-  // What is tried once for a container may be tried again.
-  void start_over() { tried_.clear(); }
-  // What its cgroup and its unit need; nothing in it enters the container.
-  std::vector<Deed> look_after(const Survey& survey, Locks locks = Locks::as_policy_says);
-  // What it was seen to lack from inside.
-  void mend(const View& view, std::vector<Deed>& deeds);
+  // Lets everything that is tried only once for a container be tried once more.
+  void allow_retries() { tried_.clear(); }
+  // Maintains the cgroups and units of all containers, without entering a container.
+  std::vector<VisitResult> maintain(const Survey& survey, Locks locks = Locks::as_policy_says);
+  // Recreates the nodes that a probe from inside has found missing or stale.
+  void recreate_nodes(const InsideView& view, std::vector<VisitResult>& results);
 
-  // systemd's connection, for waiting: -1 where there is none.
+  // The connection to systemd, to poll it: -1 where there is none.
   int descriptor();
-  // Has systemd read its units again since?
+  // Has systemd reloaded its units since the last call?
   bool take_reload();
 
  private:
-  void harden(const WardPtr& ward, std::vector<Deed>& deeds);
-  void lock(const WardPtr& ward, std::vector<Deed>& deeds);
+  void harden(const GuardedContainerPtr& guarded, std::vector<VisitResult>& results);
+  void lock(const GuardedContainerPtr& guarded, std::vector<VisitResult>& results);
   systemd::Bus* bus();
-  bool is_first_try(const Ward& ward, const std::string& what);
+  bool is_first_try(const GuardedContainer& guarded, const std::string& what);
 
   const kernel::Host& host_;
   kernel::Bpf& bpf_;

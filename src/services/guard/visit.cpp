@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
-#include "kernel/apply.h"
-#include "kernel/observe.h"
+#include "kernel/cgroup/apply.h"
+#include "kernel/cgroup/observe.h"
 
 namespace hf::guard {
 namespace {
 
-// Against a writer that changes the cgroup all the time; then the next event is awaited.
+// Bounds a visit while a writer changes the cgroup all the time; the next event leads to another visit.
 constexpr int kMostAttempts = 100;
 
 void add_new(const std::vector<std::string>& more, std::vector<std::string>& all) {
@@ -17,7 +17,8 @@ void add_new(const std::vector<std::string>& more, std::vector<std::string>& all
                        [&all](const std::string& one) { return std::ranges::find(all, one) == all.end(); });
 }
 
-// What was refused at any look of the visit was lost; what the shield did not hold at one of them was not held.
+// A path that was denied at any attempt of the visit was lost; one that the shield did not hold at one attempt was not
+// held.
 void add_drift(const container::Drift& now, container::Drift& all) {
   std::erase_if(all.held, [&now](const std::string& path) {
     const bool is_denied = std::ranges::find(now.denied, path) != now.denied.end();
@@ -33,14 +34,15 @@ void add_drift(const container::Drift& now, container::Drift& all) {
 
 }  // namespace
 
-Result<Visit> visit(kernel::Filters& filters, Shielding* shielding, const Site& site, Hands hands, const Clock& clock) {
+Result<Visit> visit(kernel::Filters& filters, Shielding* shielding, const Site& site, VisitMode mode,
+                    const Clock& clock) {
   Visit made;
   for (;; ++made.attempts) {
     const container::Observed now = TRY(kernel::observe(filters, site.cgroups));
     if (shielding != nullptr) {
-      made.shield = shielding->settle(site.ward, site.cgroups, site.parent, now);
+      made.shield = shielding->settle(site.guarded, site.cgroups, site.parent, now);
     }
-    made.left = container::compare(*site.ward.owed, now);
+    made.left = container::compare(*site.guarded.owed, now);
     made.after = container::effective(container::without_shields(now));
     if (made.attempts == 1) {
       made.drift = made.left;
@@ -48,11 +50,11 @@ Result<Visit> visit(kernel::Filters& filters, Shielding* shielding, const Site& 
     } else {
       add_drift(made.left, made.drift);
     }
-    const container::Drift ours = container::compare(*site.ward.healed, now);
+    const container::Drift ours = container::compare(*site.guarded.healed, now);
     if (made.attempts > 1 && ours.is_none() && made.healed_at == 0) {
-      made.healed_at = clock();  // another writer was faster, and has let it through again
+      made.healed_at = clock();  // another writer was faster, and has allowed it again
     }
-    if (hands == Hands::look_only || ours.is_none() || made.attempts == kMostAttempts) {
+    if (mode == VisitMode::observe_only || ours.is_none() || made.attempts == kMostAttempts) {
       return made;
     }
     container::Repair repair = container::plan_repair(now, ours);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/container/drift.h"
-#include "kernel/filters.h"
+#include "core/container/guard/drift.h"
+#include "kernel/cgroup/filters.h"
+#include "services/guard/guarded_container.h"
 #include "services/guard/shielding.h"
-#include "services/guard/ward.h"
 
 namespace hf::guard {
 
@@ -19,7 +19,7 @@ struct Visit {
   container::Drift drift;  // as it was found
   container::Drift left;   // after the repair
   std::vector<container::Step> steps;
-  std::vector<std::string> refused;  // what could not be repaired, and why
+  std::vector<std::string> refused;  // why something could not be repaired
   container::Effective before;       // the rules, without the shield
   container::Effective after;
   ShieldState shield;
@@ -28,15 +28,17 @@ struct Visit {
 };
 
 struct Site {
-  const Ward& ward;
+  const GuardedContainer& guarded;
   const kernel::CgroupsOfProcess& cgroups;
   const kernel::Cgroup* parent = nullptr;  // of the container's outermost v2 cgroup, where the shield is
 };
 
-enum class Hands : std::uint8_t { look_only, may_heal };
+enum class VisitMode : std::uint8_t { observe_only, may_heal };
+
+using Clock = std::function<std::uint64_t()>;  // nanoseconds of CLOCK_MONOTONIC
 
 // Starts again when another writer was faster. `shielding`: absent for a visit that leaves the shield as it is.
-using Clock = std::function<std::uint64_t()>;  // nanoseconds of CLOCK_MONOTONIC
-Result<Visit> visit(kernel::Filters& filters, Shielding* shielding, const Site& site, Hands hands, const Clock& clock);
+Result<Visit> visit(kernel::Filters& filters, Shielding* shielding, const Site& site, VisitMode mode,
+                    const Clock& clock);
 
 }  // namespace hf::guard

@@ -1,18 +1,18 @@
-// Change: grant and revoke, planned or carried out.
+// Change: grants and revokes devices, or only plans it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "core/base/result.h"
-#include "core/container/change.h"
+#include "core/base/run_mode.h"
+#include "core/container/gate/change.h"
 #include "core/report/rules_report.h"
 #include "services/rules/inspect.h"
 
 namespace hf::rules {
 
-enum class Mode : std::uint8_t { dry_run, carry_out };
-
-Result<report::ChangeReport> change(Node& node, const NamedTarget& target, const container::Change& wanted, Mode mode);
+Result<report::ChangeReport> change(host::HostOpener& opener, const NamedTarget& target,
+                                    const container::Change& wanted, RunMode mode);
 
 }  // namespace hf::rules

@@ -9,10 +9,10 @@
 #include "core/bpf/analyse.h"
 #include "core/bpf/call.h"
 #include "core/bpf/producer.h"
-#include "kernel/device_node.h"
-#include "kernel/file.h"
-#include "kernel/observe.h"
-#include "kernel/symbols.h"
+#include "kernel/cgroup/observe.h"
+#include "kernel/cgroup/symbols.h"
+#include "kernel/files/device_node.h"
+#include "kernel/files/file.h"
 
 namespace hf::rules {
 namespace {
@@ -22,23 +22,24 @@ using container::Gate;
 using device::Access;
 using device::Table;
 
-// A record that names the kernel it was read back from can be read with that kernel's names, where it is this one.
-bpf::CallNames names_for(Node& node, const bytecode::ProgramFile& file) {
-  const Result<const kernel::Host*> host = node.host();
-  if (!host || file.kernel.empty()) {
+// A program file may name the kernel it was dumped from: where that is this kernel, its symbols name the calls.
+bpf::CallNames names_for(host::HostOpener& opener, const bytecode::ProgramFile& file) {
+  const Result<host::OpenHost*> open = opener.get();
+  if (!open || file.kernel.empty()) {
     return {};
   }
-  const Result<std::string> release = kernel::read_kernel_release(**host);
-  return release && *release == file.kernel ? kernel::KernelSymbols().names_for(**host, file.code) : bpf::CallNames{};
+  const Result<std::string> release = kernel::read_kernel_release((*open)->host);
+  return release && *release == file.kernel ? kernel::KernelSymbols().names_for((*open)->host, file.code)
+                                            : bpf::CallNames{};
 }
 
-Result<Gate> read_file_gate(Node& node, const std::string& path) {
+Result<Gate> read_file_gate(host::HostOpener& opener, const std::string& path) {
   const std::string text = TRY(kernel::read_regular_file(path));
   Result<bytecode::ProgramFile> file = bytecode::parse_program_file(text);
   if (!file) {
     return fail(file.error().code, path + ": " + file.error().message);
   }
-  const bpf::CallNames names = names_for(node, *file);
+  const bpf::CallNames names = names_for(opener, *file);
   Gate gate;
   gate.owner = bpf::producer_of(file->code, file->name);
   gate.meaning = bpf::analyse(file->code, names);
@@ -53,7 +54,7 @@ Result<Gate> read_file_gate(Node& node, const std::string& path) {
   return gate;
 }
 
-// What the probe says about each device of this node, as the tables of what it allows and what it refuses.
+// The answers of the probe for each device of this host, as tables of what is allowed and what is refused.
 struct Probed {
   Table allowed;
   Table refused;
@@ -76,22 +77,6 @@ Result<Probed> ask_for_all(kernel::Probe& probe, const std::vector<device::Devic
 }
 
 }  // namespace
-
-Result<const kernel::Host*> Node::host() {
-  if (!host_) {
-    host_ = TRY(kernel::open_host());
-  }
-  return &*host_;
-}
-
-Result<kernel::Filters*> Node::filters() {
-  if (!filters_) {
-    const kernel::Host* machine = TRY(host());
-    bpf_ = kernel::open_kernel_bpf();
-    filters_.emplace(*machine, *bpf_);
-  }
-  return &*filters_;
-}
 
 Result<kernel::CgroupsPtr> open_own_cgroups(const kernel::Host& host, const Target& target) {
   if (const auto* container = std::get_if<container::Container>(&target)) {
@@ -120,24 +105,24 @@ Result<kernel::CgroupsOfProcess> open_cgroups(const kernel::Host& host, const Ta
   return fail(std::errc::invalid_argument, "only containers, pid:N and cgroup:PATH can be changed");
 }
 
-Result<Inspection> Inspection::open(Node& node, const NamedTarget& named) {
+Result<Inspection> Inspection::open(host::HostOpener& opener, const NamedTarget& named) {
   const auto& [text, target] = named;
   if (const FilePath* file = std::get_if<FilePath>(&target)) {
-    Gate gate = TRY(read_file_gate(node, file->path));
+    Gate gate = TRY(read_file_gate(opener, file->path));
     gate.where = text;
     return Inspection(text, {{std::move(gate)}, {}, {}});
   }
-  kernel::Filters* filters = TRY(node.filters());
+  const host::OpenHost& open = *TRY(opener.get());
   if (const container::ProgramId* id = std::get_if<container::ProgramId>(&target)) {
-    return Inspection(text, {{TRY(kernel::observe_program(*filters, *id))}, {}, {}});
+    return Inspection(text, {{TRY(kernel::observe_program(open.filters, *id))}, {}, {}});
   }
-  kernel::CgroupsOfProcess cgroups = TRY(open_cgroups(*TRY(node.host()), target));
-  Inspection inspection(text, TRY(kernel::observe(*filters, cgroups)));
-  // A probe must not be judged by the gates of our own cgroup where the target has none.
+  kernel::CgroupsOfProcess cgroups = TRY(open_cgroups(open.host, target));
+  Inspection inspection(text, TRY(kernel::observe(open.filters, cgroups)));
+  // The probe joins the root of a hierarchy that the target is not in: the gates of our own cgroup must not judge it.
   for (const container::Hierarchy hierarchy : {container::Hierarchy::v1, container::Hierarchy::v2}) {
     const bool is_v1 = hierarchy == container::Hierarchy::v1;
-    if (!(is_v1 ? cgroups.v1 : cgroups.v2) && TRY(node.host())->mount_of(hierarchy)) {
-      inspection.elsewhere_ = TRY(kernel::open_root(*TRY(node.host()), hierarchy));
+    if (!(is_v1 ? cgroups.v1 : cgroups.v2) && open.host.mount_of(hierarchy)) {
+      inspection.root_elsewhere_ = TRY(kernel::open_root(open.host, hierarchy));
     }
   }
   inspection.cgroups_ = std::move(cgroups);
@@ -150,7 +135,7 @@ Result<kernel::Probe*> Inspection::probe() {
   }
   if (!probe_) {
     std::vector<const kernel::Cgroup*> joined;
-    for (const std::optional<kernel::Cgroup>* cgroup : {&cgroups_->v1, &cgroups_->v2, &elsewhere_}) {
+    for (const std::optional<kernel::Cgroup>* cgroup : {&cgroups_->v1, &cgroups_->v2, &root_elsewhere_}) {
       if (*cgroup) {
         joined.push_back(&**cgroup);
       }
@@ -182,10 +167,10 @@ report::TargetRules Inspection::rules() {
 }
 
 Answer Inspection::ask(const device::Request& request) {
-  // Kernel: a node with the numbers 0:0 is never asked about, nor is making a character one (a whiteout).
-  const bool is_nothing = request.device.major == 0 && request.device.minor == 0;
-  const bool makes_block = contains(request.access, Access::mknod) && request.device.kind == device::Kind::block;
-  if (cgroups_ && is_nothing && !makes_block) {
+  // The kernel checks no gate for the device 0:0, neither on open nor on creating a character node (a whiteout).
+  const bool is_zero = request.device.major == 0 && request.device.minor == 0;
+  const bool creates_block = contains(request.access, Access::mknod) && request.device.kind == device::Kind::block;
+  if (cgroups_ && is_zero && !creates_block) {
     return {};
   }
   Answer answer = container::judge(observed_, request);
@@ -200,7 +185,7 @@ Answer Inspection::ask(const device::Request& request) {
   if (*allowed) {
     return {};
   }
-  // Every gate that could be read let it through: what refuses is one that could not.
+  // Every gate that could be read allows it: one that could not be read refuses.
   std::string gates;
   for (const std::string& name : container::names_of_unclear(observed_, request)) {
     gates += (gates.empty() ? "" : " or ") + name;
@@ -208,11 +193,10 @@ Answer Inspection::ask(const device::Request& request) {
   return {Answer::Kind::deny, gates + " (source: probe)"};
 }
 
-Result<report::NodeRules> inspect_node(Node& node) {
-  kernel::Filters* filters = TRY(node.filters());
-  const kernel::Host* host = TRY(node.host());
-  kernel::ObservedNode observed = TRY(kernel::observe_node(*host, *filters));
-  return report::NodeRules{kernel::layout_of(*host), std::move(observed.gates), observed.hiding, observed.too_deep};
+Result<report::HostRules> inspect_host(host::HostOpener& opener) {
+  const host::OpenHost& open = *TRY(opener.get());
+  kernel::ObservedHost observed = TRY(kernel::observe_host(open.host, open.filters));
+  return report::HostRules{kernel::layout_of(open.host), std::move(observed.gates), observed.hiding, observed.too_deep};
 }
 
 }  // namespace hf::rules

@@ -1,4 +1,4 @@
-// Target: what a person asks about: a process, a cgroup, a program, or a program in a file.
+// Target: what rules are asked for: a process, a cgroup, a program, a program in a file, or a container.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <variant>
 
 #include "core/base/result.h"
-#include "core/container/cgroup_path.h"
+#include "core/container/cgroup/cgroup_path.h"
 #include "core/container/container.h"
-#include "core/container/gate.h"
+#include "core/container/gate/gate.h"
 
 namespace hf::rules {
 
@@ -19,7 +19,7 @@ struct CgroupDirectory {
 struct FilePath {
   std::string path;
 };
-// A container is acted on through a handle that is checked to be this very one, and only in cgroups of its own.
+// A container is changed only through a handle that was checked to be this very container, and only in its own cgroups.
 using Target = std::variant<container::Pid, CgroupDirectory, container::ProgramId, FilePath, container::Container>;
 
 struct NamedTarget {

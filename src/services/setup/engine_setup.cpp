@@ -1,6 +1,6 @@
 #include "services/setup/engine_setup.h"
 
-#include "core/report/text_diff.h"
+#include "render/text_diff.h"
 #include "services/setup/engines.h"
 #include "services/setup/host_file.h"
 
@@ -15,28 +15,28 @@ Result<Value> named(Result<Value> result, const std::string& path) {
   return result ? std::move(result) : fail(result.error().code, "read " + path + ": " + result.error().message);
 }
 
-struct Place {
+struct ConfigFiles {
   Engine engine;
   HostFile file;
   HostFile backup;
 };
 
-Result<Place> find_place(const kernel::Host& host, const EngineOrder& order) {
-  Engine engine = TRY(find_engine(order.engine));
-  const std::string path = order.file.empty() ? engine.file : order.file;
-  return Place{std::move(engine), HostFile(host, path), HostFile(host, path + kBackup)};
+Result<ConfigFiles> find_files(const kernel::Host& host, const EngineSetupOptions& options) {
+  Engine engine = TRY(find_engine(options.engine));
+  const std::string path = options.file.empty() ? engine.file : options.file;
+  return ConfigFiles{std::move(engine), HostFile(host, path), HostFile(host, path + kBackup)};
 }
 
-// The texts of the engine's other files, in the order in which it reads them; what cannot be read is left out.
-std::vector<std::string> read_others(const kernel::Host& host, const Place& place) {
+// The texts of the engine's other files, in the order in which it reads them; unreadable files are skipped.
+std::vector<std::string> read_others(const kernel::Host& host, const ConfigFiles& files) {
   std::vector<std::string> texts;
   const auto add = [&](const std::string& path) {
     const Result<HostFile::Content> content = HostFile(host, path).read();
-    if (path != place.file.path() && content && *content) {
+    if (path != files.file.path() && content && *content) {
       texts.push_back((*content)->text);
     }
   };
-  for (const std::string& path : place.engine.others) {
+  for (const std::string& path : files.engine.others) {
     add(path);
     for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(path))) {
       add(std::string(path).append("/").append(name));
@@ -51,97 +51,98 @@ void add_diff(SetupReport& report, const HostFile& file, std::string_view before
   report.files.push_back({file.path(), report::render_diff({file.path(), before, after})});
 }
 
-std::string words_for(const SetupReport& report, const std::string& done, const std::string& planned) {
+std::string done_or_planned(const SetupReport& report, const std::string& done, const std::string& planned) {
   return report.is_done ? done : planned;
 }
 
-std::string standing_words(Standing standing) {
+std::string standing_text(Standing standing) {
   return standing == Standing::by_default ? "the default runtime" : "a runtime";
 }
 
-// What our runtime would be if this were done to the text of before: the same text means that nobody touched it since.
-bool is_untouched(const kernel::Host& host, const Place& place, const std::string& text, const std::string& before) {
-  const Result<std::optional<engine::Registered>> found = place.engine.find(text);
+// Registers again in the text of the backup: the same result means that the file was not edited since.
+bool is_untouched(const kernel::Host& host, const ConfigFiles& files, const std::string& text,
+                  const std::string& before) {
+  const Result<std::optional<engine::Registered>> found = files.engine.find(text);
   if (!found || !*found || !(*found)->program) {
     return false;
   }
   const Result<engine::Edited> again =
-      place.engine.add(before, {*(*found)->program, (*found)->standing}, read_others(host, place));
+      files.engine.add(before, {*(*found)->program, (*found)->standing}, read_others(host, files));
   return again && again->text == text;
 }
 
 struct Restored {
-  std::optional<std::string> text;  // absent: the file goes
+  std::optional<std::string> text;  // absent: the file is removed
   std::string step;
 };
 
-Result<Restored> plan_undo(const kernel::Host& host, const Place& place, const std::string& text,
+Result<Restored> plan_undo(const kernel::Host& host, const ConfigFiles& files, const std::string& text,
                            const HostFile::Content& backup) {
-  if (backup && is_untouched(host, place, text, backup->text)) {
-    return Restored{backup->text, "put back " + place.file.path() + " as it was"};
+  if (backup && is_untouched(host, files, text, backup->text)) {
+    return Restored{backup->text, "restore " + files.file.path() + " as it was"};
   }
   const engine::Before before = backup ? engine::Before(backup->text) : std::nullopt;
-  std::string rest = TRY(named(place.engine.remove(text, before), place.file.path()));
-  if (!backup && place.engine.is_bare(rest)) {
-    return Restored{std::nullopt, "remove " + place.file.path() + ", which has nothing but holdfast's"};
+  std::string rest = TRY(named(files.engine.remove(text, before), files.file.path()));
+  if (!backup && files.engine.is_empty(rest)) {
+    return Restored{std::nullopt, "remove " + files.file.path() + ", which has nothing but holdfast's"};
   }
-  return Restored{std::move(rest), "take holdfast's lines out of " + place.file.path() + ", and leave the others"};
+  return Restored{std::move(rest), "remove holdfast's lines from " + files.file.path() + ", and leave the others"};
 }
 
 }  // namespace
 
-Result<SetupReport> register_runtime(const kernel::Host& host, const EngineOrder& order) {
-  const Place place = TRY(find_place(host, order));
-  const HostFile::Content old = TRY(place.file.read());
+Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetupOptions& options) {
+  const ConfigFiles files = TRY(find_files(host, options));
+  const HostFile::Content old = TRY(files.file.read());
   const std::string text = text_of(old);
-  const auto found = TRY(named(place.engine.find(text), place.file.path()));
+  const auto found = TRY(named(files.engine.find(text), files.file.path()));
   const engine::Edited edited =
-      TRY(named(place.engine.add(text, order.registration, read_others(host, place)), place.file.path()));
+      TRY(named(files.engine.add(text, options.registration, read_others(host, files)), files.file.path()));
   SetupReport report;
-  report.subject = place.engine.name;
-  report.is_done = order.doing == Doing::carry_out;
+  report.subject = files.engine.name;
+  report.is_done = options.mode == RunMode::carry_out;
   report.notes = edited.notes;
-  const std::string what = standing_words(order.registration.standing);
+  const std::string what = standing_text(options.registration.standing);
   if (old && edited.text == text) {
     report.verdict = "holdfast is " + what + " already: nothing to do";
     return report;
   }
-  report.verdict = "holdfast " + words_for(report, "is " + what + " now", "would be " + what);
-  report.command = place.engine.command;
-  add_diff(report, place.file, text, edited.text);
-  // A backup is of the time before us: none is made of a file that has something of ours.
+  report.verdict = "holdfast " + done_or_planned(report, "is " + what + " now", "would be " + what);
+  report.command = files.engine.command;
+  add_diff(report, files.file, text, edited.text);
+  // A backup must hold the file as it was before us, so none is written of a file that already has our runtime.
   if (old && !found) {
-    TRY(report.is_done ? place.backup.write_copy(*old) : Result<void>());
-    report.steps.push_back("keep the old file as " + place.backup.path());
+    TRY(report.is_done ? files.backup.write_copy(*old) : Result<void>());
+    report.steps.push_back("keep the old file as " + files.backup.path());
   }
-  TRY(report.is_done ? place.file.write(old, edited.text) : Result<void>());
-  report.steps.push_back((old ? "write " : "make ") + place.file.path());
+  TRY(report.is_done ? files.file.write(old, edited.text) : Result<void>());
+  report.steps.push_back((old ? "write " : "create ") + files.file.path());
   return report;
 }
 
-Result<SetupReport> undo_registration(const kernel::Host& host, const EngineOrder& order) {
-  const Place place = TRY(find_place(host, order));
-  const HostFile::Content old = TRY(place.file.read());
-  const HostFile::Content backup = TRY(place.backup.read());
+Result<SetupReport> undo_registration(const kernel::Host& host, const EngineSetupOptions& options) {
+  const ConfigFiles files = TRY(find_files(host, options));
+  const HostFile::Content old = TRY(files.file.read());
+  const HostFile::Content backup = TRY(files.backup.read());
   SetupReport report;
-  report.subject = place.engine.name;
-  report.is_done = order.doing == Doing::carry_out;
-  const auto found = TRY(named(place.engine.find(text_of(old)), place.file.path()));
+  report.subject = files.engine.name;
+  report.is_done = options.mode == RunMode::carry_out;
+  const auto found = TRY(named(files.engine.find(text_of(old)), files.file.path()));
   if (!found) {
-    report.verdict = place.file.path() + (old ? " has nothing of holdfast's" : " is not there") + ": nothing to undo";
+    report.verdict = files.file.path() + (old ? " has nothing of holdfast's" : " is not there") + ": nothing to undo";
     return report;
   }
-  const Restored restored = TRY(plan_undo(host, place, old->text, backup));
-  report.verdict = "holdfast " + words_for(report, "is no runtime any more", "would be no runtime any more");
-  report.command = place.engine.undo_command;
-  add_diff(report, place.file, old->text, restored.text.value_or(""));
+  const Restored restored = TRY(plan_undo(host, files, old->text, backup));
+  report.verdict = "holdfast " + done_or_planned(report, "is no runtime any more", "would be no runtime any more");
+  report.command = files.engine.undo_command;
+  add_diff(report, files.file, old->text, restored.text.value_or(""));
   if (report.is_done) {
-    TRY(restored.text ? place.file.write(old, *restored.text) : place.file.remove(old));
-    TRY(backup ? place.backup.remove(backup) : Result<void>());
+    TRY(restored.text ? files.file.write(old, *restored.text) : files.file.remove(old));
+    TRY(backup ? files.backup.remove(backup) : Result<void>());
   }
   report.steps.push_back(restored.step);
   if (backup) {
-    report.steps.push_back("remove " + place.backup.path());
+    report.steps.push_back("remove " + files.backup.path());
   }
   return report;
 }

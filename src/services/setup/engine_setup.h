@@ -1,4 +1,4 @@
-// EngineSetup: our runtime in the config of a container engine, and out of it again.
+// EngineSetup: adds our runtime to the config of a container engine, and removes it again.
 #pragma once
 
 #include <cstdint>
@@ -6,26 +6,25 @@
 
 #include "adapters/engine/registration.h"
 #include "core/base/result.h"
+#include "core/base/run_mode.h"
 #include "core/report/setup_report.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::setup {
 
-enum class Doing : std::uint8_t { dry_run, carry_out };
-
-struct EngineOrder {
+struct EngineSetupOptions {
   std::string engine;
-  std::string file;  // "": the engine's usual one
+  std::string file;  // "": the engine's default
   engine::Registration registration;
-  Doing doing = Doing::carry_out;
+  RunMode mode = RunMode::carry_out;
 };
 
-// As the file was before it had anything of ours is kept beside it.
+// Suffix of the backup, which keeps the file as it was before it contained anything of ours.
 inline constexpr const char* kBackup = ".holdfast-backup";
 
-Result<report::SetupReport> register_runtime(const kernel::Host& host, const EngineOrder& order);
-// A file that nobody touched since becomes what it was, byte for byte; otherwise only our pieces are taken out. The
-// registration of the order does not matter.
-Result<report::SetupReport> undo_registration(const kernel::Host& host, const EngineOrder& order);
+Result<report::SetupReport> register_runtime(const kernel::Host& host, const EngineSetupOptions& options);
+// A file that was not edited since is restored byte for byte; otherwise only our parts are removed. The registration in
+// the options is ignored.
+Result<report::SetupReport> undo_registration(const kernel::Host& host, const EngineSetupOptions& options);
 
 }  // namespace hf::setup

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 #include "support/fake_host.h"
 #include "support/setup_files.h"
 
@@ -36,13 +36,13 @@ class SetupTest : public testing::Test {
     return text.str();
   }
 
-  [[nodiscard]] bool is_there(const std::string& file) const { return std::filesystem::exists(path(file)); }
+  [[nodiscard]] bool exists(const std::string& file) const { return std::filesystem::exists(path(file)); }
 
-  Result<report::SetupReport> add(const std::string& engine, Standing standing, Doing doing = Doing::carry_out) {
-    return register_runtime(host_, {engine, "", {"/usr/bin/holdfast-runtime", standing}, doing});
+  Result<report::SetupReport> add(const std::string& engine, Standing standing, RunMode mode = RunMode::carry_out) {
+    return register_runtime(host_, {engine, "", {"/usr/bin/holdfast-runtime", standing}, mode});
   }
-  Result<report::SetupReport> undo(const std::string& engine, Doing doing = Doing::carry_out) {
-    return undo_registration(host_, {engine, "", {}, doing});
+  Result<report::SetupReport> undo(const std::string& engine, RunMode mode = RunMode::carry_out) {
+    return undo_registration(host_, {engine, "", {}, mode});
   }
 
   test::FakeHost fake_;
@@ -63,7 +63,7 @@ TEST_F(SetupTest, UndoesExactlyWhatItDid) {
         EXPECT_TRUE(add(engine, standing)->changes_nothing()) << old.name;
         ASSERT_TRUE(undo(engine)) << old.name;
         EXPECT_EQ(read(file), old.text);
-        EXPECT_FALSE(is_there(std::string(file) + kBackup));
+        EXPECT_FALSE(exists(std::string(file) + kBackup));
         EXPECT_TRUE(undo(engine)->changes_nothing());
       }
     }
@@ -81,29 +81,29 @@ TEST_F(SetupTest, KeepsModeAndOwner) {
   EXPECT_EQ(status.st_mode & 07777U, 0600U);
 }
 
-TEST_F(SetupTest, MakesAFileAnewAndRemovesItAgain) {
+TEST_F(SetupTest, CreatesAMissingFileAndRemovesItAgain) {
   for (const char* engine : {"docker", "containerd", "crio", "podman"}) {
     const Result<report::SetupReport> done = add(engine, Standing::by_default);
     ASSERT_TRUE(done) << done.error().message;
     ASSERT_EQ(done->files.size(), 1U);
     const std::string file = done->files.front().path;
-    EXPECT_TRUE(is_there(file));
-    EXPECT_FALSE(is_there(file + kBackup));
+    EXPECT_TRUE(exists(file));
+    EXPECT_FALSE(exists(file + kBackup));
     EXPECT_TRUE(add(engine, Standing::by_default)->changes_nothing());
     ASSERT_TRUE(undo(engine));
-    EXPECT_FALSE(is_there(file)) << read(file);
+    EXPECT_FALSE(exists(file)) << read(file);
   }
 }
 
-TEST_F(SetupTest, PutsAnEmptyFileBack) {
+TEST_F(SetupTest, RestoresAnEmptyFile) {
   write(kDocker, "");
   ASSERT_TRUE(add("docker", Standing::offered));
   ASSERT_TRUE(undo("docker"));
-  EXPECT_TRUE(is_there(kDocker));
+  EXPECT_TRUE(exists(kDocker));
   EXPECT_EQ(read(kDocker), "");
 }
 
-TEST_F(SetupTest, KeepsWhatSomebodyWroteSince) {
+TEST_F(SetupTest, KeepsEditsMadeSince) {
   write(kDocker, "{\n  \"default-runtime\": \"crun\"\n}\n");
   ASSERT_TRUE(add("docker", Standing::by_default));
   std::string text = read(kDocker);
@@ -112,7 +112,7 @@ TEST_F(SetupTest, KeepsWhatSomebodyWroteSince) {
   EXPECT_EQ(read(kDocker), "{\n  \"debug\": true,\n  \"default-runtime\": \"crun\"\n}\n");
 }
 
-TEST_F(SetupTest, KeepsTheBackupOfTheTimeBeforeIt) {
+TEST_F(SetupTest, KeepsTheFirstBackup) {
   const std::string old = test::read_setup_file("containerd-1.6");
   write(kContainerd, old);
   ASSERT_TRUE(add("containerd", Standing::offered));
@@ -122,7 +122,7 @@ TEST_F(SetupTest, KeepsTheBackupOfTheTimeBeforeIt) {
   EXPECT_EQ(read(kContainerd), old);
 }
 
-TEST_F(SetupTest, MakesANewBackupOfAFileThatHasNothingOfOursAnyMore) {
+TEST_F(SetupTest, WritesANewBackupOfAFileThatNoLongerHasOurRuntime) {
   write(kDocker, "{\"a\": 1}");
   ASSERT_TRUE(add("docker", Standing::offered));
   write(kDocker, "{\"b\": 2}");  // by hand
@@ -133,20 +133,20 @@ TEST_F(SetupTest, MakesANewBackupOfAFileThatHasNothingOfOursAnyMore) {
 
 TEST_F(SetupTest, WritesNothingOnADryRun) {
   write(kDocker, "{}\n");
-  const Result<report::SetupReport> planned = add("docker", Standing::by_default, Doing::dry_run);
+  const Result<report::SetupReport> planned = add("docker", Standing::by_default, RunMode::dry_run);
   EXPECT_EQ(planned->steps.size(), 2U);
   EXPECT_FALSE(planned->is_done);
   EXPECT_EQ(read(kDocker), "{}\n");
-  EXPECT_FALSE(is_there(std::string(kDocker) + kBackup));
-  add("containerd", Standing::offered, Doing::dry_run);
-  EXPECT_FALSE(is_there("/etc/containerd"));
+  EXPECT_FALSE(exists(std::string(kDocker) + kBackup));
+  add("containerd", Standing::offered, RunMode::dry_run);
+  EXPECT_FALSE(exists("/etc/containerd"));
   ASSERT_TRUE(add("docker", Standing::by_default));
   const std::string text = read(kDocker);
-  EXPECT_FALSE(undo("docker", Doing::dry_run)->changes_nothing());
+  EXPECT_FALSE(undo("docker", RunMode::dry_run)->changes_nothing());
   EXPECT_EQ(read(kDocker), text);
 }
 
-TEST_F(SetupTest, NamesTheFileAndThePlaceOfWhatItCannotRead) {
+TEST_F(SetupTest, NamesTheFileAndTheLineOfASyntaxError) {
   write(kDocker, "{\n  nonsense\n}\n");
   const Result<report::SetupReport> refused = add("docker", Standing::offered);
   ASSERT_FALSE(refused);
@@ -154,21 +154,21 @@ TEST_F(SetupTest, NamesTheFileAndThePlaceOfWhatItCannotRead) {
       << refused.error().message;
   EXPECT_FALSE(undo("docker"));
   EXPECT_EQ(read(kDocker), "{\n  nonsense\n}\n");
-  EXPECT_FALSE(is_there(std::string(kDocker) + kBackup));
+  EXPECT_FALSE(exists(std::string(kDocker) + kBackup));
 }
 
-TEST_F(SetupTest, RefusesALink) {
+TEST_F(SetupTest, RefusesASymlink) {
   write("/etc/real.json", "{}");
   std::filesystem::create_directories(path("/etc/docker"));
   std::filesystem::create_symlink("../real.json", path(kDocker));
   const Result<report::SetupReport> refused = add("docker", Standing::offered);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("/etc/docker/daemon.json: it is a link"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("/etc/docker/daemon.json: it is a symlink"), std::string::npos)
       << refused.error().message;
   EXPECT_EQ(read("/etc/real.json"), "{}");
 }
 
-TEST_F(SetupTest, TakesTheMonitorOfCrioFromItsOtherFiles) {
+TEST_F(SetupTest, ReadsTheMonitorPathFromOtherFilesOfCrio) {
   write("/etc/crio/crio.conf", test::read_setup_file("crio.conf"));
   write("/etc/crio/crio.conf.d/10-mine.conf", "[crio.runtime.runtimes.crun]\nmonitor_path = \"/opt/conmon\"\n");
   ASSERT_TRUE(add("crio", Standing::offered));

@@ -11,8 +11,8 @@ namespace {
 
 using Others = std::vector<std::string>;
 
-// For engines of which one file says it all.
-auto alone(Result<engine::Edited> (*add)(std::string_view, const engine::Registration&)) {
+// For engines with a single config file.
+auto without_others(Result<engine::Edited> (*add)(std::string_view, const engine::Registration&)) {
   return [add](std::string_view text, const engine::Registration& registration, const Others& /*others*/) {
     return add(text, registration);
   };
@@ -26,11 +26,11 @@ Result<Engine> find_engine(std::string_view name) {
                   "/etc/docker/daemon.json",
                   {},
                   "systemctl reload docker",
-                  "systemctl restart docker",  // a reload forgets no runtime
-                  alone(engine::add_to_docker),
+                  "systemctl restart docker",  // a reload does not remove a runtime
+                  without_others(engine::add_to_docker),
                   engine::remove_from_docker,
                   engine::find_in_docker,
-                  engine::is_bare_docker};
+                  engine::is_empty_docker_config};
   }
   if (name == "containerd") {
     return Engine{"containerd",
@@ -38,10 +38,10 @@ Result<Engine> find_engine(std::string_view name) {
                   {},
                   "systemctl restart containerd",
                   "systemctl restart containerd",
-                  alone(engine::add_to_containerd),
+                  without_others(engine::add_to_containerd),
                   engine::remove_from_containerd,
                   engine::find_in_containerd,
-                  engine::is_bare_containerd};
+                  engine::is_empty_containerd_config};
   }
   if (name == "crio") {
     return Engine{"crio",
@@ -52,7 +52,7 @@ Result<Engine> find_engine(std::string_view name) {
                   engine::add_to_crio,
                   engine::remove_from_crio,
                   engine::find_in_crio,
-                  engine::is_bare_toml};
+                  engine::is_empty_toml};
   }
   if (name == "podman") {
     return Engine{"podman",
@@ -60,10 +60,10 @@ Result<Engine> find_engine(std::string_view name) {
                   {},
                   "",
                   "",
-                  alone(engine::add_to_podman),
+                  without_others(engine::add_to_podman),
                   engine::remove_from_podman,
                   engine::find_in_podman,
-                  engine::is_bare_toml};
+                  engine::is_empty_toml};
   }
   return fail(std::errc::invalid_argument, "engine " + quote(name) + ": want docker, containerd, crio or podman");
 }

@@ -1,4 +1,4 @@
-// Engines: the container engines that can be told of our runtime, and how.
+// Engines: the container engines that our runtime can be registered with, and how.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ namespace hf::setup {
 
 struct Engine {
   std::string name;
-  std::string file;                 // where it has its config, or where we put ours beside it
-  std::vector<std::string> others;  // files and folders that it reads before that one
-  std::string command;              // makes it read its config again; "" where it does so by itself
-  std::string undo_command;         // the same when something was taken out of it
+  std::string file;                 // its config, or the drop-in that we add
+  std::vector<std::string> others;  // files and directories that it reads before `file`
+  std::string command;              // reloads its config; "" if it does so by itself
+  std::string undo_command;         // reloads its config after a removal
   std::function<Result<engine::Edited>(std::string_view, const engine::Registration&, const std::vector<std::string>&)>
       add;
   std::function<Result<std::string>(std::string_view, engine::Before)> remove;
   std::function<Result<std::optional<engine::Registered>>(std::string_view)> find;
-  std::function<bool(std::string_view)> is_bare;  // says no more than a file that we would begin
+  std::function<bool(std::string_view)> is_empty;  // has no settings beyond those of a file we would create
 };
 
 Result<Engine> find_engine(std::string_view name);

@@ -1,4 +1,4 @@
-// HostFile: a config file of the host that is changed as a whole, and never left half written.
+// HostFile: a config file of the host that is replaced as a whole and never left half written.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "kernel/file.h"
-#include "kernel/host.h"
+#include "kernel/files/file.h"
+#include "kernel/files/host.h"
 
 namespace hf::setup {
 
@@ -19,15 +19,15 @@ class HostFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] Result<Content> read() const;
-  // In the place of what was read, with its mode and its owner; fails where somebody else was faster. Read again.
+  // Replaces the content that was read and keeps mode and owner; fails if the file was changed since it was read.
   [[nodiscard]] Result<void> write(const Content& read, std::string_view text) const;
-  // In the place of whatever is there, as it is: mode and owner too.
+  // Replaces any existing file with this one, including mode and owner.
   [[nodiscard]] Result<void> write_copy(const kernel::PlainFile& file) const;
   [[nodiscard]] Result<void> remove(const Content& read) const;
 
  private:
   [[nodiscard]] Result<void> check_unchanged(const Content& read) const;
-  [[nodiscard]] std::unexpected<Error> named(Error error) const;
+  [[nodiscard]] std::unexpected<Error> with_full_path(Error error) const;
 
   const kernel::Host& host_;
   std::string path_;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "kernel/fd.h"
+#include "kernel/files/fd.h"
 
 namespace hf::shim {
 namespace {
@@ -22,26 +22,26 @@ std::string time_now() {
   return text.data();
 }
 
-// Of printable text, for JSON and for logrus' text alike.
+// Escapes printable text; the result is valid in JSON and in logrus' text format.
 std::string escaped(const std::string& text) {
-  std::string made;
-  for (const char letter : text) {
-    made += letter == '"' || letter == '\\' ? "\\" : "";
-    made += letter;
+  std::string result;
+  for (const char character : text) {
+    result += character == '"' || character == '\\' ? "\\" : "";
+    result += character;
   }
-  return made;
+  return result;
 }
 
-// crun names other places than files, too; "" where it is none.
+// crun also accepts log targets that are not files; "" for those.
 std::string file_of(const std::string& log) {
   const bool is_elsewhere = log.starts_with("journald:") || log.starts_with("syslog:");
   return is_elsewhere ? std::string() : log.starts_with("file:") ? log.substr(5) : log;
 }
 
-void write_log(const oci::CommandLine& line, const char* level, const std::string& words) {
+void write_log(const oci::CommandLine& line, const char* level, const std::string& complaint) {
   const kernel::Fd log(
       ::open(file_of(line.log).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
-  const std::string message = escaped("holdfast-runtime: " + words);
+  const std::string message = escaped("holdfast-runtime: " + complaint);
   std::string text;
   if (line.log_format == "json") {
     text = R"({"level":")" + std::string(level) + R"(","msg":")" + message + R"(","time":")" + time_now() + "\"}\n";
@@ -55,13 +55,13 @@ void write_log(const oci::CommandLine& line, const char* level, const std::strin
 
 }  // namespace
 
-void complain(const oci::CommandLine& line, Grade grade, const std::string& said) {
-  constexpr std::size_t kLongest = 4096;  // much of it is the image's
-  const std::string words = printable(said.substr(0, kLongest)) + (said.size() > kLongest ? "…" : "");
+void complain(const oci::CommandLine& line, Level level, const std::string& message) {
+  constexpr std::size_t kLongest = 4096;  // bounded because much of the message comes from the image
+  const std::string text = printable(message.substr(0, kLongest)) + (message.size() > kLongest ? "…" : "");
   if (!line.log.empty()) {
-    write_log(line, grade == Grade::error ? "error" : "warning", words);
+    write_log(line, level == Level::error ? "error" : "warning", text);
   }
-  (void)std::fprintf(stderr, "holdfast-runtime: %s\n", words.c_str());
+  (void)std::fprintf(stderr, "holdfast-runtime: %s\n", text.c_str());
 }
 
 }  // namespace hf::shim

@@ -1,4 +1,4 @@
-// Complaint: how an engine hears why a container could not be made: where it looks for the runtime's own words.
+// Complaint: reports to the engine, where it reads the runtime's own messages, why a container could not be created.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace hf::shim {
 
-enum class Grade : std::uint8_t { warning, error };
+enum class Level : std::uint8_t { warning, error };
 
-// One line on standard error and, where the engine named a log, one there in the format it asked for.
-void complain(const oci::CommandLine& line, Grade grade, const std::string& words);
+// Writes one line to standard error and, if the engine named a log, one line there in the format it asked for.
+void complain(const oci::CommandLine& line, Level level, const std::string& message);
 
 }  // namespace hf::shim

@@ -9,12 +9,12 @@
 #include "adapters/nvidia/request.h"
 #include "adapters/nvidia/requirement.h"
 #include "core/base/text.h"
-#include "core/container/cgroup_words.h"
-#include "kernel/device_node.h"
-#include "kernel/file.h"
-#include "kernel/module.h"
-#include "node/evidence.h"
-#include "node/inventory.h"
+#include "core/container/cgroup_name.h"
+#include "host/evidence.h"
+#include "host/inventory.h"
+#include "kernel/files/device_node.h"
+#include "kernel/files/file.h"
+#include "kernel/process/module.h"
 #include "services/shim/request.h"
 
 namespace hf::shim {
@@ -31,12 +31,12 @@ using device::Access;
 
 constexpr const char* kOurHook = "/holdfast-runtime/nvidia-container-runtime-hook";
 
-std::unexpected<Error> refuse(const std::string& words) { return fail(std::errc::no_such_device, words); }
+std::unexpected<Error> refuse(const std::string& reason) { return fail(std::errc::no_such_device, reason); }
 
 class Planner {
  public:
-  Planner(const kernel::Host& host, const config::Config& config, const Order& order)
-      : host_(host), config_(config), order_(order), request_(request_of(order.spec, config.runtime, order.starter)) {}
+  Planner(const kernel::Host& host, const config::Config& config, const DeliveryInput& input)
+      : host_(host), config_(config), input_(input), request_(request_of(input.spec, config.runtime, input.starter)) {}
 
   Result<Delivery> plan() {
     if (!request_.asks_nvidia() && request_.cdi_names.empty() && !has_nodes_of_a_class()) {
@@ -44,10 +44,10 @@ class Planner {
     }
     find_pod();
     inventory_ = take_inventory();
-    if (is_nvidia_believed()) {
-      TRY(bring_up());
+    if (is_nvidia_trusted()) {
+      TRY(load_driver());
     }
-    TRY(hear_claims());
+    TRY(collect_claims());
     TRY(give_nodes());
     TRY(give_driver_files());
     give_features();
@@ -56,15 +56,15 @@ class Planner {
 
  private:
   [[nodiscard]] bool has_nodes_of_a_class() const {
-    return std::ranges::any_of(order_.spec.nodes, [this](const oci::SpecNode& node) {
+    return std::ranges::any_of(input_.spec.nodes, [this](const oci::SpecNode& node) {
       return device::role_of(config_.classes, node.path).has_value();
     });
   }
 
-  // Looking at every device of the node takes longer than all the rest, and mostly there is no need.
+  // An inventory of every device of the host takes longer than everything else here, and is rarely needed.
   [[nodiscard]] device::Inventory take_inventory() const {
     const bool is_nvidia_alone = request_.cdi_names.empty() && !is_in_pod() &&
-                                 std::ranges::none_of(order_.spec.nodes, [this](const oci::SpecNode& node) {
+                                 std::ranges::none_of(input_.spec.nodes, [this](const oci::SpecNode& node) {
                                    const std::optional<device::NodeRole> role =
                                        device::role_of(config_.classes, node.path);
                                    return role && role->device_class->name != "nvidia";
@@ -73,28 +73,28 @@ class Planner {
     if (is_nvidia_alone) {
       std::erase_if(config.classes, [](const device::DeviceClass& entry) { return entry.name != "nvidia"; });
     }
-    return node::take_inventory(host_, config);
+    return host::take_inventory(host_, config);
   }
 
-  // By the cgroup alone, as everywhere; whose word counts depends on it.
+  // Only the cgroup says whether the container is in a pod, because that decides which requests are trusted.
   void find_pod() {
-    const std::string cgroup = container::cgroup_named_by(order_.spec.cgroups_path);
-    const std::optional<container::CgroupWords> words = container::read_cgroup_words(cgroup);
-    if (!is_of_pod(order_.spec, order_.starter)) {
+    const std::string cgroup = container::cgroup_named_by(input_.spec.cgroups_path);
+    const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(cgroup);
+    if (!is_of_pod(input_.spec, input_.starter)) {
       return;
     }
-    node::read_allocations(host_, sources_);
+    host::read_allocations(host_, sources_);
     if (config_.runtime.environment == Trust::always) {
       return;
     }
-    container::Pod& pod = resident_.container.pod.emplace();
-    pod.uid = words ? words->pod_uid : "";
-    pod.container = kube::container_name_in(order_.spec.annotations);
+    container::Pod& pod = discovered_.container.pod.emplace();
+    pod.uid = name ? name->pod_uid : "";
+    pod.container = kube::container_name_in(input_.spec.annotations);
   }
 
-  [[nodiscard]] bool is_in_pod() const { return resident_.container.pod.has_value(); }
+  [[nodiscard]] bool is_in_pod() const { return discovered_.container.pod.has_value(); }
 
-  // A GPU of that id, or any where it is "". Replicas of one GPU are told apart by "::" and a number.
+  // Is this GPU, or any where the id is "", allocated to the container? Replicas of a GPU have the suffix "::NUMBER".
   [[nodiscard]] bool is_allocated(const std::string& id) const {
     const auto is_it = [&id](const std::string& given) {
       return id.empty() || given.substr(0, given.find("::")) == id;
@@ -104,9 +104,9 @@ class Planner {
     });
   }
 
-  // To this container of the pod. None where its name or its pod is not known for sure.
+  // The allocations of this container of the pod; none if its name or its pod is unknown.
   [[nodiscard]] std::vector<kube::Allocation> allocations() const {
-    const container::Pod& pod = *resident_.container.pod;
+    const container::Pod& pod = *discovered_.container.pod;
     std::vector<kube::Allocation> found;
     if (sources_.checkpoint && !pod.uid.empty() && !pod.container.empty()) {
       std::ranges::copy_if(sources_.checkpoint->allocations, std::back_inserter(found),
@@ -117,22 +117,22 @@ class Planner {
     return found;
   }
 
-  // In a pod an image may wish for what it likes: it is a request only where kubelet allocated something.
-  [[nodiscard]] bool is_nvidia_believed() const { return request_.asks_nvidia() && (!is_in_pod() || is_allocated({})); }
+  // In a pod the image's environment counts as a request only if kubelet has allocated something.
+  [[nodiscard]] bool is_nvidia_trusted() const { return request_.asks_nvidia() && (!is_in_pod() || is_allocated({})); }
 
-  // Modules and nodes that are missing, where we may: nobody else will before the container is there.
-  Result<void> bring_up() {
-    if (!has_gpu() && config_.runtime.makes_nodes) {
+  // Missing modules are loaded here, if the config permits it, because the container needs them before it starts.
+  Result<void> load_driver() {
+    if (!has_gpu() && config_.runtime.creates_nodes) {
       (void)kernel::load_module("nvidia");
       inventory_ = take_inventory();
     }
     if (!has_gpu()) {
-      return refuse(request_.nvidia_words +
-                    ", but this node has no NVIDIA GPU that its driver knows: load it with "
+      return refuse(request_.nvidia_description +
+                    ", but this host has no NVIDIA GPU that its driver knows: load it with "
                     "'modprobe nvidia', or see 'holdfast doctor'");
     }
     const device::Node* uvm = inventory_.find("/dev/nvidia-uvm");
-    if ((uvm == nullptr || !uvm->numbers()) && config_.runtime.makes_nodes) {
+    if ((uvm == nullptr || !uvm->numbers()) && config_.runtime.creates_nodes) {
       (void)kernel::load_module("nvidia-uvm");
       inventory_ = take_inventory();
     }
@@ -144,26 +144,26 @@ class Planner {
                                [](const device::Unit& unit) { return unit.device_class == "nvidia"; });
   }
 
-  Result<void> hear_claims() {
-    resident_.spec = order_.spec;
-    resident_.spec_file = order_.bundle + "/config.json";
+  Result<void> collect_claims() {
+    discovered_.spec = input_.spec;
+    discovered_.spec_file = input_.bundle + "/config.json";
     if (request_.asks_nvidia() && !is_hooked()) {
-      // We stand where NVIDIA's hook would: what it would act on is acted on.
-      resident_.spec->hooks.push_back({"prestart", kOurHook, {}});
+      // This runtime replaces NVIDIA's hook, so the environment counts as if that hook were installed.
+      discovered_.spec->hooks.push_back({"prestart", kOurHook, {}});
     }
-    resident_.spec->environment["NVIDIA_VISIBLE_DEVICES"] = request_.nvidia.visible;
+    discovered_.spec->environment["NVIDIA_VISIBLE_DEVICES"] = request_.nvidia.visible;
     sources_.nvidia.accepts_environment = true;
     sources_.nvidia.accepts_mounts = false;  // they are in the request already
     if (needs_registry()) {
       sources_.cdi = cdi::read_registry(host_);
     }
-    std::vector<Claim> claims = node::claims_of(host_, resident_, sources_, inventory_);
-    TRY(hear_unknown_words(claims));
-    TRY(hear_cdi_names(claims));
+    std::vector<Claim> claims = host::claims_of(host_, discovered_, sources_, inventory_);
+    TRY(collect_unknown_gpus(claims));
+    TRY(collect_cdi_names(claims));
     owed_ = entitle(claims, inventory_, config_.classes);
     for (const Claim& claim : owed_.refused) {
       if (claim.source == Source::oci) {
-        continue;  // a node without a rule is what whoever wrote the spec has it be
+        continue;  // the writer of the spec left a node without a rule on purpose
       }
       delivery_.notes.push_back("not given: " + join(paths_of(claim), ", ") + ": " + claim.refused);
     }
@@ -171,33 +171,34 @@ class Planner {
   }
 
   [[nodiscard]] bool is_hooked() const {
-    return std::ranges::any_of(order_.spec.hooks,
+    return std::ranges::any_of(input_.spec.hooks,
                                [](const oci::Hook& hook) { return nvidia::is_nvidia_hook(hook.path); });
   }
 
   [[nodiscard]] bool needs_registry() const {
-    const bool by_kubelet = sources_.checkpoint &&
-                            std::ranges::any_of(sources_.checkpoint->allocations,
-                                                [](const kube::Allocation& one) { return !one.cdi_devices.empty(); });
-    return !request_.cdi_names.empty() || by_kubelet || !sources_.prepared.empty() || !unknown_words().empty();
+    const bool by_kubelet =
+        sources_.checkpoint && std::ranges::any_of(sources_.checkpoint->allocations, [](const kube::Allocation& entry) {
+          return !entry.cdi_devices.empty();
+        });
+    return !request_.cdi_names.empty() || by_kubelet || !sources_.prepared.empty() || !unknown_gpus().empty();
   }
 
-  [[nodiscard]] std::vector<std::string> unknown_words() const {
+  [[nodiscard]] std::vector<std::string> unknown_gpus() const {
     return request_.asks_nvidia() ? nvidia::resolve(request_.nvidia, inventory_).unknown : std::vector<std::string>();
   }
 
-  // MIG devices by their UUID are known to NVIDIA's library alone, and to the CDI spec that was made with its help.
-  Result<void> hear_unknown_words(std::vector<Claim>& claims) {
-    for (const std::string& word : unknown_words()) {
-      if (is_in_pod() && !is_allocated(word)) {
+  // Only NVIDIA's library knows MIG devices by their UUID, and the CDI spec that was generated with it.
+  Result<void> collect_unknown_gpus(std::vector<Claim>& claims) {
+    for (const std::string& gpu : unknown_gpus()) {
+      if (is_in_pod() && !is_allocated(gpu)) {
         continue;
       }
-      const std::optional<ContainerEdits> edits = sources_.cdi.edits_of("nvidia.com/gpu=" + word);
+      const std::optional<ContainerEdits> edits = sources_.cdi.edits_of("nvidia.com/gpu=" + gpu);
       if (!edits) {
-        return refuse(request_.nvidia_words + ", but no GPU here is called " + quote(word) + "; there are " +
+        return refuse(request_.nvidia_description + ", but no GPU here is called " + quote(gpu) + "; there are " +
                       names_of_gpus() + " ('holdfast devices' lists them)");
       }
-      add_claim(claims, "nvidia.com/gpu=" + word, *edits);
+      add_claim(claims, "nvidia.com/gpu=" + gpu, *edits);
     }
     return {};
   }
@@ -213,7 +214,7 @@ class Planner {
     return names.empty() ? "none" : join(names, ", ");
   }
 
-  Result<void> hear_cdi_names(std::vector<Claim>& claims) {
+  Result<void> collect_cdi_names(std::vector<Claim>& claims) {
     for (const std::string& name : request_.cdi_names) {
       const std::optional<ContainerEdits> edits = sources_.cdi.edits_of(name);
       if (request_.is_by_environment && !is_in_pod() && !is_nvidias(name)) {
@@ -246,9 +247,9 @@ class Planner {
     return vendor == "nvidia.com" || vendor.ends_with(".nvidia.com");
   }
 
-  // By its exact name: a device may consist of mounts and hooks alone, so its nodes prove nothing.
+  // Compares the exact name: a device may consist of mounts and hooks alone, so its nodes prove nothing.
   [[nodiscard]] bool is_allocated_name(const std::string& name) const {
-    const std::string& uid = resident_.container.pod->uid;
+    const std::string& uid = discovered_.container.pod->uid;
     const auto has_name = [&name](const auto& given) {
       return std::ranges::find(given.cdi_devices, name) != given.cdi_devices.end();
     };
@@ -282,13 +283,13 @@ class Planner {
           continue;
         }
         const std::string why = node.path + " is needed and its driver is not there" + cure_for(node);
-        if (!node.is_completion || is_nvidia_believed()) {
+        if (!node.is_completion || is_nvidia_trusted()) {
           return refuse(why);
         }
-        delivery_.notes.push_back(why);  // whoever named the other nodes may know why he left it out
+        delivery_.notes.push_back(why);  // the spec may name the other nodes and leave this one out on purpose
         continue;
       }
-      TRY(make_on_host(node));
+      TRY(create_on_host(node));
       delivery_.change.edits.nodes.push_back(edit_of(node));
       delivery_.given.push_back({node.path, node.device, edit_of(node).access});
     }
@@ -302,26 +303,26 @@ class Planner {
                                            : ": load the driver of " + node.device_class;
   }
 
-  [[nodiscard]] Result<void> make_on_host(const OwedNode& node) const {
-    if (!config_.runtime.makes_nodes || node.device_class.empty()) {
+  [[nodiscard]] Result<void> create_on_host(const OwedNode& node) const {
+    if (!config_.runtime.creates_nodes || node.device_class.empty()) {
       return {};
     }
     const device::Node* known = inventory_.find(node.path);
     if (known != nullptr && (!known->live || known->is_stale())) {
       TRY(kernel::make_node_on(host_, {node.path, *node.device, node.permissions}));
     }
-    link_on_host(node);
+    create_link_on_host(node);
     return {};
   }
 
-  // udev makes these links for most devices, not for NVIDIA's, and runc 1.1.3 to 1.1.6 tell systemd of no device
-  // without one: the next reload would take it away.
-  void link_on_host(const OwedNode& node) const {
-    const std::string folder = node.device->kind == device::Kind::block ? "/dev/block/" : "/dev/char/";
-    const std::string link = folder + std::to_string(node.device->major) + ":" + std::to_string(node.device->minor);
+  // udev creates these links for most devices, but not for NVIDIA's, and runc 1.1.3 to 1.1.6 pass no device without
+  // one to systemd: the next reload would remove the access.
+  void create_link_on_host(const OwedNode& node) const {
+    const std::string directory = node.device->kind == device::Kind::block ? "/dev/block/" : "/dev/char/";
+    const std::string link = directory + std::to_string(node.device->major) + ":" + std::to_string(node.device->minor);
     constexpr std::string_view kDev = "/dev/";
     if (node.path.starts_with(kDev) && !kernel::exists(host_.root.get(), kernel::below_root(link))) {
-      (void)kernel::make_link_on(host_, link, "../" + node.path.substr(kDev.size()));
+      (void)kernel::make_symlink_on(host_, link, "../" + node.path.substr(kDev.size()));
     }
   }
 
@@ -341,30 +342,30 @@ class Planner {
   }
 
   Result<void> give_driver_files() {
-    if (!is_nvidia_believed() || !is_given_a_gpu()) {
+    if (!is_nvidia_trusted() || !is_given_a_gpu()) {
       return {};
     }
     const Result<nvidia::DriverFiles> read = nvidia::read_driver_files(host_, config_.runtime.driver_root);
     if (!read) {
-      return refuse(request_.nvidia_words + ", but the driver's files are not to be had: " + read.error().message +
+      return refuse(request_.nvidia_description + ", but the driver's files cannot be read: " + read.error().message +
                     " (runtime.driver_root in /etc/holdfast/config.yaml says where they lie)");
     }
     const nvidia::DriverFiles& files = *read;
     TRY(check_requirements(files.version));
-    std::set<std::string> words;
+    std::set<std::string> capabilities;
     for (const std::string_view part : split(request_.nvidia.capabilities, ',')) {
       if (!trim(part).empty()) {
-        words.insert(std::string(trim(part)));
+        capabilities.insert(std::string(trim(part)));
       }
     }
-    ContainerEdits edits = edits_of(files, words, {order_.ourselves});
+    ContainerEdits edits = edits_of(files, capabilities, {input_.ourselves});
     for (container::HookEdit& hook : edits.hooks) {
-      if (!order_.file.empty()) {
-        hook.arguments.insert(hook.arguments.end(), {"--spec", order_.file});
+      if (!input_.file.empty()) {
+        hook.arguments.insert(hook.arguments.end(), {"--spec", input_.file});
       }
     }
     append(delivery_.change.edits, edits);
-    for (const oci::Hook& hook : order_.spec.hooks) {
+    for (const oci::Hook& hook : input_.spec.hooks) {
       if (nvidia::is_nvidia_hook(hook.path)) {
         delivery_.change.dropped_hooks.push_back(hook.path);
       }
@@ -373,12 +374,12 @@ class Planner {
   }
 
   [[nodiscard]] Result<void> check_requirements(const std::string& driver) const {
-    nvidia::NodeFacts facts = {{"driver", driver}};
+    nvidia::HostDeviceFacts facts = {{"driver", driver}};
     const std::string cuda = nvidia::cuda_of_driver(driver);
     if (!cuda.empty()) {
       facts["cuda"] = cuda;
     }
-    const std::optional<std::string> unmet = nvidia::find_unmet(order_.spec.environment, facts);
+    const std::optional<std::string> unmet = nvidia::find_unmet(input_.spec.environment, facts);
     return unmet ? refuse("the image wants " + *unmet + ", and driver " + driver + " runs CUDA " +
                           (cuda.empty() ? "of an unknown version" : cuda) +
                           ": update the driver, or set NVIDIA_DISABLE_REQUIRE=1")
@@ -395,13 +396,13 @@ class Planner {
                                                                         {"gdrcopy", "/dev", "gdrdrv"},
                                                                         {"nvswitch", "/dev", "nvidia-nvswitchctl"},
                                                                         {"nvswitch", "/dev", "nvidia-nvswitch"}}};
-    for (const auto& [feature, folder, prefix] : kNodes) {
+    for (const auto& [feature, directory, prefix] : kNodes) {
       if (std::ranges::find(request_.features, feature) == request_.features.end()) {
         continue;
       }
-      for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(std::string(folder)))) {
+      for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(std::string(directory)))) {
         if (name.starts_with(prefix)) {
-          give_node(std::string(folder) + "/" + name);
+          give_node(std::string(directory) + "/" + name);
         }
       }
     }
@@ -431,20 +432,20 @@ class Planner {
 
   const kernel::Host& host_;
   const config::Config& config_;
-  const Order& order_;
+  const DeliveryInput& input_;
   DeviceRequest request_;
-  node::Resident resident_;
-  node::Sources sources_;
+  host::DiscoveredContainer discovered_;
+  host::Sources sources_;
   device::Inventory inventory_;
   container::Entitlement owed_;
-  std::set<std::string> named_;  // paths that a CDI device has, whatever their class
+  std::set<std::string> named_;  // paths that requested CDI devices have, whatever their class
   Delivery delivery_;
 };
 
 }  // namespace
 
-Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& config, const Order& order) {
-  return Planner(host, config, order).plan();
+Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& config, const DeliveryInput& input) {
+  return Planner(host, config, input).plan();
 }
 
 }  // namespace hf::shim

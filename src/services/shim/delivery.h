@@ -1,4 +1,4 @@
-// Delivery: what a container is given, decided by the same rules by which the guard decides what it is owed.
+// Delivery: what a new container is given, decided by the same rules by which the guard decides what it is owed.
 #pragma once
 
 #include <string>
@@ -7,27 +7,27 @@
 #include "adapters/config/config.h"
 #include "adapters/oci/edit_spec.h"
 #include "adapters/oci/spec.h"
-#include "core/container/entitlement.h"
-#include "kernel/host.h"
+#include "core/container/entitlement/entitlement.h"
+#include "kernel/files/host.h"
 #include "services/shim/request.h"
 
 namespace hf::shim {
 
-struct Order {
+struct DeliveryInput {
   std::string bundle;  // an absolute path
   oci::Spec spec;
-  std::string ourselves;  // our own program: the hook of the container's
-  std::string file = {};  // the spec's, where it is not the bundle's config.json
+  std::string ourselves;  // path of this program, which is also the container's hook
+  std::string file = {};  // path of the spec, where it is not the bundle's config.json
   Starter starter = Starter::other;
 };
 
 struct Delivery {
   oci::SpecChange change;
   std::vector<container::WantedNode> given;  // for the ledger
-  std::vector<std::string> notes;            // what was asked for and is not believed
+  std::vector<std::string> notes;            // which requests were not trusted
 };
 
-// Fails, with cause and cure in one line, where a device is asked for that cannot be given.
-Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& config, const Order& order);
+// Fails, with cause and cure in one line, if a requested device cannot be given.
+Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& config, const DeliveryInput& input);
 
 }  // namespace hf::shim

@@ -42,7 +42,7 @@ test::Files two_gpus() {
 class DeliveryTest : public testing::Test {
  protected:
   explicit DeliveryTest(const test::Files& files = two_gpus()) : fake_(files), host_(fake_.open()) {
-    config_.runtime.makes_nodes = false;
+    config_.runtime.creates_nodes = false;
   }
 
   Result<Delivery> plan(const std::string& json) {
@@ -62,17 +62,17 @@ class DeliveryTest : public testing::Test {
     return delivery ? "" : delivery.error().message;
   }
 
-  static std::string asking(const std::string& words) { return R"({"process":{"env":[)" + words + "]}}"; }
+  static std::string asking(const std::string& variables) { return R"({"process":{"env":[)" + variables + "]}}"; }
 
   test::FakeHost fake_;
   kernel::Host host_;
   config::Config config_ = *config::parse_config(std::string_view());
 };
 
-const std::vector<std::string> kWholeSet = {"/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia0",
-                                            "/dev/nvidiactl"};
+const std::vector<std::string> kAllNodesOfAGpu = {"/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia0",
+                                                  "/dev/nvidiactl"};
 
-TEST_F(DeliveryTest, WhoAsksForNothingIsGivenNothing) {
+TEST_F(DeliveryTest, GivesNothingWhereNothingIsRequested) {
   for (const char* json :
        {"{}", R"({"process":{"env":["A=b"]}})", R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=void"]}})",
         R"({"linux":{"devices":[{"path":"/dev/null","type":"c","major":1,"minor":3}]}})"}) {
@@ -83,11 +83,11 @@ TEST_F(DeliveryTest, WhoAsksForNothingIsGivenNothing) {
   }
 }
 
-TEST_F(DeliveryTest, AGpuComesAsAWholeSetWithTheNumbersOfToday) {
-  for (const char* words : {"0", "0,0", kUuid, "0,"}) {
-    const Result<Delivery> delivery = plan(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(words) + "\""));
+TEST_F(DeliveryTest, GivesAGpuWithAllItsNodesAndCurrentNumbers) {
+  for (const char* visible : {"0", "0,0", kUuid, "0,"}) {
+    const Result<Delivery> delivery = plan(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(visible) + "\""));
     ASSERT_TRUE(delivery) << delivery.error().message;
-    EXPECT_EQ(paths(*delivery), kWholeSet) << words;
+    EXPECT_EQ(paths(*delivery), kAllNodesOfAGpu) << visible;
     const auto uvm = std::ranges::find(delivery->change.edits.nodes, "/dev/nvidia-uvm", &NodeEdit::path);
     EXPECT_EQ(uvm->device->major, 511U);
     EXPECT_EQ(delivery->given.size(), 4U);
@@ -99,63 +99,63 @@ TEST_F(DeliveryTest, AGpuComesAsAWholeSetWithTheNumbersOfToday) {
   EXPECT_EQ(all->given.size(), 5U);
 }
 
-TEST_F(DeliveryTest, WithoutComputeThereIsNoUvm) {
+TEST_F(DeliveryTest, GivesNoUvmWithoutTheComputeCapability) {
   const Result<Delivery> delivery = plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_DRIVER_CAPABILITIES=utility")"));
   ASSERT_TRUE(delivery);
   EXPECT_EQ(paths(*delivery), (std::vector<std::string>{"/dev/nvidia0", "/dev/nvidiactl"}));
 }
 
-TEST_F(DeliveryTest, AnUnknownGpuIsRefusedWithItsName) {
-  for (const char* word : {"99", "GPU-no", "0,99", "3:1"}) {
-    const std::string why = why_not(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(word) + "\""));
+TEST_F(DeliveryTest, RefusesAnUnknownGpuAndListsTheKnownOnes) {
+  for (const char* gpu : {"99", "GPU-no", "0,99", "3:1"}) {
+    const std::string why = why_not(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(gpu) + "\""));
     EXPECT_NE(why.find("no GPU here is called"), std::string::npos) << why;
     EXPECT_NE(why.find(kUuid), std::string::npos) << why;
     EXPECT_EQ(why.find('\n'), std::string::npos);
   }
 }
 
-TEST_F(DeliveryTest, AnImageThatWantsANewerDriverIsRefused) {
+TEST_F(DeliveryTest, RefusesAnImageThatRequiresANewerDriver) {
   const std::string why =
       why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=570")"));
   EXPECT_NE(why.find("NVIDIA_REQUIRE_CUDA"), std::string::npos) << why;
   EXPECT_NE(why.find("12.4"), std::string::npos) << why;
 }
 
-TEST_F(DeliveryTest, WhatAPluginLeftOutIsCompletedAndOldNumbersAreCorrected) {
+TEST_F(DeliveryTest, AddsNodesThatAPluginLeftOutAndCorrectsStaleNumbers) {
   const Result<Delivery> delivery = plan(R"({"linux":{"devices":[
       {"path":"/dev/nvidia0","type":"c","major":195,"minor":0},{"path":"/dev/nvidiactl","type":"c","major":195,"minor":255},
       {"path":"/dev/nvidia-uvm-tools","type":"c","major":510,"minor":1}],
       "resources":{"devices":[{"allow":false,"access":"rwm"},{"allow":true,"type":"c","major":195,"access":"rwm"},
       {"allow":true,"type":"c","major":510,"minor":1,"access":"rw"}]}}})");
   ASSERT_TRUE(delivery) << delivery.error().message;
-  EXPECT_EQ(paths(*delivery), kWholeSet);
+  EXPECT_EQ(paths(*delivery), kAllNodesOfAGpu);
   const auto tools = std::ranges::find(delivery->change.edits.nodes, "/dev/nvidia-uvm-tools", &NodeEdit::path);
   EXPECT_EQ(tools->device->major, 511U);
-  EXPECT_TRUE(delivery->change.edits.mounts.empty()) << "nobody asked for libraries";
+  EXPECT_TRUE(delivery->change.edits.mounts.empty()) << "no libraries were requested";
 }
 
-TEST_F(DeliveryTest, InAPodAnImagesWishIsNoRequest) {
+TEST_F(DeliveryTest, IgnoresTheImagesEnvironmentInAPod) {
   const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]},"linux":{"cgroupsPath":")" +
                            kPodCgroup + R"("},"annotations":{"io.kubernetes.cri.container-name":"main"}})";
   const Result<Delivery> delivery = plan(json);
   ASSERT_TRUE(delivery) << delivery.error().message;
   EXPECT_TRUE(delivery->change.edits.is_empty());
-  EXPECT_FALSE(delivery->notes.empty()) << "and it is said";
+  EXPECT_FALSE(delivery->notes.empty()) << "a note says so";
 }
 
-TEST_F(DeliveryTest, HooksOfNvidiaAreTakenOutWhereWeDoTheirWork) {
+TEST_F(DeliveryTest, RemovesNvidiasHooksThatItReplaces) {
   const Result<Delivery> delivery = plan(R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=0"]},
       "hooks":{"prestart":[{"path":"/usr/bin/nvidia-container-runtime-hook"}]}})");
   ASSERT_TRUE(delivery);
   EXPECT_EQ(delivery->change.dropped_hooks, std::vector<std::string>{"/usr/bin/nvidia-container-runtime-hook"});
 }
 
-TEST_F(DeliveryTest, ACdiNameThatIsNowhereIsRefused) {
+TEST_F(DeliveryTest, RefusesACdiNameThatIsInNoSpec) {
   const std::string why = why_not(R"({"annotations":{"cdi.k8s.io/x":"vendor.com/thing=1"}})");
   EXPECT_NE(why.find("vendor.com/thing=1"), std::string::npos) << why;
 }
 
-// A CDI device without nodes: mounts and hooks of the host, as root.
+// A CDI device without nodes can still bring mounts of the host and hooks that run as root.
 class CdiTest : public DeliveryTest {
  protected:
   CdiTest() : DeliveryTest(files()) {}
@@ -172,22 +172,22 @@ class CdiTest : public DeliveryTest {
   }
 };
 
-TEST_F(CdiTest, InAPodADeviceWithoutNodesIsNotVouchedForByNothing) {
+TEST_F(CdiTest, DoesNotTrustADeviceWithoutNodesInAPod) {
   for (const std::string& json : {in_pod(R"(,"cdi.k8s.io/x":"vendor.com/thing=1"}})"),
                                   in_pod(R"(},"process":{"env":["NVIDIA_VISIBLE_DEVICES=vendor.com/thing=1"]}})")}) {
     const Result<Delivery> delivery = plan(json);
     ASSERT_TRUE(delivery) << delivery.error().message;
     EXPECT_TRUE(delivery->change.edits.is_empty());
-    EXPECT_FALSE(delivery->notes.empty()) << "and it is said";
+    EXPECT_FALSE(delivery->notes.empty()) << "a note says so";
   }
 }
 
-TEST_F(CdiTest, OutsidePodsAnImageCannotChooseAnotherVendorsDevice) {
+TEST_F(CdiTest, RefusesAnotherVendorsDeviceThatAnImageNamesOutsidePods) {
   const std::string why = why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=vendor.com/thing=1")"));
   EXPECT_NE(why.find("vendor.com/thing=1"), std::string::npos) << why;
   const Result<Delivery> delivery = plan(R"({"annotations":{"cdi.k8s.io/x":"vendor.com/thing=1"}})");
   ASSERT_TRUE(delivery) << delivery.error().message;
-  EXPECT_EQ(delivery->change.edits.mounts.size(), 1U) << "containerd's own user may";
+  EXPECT_EQ(delivery->change.edits.mounts.size(), 1U) << "the user of containerd may request it";
 }
 
 class AllocatedTest : public DeliveryTest {
@@ -203,19 +203,19 @@ class AllocatedTest : public DeliveryTest {
   }
 };
 
-TEST_F(AllocatedTest, InAPodKubeletsWordCounts) {
-  for (const char* wish : {"all", kUuid}) {
-    const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=)" + std::string(wish) +
+TEST_F(AllocatedTest, GivesWhatKubeletAllocatedInAPod) {
+  for (const char* visible : {"all", kUuid}) {
+    const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=)" + std::string(visible) +
                              R"("]},"linux":{"cgroupsPath":")" + kPodCgroup +
                              R"("},"annotations":{"io.kubernetes.cri.container-name":"main"}})";
     const Result<Delivery> delivery = plan(json);
     ASSERT_TRUE(delivery) << delivery.error().message;
-    EXPECT_EQ(paths(*delivery), kWholeSet) << wish;
+    EXPECT_EQ(paths(*delivery), kAllNodesOfAGpu) << visible;
     EXPECT_FALSE(delivery->change.edits.mounts.empty());
   }
 }
 
-TEST_F(AllocatedTest, ASiblingsNameInAnotherAnnotationIsNotBelieved) {
+TEST_F(AllocatedTest, DoesNotTrustAnotherContainersNameInAnAnnotation) {
   const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]},"linux":{"cgroupsPath":")" +
                            kPodCgroup +
                            R"("},"annotations":{"io.kubernetes.cri.container-name":"other",)"
@@ -234,9 +234,9 @@ class NoDriverTest : public DeliveryTest {
   }
 };
 
-TEST_F(NoDriverTest, AGpuThatCannotBeThereIsNeverLeftOutInSilence) {
-  for (const char* word : {"all", "0", kUuid}) {
-    const std::string why = why_not(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(word) + "\""));
+TEST_F(NoDriverTest, RefusesAGpuWhereNoDriverIsLoaded) {
+  for (const char* gpu : {"all", "0", kUuid}) {
+    const std::string why = why_not(asking("\"NVIDIA_VISIBLE_DEVICES=" + std::string(gpu) + "\""));
     EXPECT_NE(why.find("modprobe nvidia"), std::string::npos) << why;
   }
 }
@@ -251,7 +251,7 @@ class NoUvmTest : public DeliveryTest {
   }
 };
 
-TEST_F(NoUvmTest, AGpuWithoutUvmIsRefusedWithTheCure) {
+TEST_F(NoUvmTest, RefusesAGpuWithoutUvmAndNamesTheCure) {
   EXPECT_NE(why_not(asking("\"NVIDIA_VISIBLE_DEVICES=0\"")).find("modprobe nvidia-uvm"), std::string::npos);
   EXPECT_TRUE(plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_DRIVER_CAPABILITIES=utility")")));
 }

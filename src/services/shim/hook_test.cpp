@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel/file.h"
-#include "kernel/inside.h"
+#include "kernel/files/container_fs.h"
+#include "kernel/files/file.h"
 #include "support/fake_host.h"
 
 namespace hf::shim {
@@ -22,57 +22,57 @@ class HookTest : public testing::Test {
     fs::create_directories(root());
     root_ = *kernel::open_directory(AT_FDCWD, root());
   }
-  [[nodiscard]] std::string root() const { return folder_.root() + "/root"; }
+  [[nodiscard]] std::string root() const { return directory_.root() + "/root"; }
   void write(const std::string& path) const {
     fs::create_directories(fs::path(path).parent_path());
     std::ofstream(path) << "text";
   }
 
-  test::FakeHost folder_{{{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}}};
+  test::FakeHost directory_{{{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}}};
   kernel::Fd root_;
 };
 
-TEST(HookWords, AreReadOrNamed) {
-  const Result<HookWords> words =
-      parse_hook_words({"create-container", "--folder", "/usr/lib", "--link", "libcuda.so.1::/usr/lib/libcuda.so",
-                        "--cuda-compat", "550.54.15", "--keep-device-files"});
-  ASSERT_TRUE(words) << words.error().message;
-  EXPECT_EQ(words->folders, std::vector<std::string>{"/usr/lib"});
-  ASSERT_EQ(words->links.size(), 1U);
-  EXPECT_EQ(words->links[0].target, "libcuda.so.1");
-  EXPECT_EQ(words->links[0].path, "/usr/lib/libcuda.so");
-  EXPECT_TRUE(words->keeps_device_files);
+TEST(HookOptions, AreParsedOrRefused) {
+  const Result<HookOptions> options =
+      parse_hook_options({"create-container", "--folder", "/usr/lib", "--link", "libcuda.so.1::/usr/lib/libcuda.so",
+                          "--cuda-compat", "550.54.15", "--keep-device-files"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->directories, std::vector<std::string>{"/usr/lib"});
+  ASSERT_EQ(options->links.size(), 1U);
+  EXPECT_EQ(options->links[0].target, "libcuda.so.1");
+  EXPECT_EQ(options->links[0].path, "/usr/lib/libcuda.so");
+  EXPECT_TRUE(options->keeps_device_files);
   for (const std::vector<std::string>& bad :
        std::vector<std::vector<std::string>>{{},
                                              {"dance"},
-                                             {"create-container", "--folder"},
-                                             {"create-container", "--folder", "usr/lib"},
+                                             {"create-container", "--directory"},
+                                             {"create-container", "--directory", "usr/lib"},
                                              {"create-container", "--link", "x"},
                                              {"create-container", "--link", "::x"},
                                              {"create-container", "--no"}}) {
-    EXPECT_FALSE(parse_hook_words(bad));
+    EXPECT_FALSE(parse_hook_options(bad));
   }
 }
 
-TEST_F(HookTest, LinksAreMadeInsideWhereverTheImageLeads) {
-  fs::create_directories(folder_.root() + "/outside");
+TEST_F(HookTest, CreatesLinksInsideTheRootDespiteSymlinksOfTheImage) {
+  fs::create_directories(directory_.root() + "/outside");
   fs::create_directories(root() + "/usr");
-  fs::create_symlink(folder_.root() + "/outside", root() + "/usr/lib");
+  fs::create_symlink(directory_.root() + "/outside", root() + "/usr/lib");
   fs::create_symlink("../../../../../../..", root() + "/up");
-  ASSERT_TRUE(kernel::make_link_inside(root_.get(), "/up/made/libcuda.so", "libcuda.so.1"));
+  ASSERT_TRUE(kernel::make_symlink_inside(root_.get(), "/up/made/libcuda.so", "libcuda.so.1"));
   EXPECT_TRUE(fs::is_symlink(root() + "/made/libcuda.so"));
-  (void)kernel::make_link_inside(root_.get(), "/usr/lib/libcuda.so", "libcuda.so.1");
-  EXPECT_TRUE(fs::is_empty(folder_.root() + "/outside")) << "nothing was made outside";
-  EXPECT_FALSE(kernel::make_link_inside(root_.get(), "/a/../../b/x", "y"));
+  (void)kernel::make_symlink_inside(root_.get(), "/usr/lib/libcuda.so", "libcuda.so.1");
+  EXPECT_TRUE(fs::is_empty(directory_.root() + "/outside")) << "nothing was created outside";
+  EXPECT_FALSE(kernel::make_symlink_inside(root_.get(), "/a/../../b/x", "y"));
 }
 
-TEST_F(HookTest, ALinkThatLeadsElsewhereIsReplacedAndAFileStays) {
+TEST_F(HookTest, ReplacesALinkWithAnotherTargetButNoRegularFile) {
   write(root() + "/lib/real.so");
   fs::create_symlink("old", root() + "/lib/libcuda.so");
-  ASSERT_TRUE(kernel::make_link_inside(root_.get(), "/lib/libcuda.so", "new"));
-  ASSERT_TRUE(kernel::make_link_inside(root_.get(), "/lib/libcuda.so", "new"));
+  ASSERT_TRUE(kernel::make_symlink_inside(root_.get(), "/lib/libcuda.so", "new"));
+  ASSERT_TRUE(kernel::make_symlink_inside(root_.get(), "/lib/libcuda.so", "new"));
   EXPECT_EQ(fs::read_symlink(root() + "/lib/libcuda.so"), "new");
-  ASSERT_TRUE(kernel::make_link_inside(root_.get(), "/lib/real.so", "new"));
+  ASSERT_TRUE(kernel::make_symlink_inside(root_.get(), "/lib/real.so", "new"));
   EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(root() + "/lib/real.so")));
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(root() + "/lib")) {
@@ -81,13 +81,13 @@ TEST_F(HookTest, ALinkThatLeadsElsewhereIsReplacedAndAFileStays) {
   EXPECT_EQ(count, 2U) << "nothing is left over";
 }
 
-TEST_F(HookTest, TheImagesOwnCudaCountsWhereItIsNewer) {
-  EXPECT_EQ(find_compat_folder(root_.get(), "550.54.15"), "");
+TEST_F(HookTest, UsesTheImagesOwnCudaIfItIsNewer) {
+  EXPECT_EQ(find_compat_directory(root_.get(), "550.54.15"), "");
   write(root() + "/usr/local/cuda/compat/libcuda.so.560.35.03");
-  EXPECT_EQ(find_compat_folder(root_.get(), "550.54.15"), "/usr/local/cuda/compat");
-  EXPECT_EQ(find_compat_folder(root_.get(), "560.10"), "");
-  EXPECT_EQ(find_compat_folder(root_.get(), "570.10"), "");
-  EXPECT_EQ(find_compat_folder(root_.get(), ""), "");
+  EXPECT_EQ(find_compat_directory(root_.get(), "550.54.15"), "/usr/local/cuda/compat");
+  EXPECT_EQ(find_compat_directory(root_.get(), "560.10"), "");
+  EXPECT_EQ(find_compat_directory(root_.get(), "570.10"), "");
+  EXPECT_EQ(find_compat_directory(root_.get(), ""), "");
 }
 
 // A cache of glibc's newer format with one library.
@@ -108,7 +108,7 @@ std::string cache_with(const std::string& name, const std::string& path) {
   return cache + texts;
 }
 
-TEST(CheckCache, RefusesNamesThatNoLibraryHas) {
+TEST(CheckCache, RefusesImpossibleLibraryNames) {
   EXPECT_TRUE(check_cache(cache_with("libcuda.so.1", "/usr/lib/libcuda.so.1")));
   EXPECT_TRUE(check_cache(""));
   for (const auto& [name, path] : {std::pair("../../proc/1/root/x", "/usr/lib/x"), std::pair("a/b", "/usr/lib/b"),
@@ -118,7 +118,7 @@ TEST(CheckCache, RefusesNamesThatNoLibraryHas) {
   }
 }
 
-TEST_F(HookTest, WhatIsNoFileOfProcIsNotCovered) {
+TEST_F(HookTest, DoesNotCoverAFileOutsideProcfs) {
   write(root() + "/proc/driver/nvidia/params");
   EXPECT_TRUE(kernel::cover_proc_file(root_.get(), "/proc/driver/nvidia/params", "other"));
   EXPECT_EQ(*kernel::read_text(AT_FDCWD, root() + "/proc/driver/nvidia/params"), "text");

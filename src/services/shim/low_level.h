@@ -1,4 +1,4 @@
-// LowLevel: the runtime that does the work, and how we become it.
+// LowLevel: finds the low-level runtime (runc, crun) that does the work, and executes it.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace hf::shim {
 
-// The first of these that is there: a path, or a name in the folders of PATH and the usual ones. Never ourselves.
+// The first of these programs that exists: a path, or a name in PATH or the default directories. Never this program.
 Result<std::string> find_low_level(const std::vector<std::string>& programs);
 
-// Comes back only if it fails.
-std::unexpected<Error> become(const std::string& program, const std::vector<std::string>& words);
+// Replaces this process; returns only if that fails.
+std::unexpected<Error> exec_program(const std::string& program, const std::vector<std::string>& arguments);
 
-// As a child, to the end, with our files and environment; signals that ask us to end are handed on to it. What a shell
-// would call its exit code.
-Result<int> run_to_end(const std::string& program, const std::vector<std::string>& words);
+// Runs a child to its end, with our files and environment, and forwards termination signals to it. Returns the exit
+// code as a shell reports it.
+Result<int> run_to_end(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace hf::shim

@@ -7,22 +7,22 @@
 
 #include "adapters/kube/checkpoint.h"
 #include "core/base/text.h"
-#include "core/container/cgroup_words.h"
+#include "core/container/cgroup_name.h"
 
 namespace hf::shim {
 namespace {
 
 constexpr std::string_view kDeviceMounts = "/var/run/nvidia-container-devices/";
 
-bool is_cdi_name(std::string_view word) {
-  const std::size_t slash = word.find('/');
-  return slash != std::string_view::npos && slash > 0 && word.find('=', slash) != std::string_view::npos;
+bool is_cdi_name(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  return slash != std::string_view::npos && slash > 0 && name.find('=', slash) != std::string_view::npos;
 }
 
-bool is_void(std::string_view word) {
+bool is_void(std::string_view name) {
   constexpr std::string_view kVoid = "void";
-  return word.empty() ||
-         std::ranges::equal(word, kVoid, [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
+  return name.empty() ||
+         std::ranges::equal(name, kVoid, [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
 }
 
 // "cdi/nvidia.com/gpu/0" → "nvidia.com/gpu=0"
@@ -32,11 +32,11 @@ std::string cdi_name_of(std::string_view path) {
                                         : std::string(path.substr(0, last)) + "=" + std::string(path.substr(last + 1));
 }
 
-void hear_mounts(const oci::Spec& spec, DeviceRequest& request) {
+void collect_mounts(const oci::Spec& spec, DeviceRequest& request) {
   std::vector<std::string> visible;
   std::vector<std::string> channels;
   for (const oci::SpecMount& mount : spec.mounts) {
-    // An image can bring a volume along, but not one of /dev/null.
+    // An image can declare a volume, but not a mount of /dev/null.
     if (mount.source != "/dev/null" || !mount.destination.starts_with(kDeviceMounts)) {
       continue;
     }
@@ -54,28 +54,28 @@ void hear_mounts(const oci::Spec& spec, DeviceRequest& request) {
     request.nvidia.imex = join(channels, ",");
   }
   if (!visible.empty()) {
-    request.nvidia_words = "a mount below " + std::string(kDeviceMounts) + " asks for " + request.nvidia.visible;
+    request.nvidia_description = "a mount below " + std::string(kDeviceMounts) + " asks for " + request.nvidia.visible;
   }
 }
 
-void hear_environment(const nvidia::Request& asked, DeviceRequest& request) {
-  std::vector<std::string> words;
+void collect_environment(const nvidia::Request& asked, DeviceRequest& request) {
+  std::vector<std::string> gpus;
   for (const std::string_view part : split(asked.visible, ',')) {
-    const std::string_view word = trim(part);
-    if (is_cdi_name(word)) {
-      request.cdi_names.emplace_back(word);
+    const std::string_view name = trim(part);
+    if (is_cdi_name(name)) {
+      request.cdi_names.emplace_back(name);
       request.is_by_environment = true;
-    } else if (!is_void(word)) {
-      words.emplace_back(word);
+    } else if (!is_void(name)) {
+      gpus.emplace_back(name);
     }
   }
-  request.nvidia.visible = join(words, ",");
-  if (!words.empty()) {
-    request.nvidia_words = "NVIDIA_VISIBLE_DEVICES=" + asked.visible;
+  request.nvidia.visible = join(gpus, ",");
+  if (!gpus.empty()) {
+    request.nvidia_description = "NVIDIA_VISIBLE_DEVICES=" + asked.visible;
   }
 }
 
-void hear_features(const oci::Spec& spec, DeviceRequest& request) {
+void collect_features(const oci::Spec& spec, DeviceRequest& request) {
   for (const auto& [name, feature] :
        {std::pair("NVIDIA_GDS", "gds"), std::pair("NVIDIA_MOFED", "mofed"), std::pair("NVIDIA_GDRCOPY", "gdrcopy"),
         std::pair("NVIDIA_NVSWITCH", "nvswitch")}) {
@@ -88,7 +88,7 @@ void hear_features(const oci::Spec& spec, DeviceRequest& request) {
 }  // namespace
 
 Starter starter_named(std::string_view program, std::string_view bundle) {
-  const bool is_shim = name_in(program).find("containerd-shim") != std::string_view::npos;
+  const bool is_shim = base_name(program).find("containerd-shim") != std::string_view::npos;
   const bool is_kubelets = bundle.find("/k8s.io/") != std::string_view::npos;
   return !is_shim ? Starter::other : is_kubelets ? Starter::kubelets_shim : Starter::containerd_shim;
 }
@@ -98,8 +98,8 @@ bool is_of_pod(const oci::Spec& spec, Starter starter) {
   if (starter == Starter::kubelets_shim || (cgroup.empty() && !spec.cgroups_path.empty())) {
     return true;
   }
-  const std::optional<container::CgroupWords> words = container::read_cgroup_words(cgroup);
-  return (words && !words->pod_uid.empty()) || cgroup.find("kubepods") != std::string::npos;
+  const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(cgroup);
+  return (name && !name->pod_uid.empty()) || cgroup.find("kubepods") != std::string::npos;
 }
 
 bool believes_annotations(const oci::Spec& spec, Starter starter) {
@@ -111,52 +111,52 @@ DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& s
   const nvidia::Request asked = nvidia::request_in(spec.environment, spec.is_privileged);
   request.nvidia = asked;
   request.nvidia.visible.clear();
-  if (settings.hears_annotations && believes_annotations(spec, starter)) {
+  if (settings.reads_annotations && believes_annotations(spec, starter)) {
     request.cdi_names = kube::cdi_names_in(spec.annotations);
   }
-  if (request.cdi_names.empty() && settings.hears_mounts) {
-    hear_mounts(spec, request);
+  if (request.cdi_names.empty() && settings.reads_mounts) {
+    collect_mounts(spec, request);
   }
   const bool trusts_environment = settings.environment == config::Trust::always ||
                                   settings.environment == config::Trust::allocated ||
                                   (settings.environment == config::Trust::privileged && spec.is_privileged);
   if (request.cdi_names.empty() && request.nvidia.visible.empty() && trusts_environment) {
-    hear_environment(asked, request);
+    collect_environment(asked, request);
   }
   if (request.asks_nvidia() && trusts_environment) {
-    hear_features(spec, request);
+    collect_features(spec, request);
   }
   return request;
 }
 
-std::vector<std::string> signs_of(const device::DeviceClasses& classes) {
-  std::vector<std::string> signs;
+std::vector<std::string> path_prefixes_of(const device::DeviceClasses& classes) {
+  std::vector<std::string> prefixes;
   for (const device::DeviceClass& entry : classes) {
     for (const device::NodePattern& pattern : entry.nodes) {
-      signs.push_back(pattern.glob.substr(0, pattern.glob.find_first_of("*?[\\")));
+      prefixes.push_back(pattern.glob.substr(0, pattern.glob.find_first_of("*?[\\")));
     }
   }
-  return signs;
+  return prefixes;
 }
 
-bool may_ask(std::string_view text, std::span<const std::string> more) {
-  constexpr std::array<std::string_view, 9> kSigns = {"NVIDIA_VISIBLE_DEVICES",
-                                                      "CUDA_VERSION",
-                                                      "nvidia-container-devices",
-                                                      "cdi.k8s.io",
-                                                      "/dev/nvidia",
-                                                      "/dev/dri/",
-                                                      "/dev/kfd",
-                                                      "/dev/infiniband",
-                                                      "/dev/accel"};
-  // Letters and slashes may be written as escapes. Those who write specs do not, but for <, > and &.
-  constexpr std::array<std::string_view, 8> kHidden = {"\\/",    "\\u002F", "\\u002f", "\\u004",
-                                                       "\\u005", "\\u006",  "\\u007",  "\\u002e"};
-  const auto is_in = [text](std::string_view word) { return text.find(word) != std::string_view::npos; };
-  if (std::ranges::any_of(kSigns, is_in) || std::ranges::any_of(more, is_in)) {
+bool may_ask(std::string_view text, std::span<const std::string> prefixes) {
+  constexpr std::array<std::string_view, 9> kMarkers = {"NVIDIA_VISIBLE_DEVICES",
+                                                        "CUDA_VERSION",
+                                                        "nvidia-container-devices",
+                                                        "cdi.k8s.io",
+                                                        "/dev/nvidia",
+                                                        "/dev/dri/",
+                                                        "/dev/kfd",
+                                                        "/dev/infiniband",
+                                                        "/dev/accel"};
+  // JSON may write characters and slashes as escapes. Engines do so only for <, > and &.
+  constexpr std::array<std::string_view, 8> kEscapes = {"\\/",    "\\u002F", "\\u002f", "\\u004",
+                                                        "\\u005", "\\u006",  "\\u007",  "\\u002e"};
+  const auto is_in = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (std::ranges::any_of(kMarkers, is_in) || std::ranges::any_of(prefixes, is_in)) {
     return true;
   }
-  return text.find('\\') != std::string_view::npos && std::ranges::any_of(kHidden, is_in);
+  return text.find('\\') != std::string_view::npos && std::ranges::any_of(kEscapes, is_in);
 }
 
 }  // namespace hf::shim

@@ -1,4 +1,4 @@
-// Request: the devices a bundle asks for, by every way of asking there is.
+// Request: the devices that a bundle requests by annotations, mounts or environment variables.
 #pragma once
 
 #include <span>
@@ -15,34 +15,34 @@ namespace hf::shim {
 
 struct DeviceRequest {
   std::vector<std::string> cdi_names;  // "vendor.com/class=name"
-  bool is_by_environment = false;      // these names: an image can set it
-  nvidia::Request nvidia;              // without such names
-  std::string nvidia_words;            // how it was asked for, for people; "" where it was not
+  bool is_by_environment = false;      // whether the CDI names come from there, where an image can set them
+  nvidia::Request nvidia;              // without the CDI names
+  std::string nvidia_description;      // how NVIDIA GPUs were requested, for messages; "" if they were not
   std::vector<std::string> features;   // "gds", "mofed", "gdrcopy", "nvswitch": NVIDIA_GDS=enabled and so on
 
-  [[nodiscard]] bool asks_nvidia() const { return !nvidia_words.empty(); }
+  [[nodiscard]] bool asks_nvidia() const { return !nvidia_description.empty(); }
 };
 
-// The parent process of the runtime. containerd and docker put only their user's annotations into a spec; podman lets
-// an image bring annotations along, and of others nothing is known.
+// The parent process of the runtime. containerd and docker put only their user's annotations into a spec; podman also
+// copies those of the image, and for other engines it is unknown.
 enum class Starter : std::uint8_t { containerd_shim, kubelets_shim, other };
-// By the path of its executable, and of the bundle: below containerd's namespace k8s.io all containers are kubelet's.
+// Decided by the paths of its executable and of the bundle: containers in containerd's namespace k8s.io are kubelet's.
 Starter starter_named(std::string_view program, std::string_view bundle);
 
-// CDI names in annotations are requests where a containerd shim wrote them, and in pods, where kubelet's allocations
-// say which of them count.
+// CDI names in annotations are trusted as requests if a containerd shim started us, and in pods, where kubelet's
+// allocations decide which of them count.
 bool believes_annotations(const oci::Spec& spec, Starter starter);
-// By its cgroup, and where that cannot be told: what is not known to be outside pods is not.
+// Decided by its cgroup. A container that is not known to be outside pods counts as one of a pod.
 bool is_of_pod(const oci::Spec& spec, Starter starter);
 
-// The first way of asking that is used counts: annotations, mounts, environment.
+// Uses the first of annotations, mounts and environment that has a request.
 DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings, Starter starter);
 
-// Could it ask for a device at all? A look at the text, in no time: most containers do not. `more` are beginnings of
-// paths that belong to classes of the config file.
-bool may_ask(std::string_view text, std::span<const std::string> more = {});
+// Could the spec request a device at all? A fast text search, because most containers request none. `prefixes` are
+// path prefixes of the config file's device classes.
+bool may_ask(std::string_view text, std::span<const std::string> prefixes = {});
 
-// The part of every pattern of these classes that is no pattern: "/dev/mychip".
-std::vector<std::string> signs_of(const device::DeviceClasses& classes);
+// The literal prefix of every path pattern of these classes: "/dev/mychip".
+std::vector<std::string> path_prefixes_of(const device::DeviceClasses& classes);
 
 }  // namespace hf::shim

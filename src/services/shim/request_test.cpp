@@ -12,9 +12,9 @@ DeviceRequest request(const std::string& json, const config::RuntimeSettings& se
   return request_of(*oci::parse_spec(json), settings, starter);
 }
 
-std::string with_environment(const std::string& words) { return R"({"process":{"env":[)" + words + "]}}"; }
+std::string with_environment(const std::string& variables) { return R"({"process":{"env":[)" + variables + "]}}"; }
 
-TEST(DeviceRequest, TheEnvironmentAsksForGpus) {
+TEST(DeviceRequest, ReadsGpusFromTheEnvironment) {
   const DeviceRequest asked = request(with_environment(R"("NVIDIA_VISIBLE_DEVICES= 0 , 1,,0","NVIDIA_GDS=enabled")"));
   EXPECT_TRUE(asked.asks_nvidia());
   EXPECT_EQ(asked.nvidia.visible, "0,1,0");
@@ -25,28 +25,28 @@ TEST(DeviceRequest, TheEnvironmentAsksForGpus) {
   }
 }
 
-TEST(DeviceRequest, NamesOfCdiInTheEnvironmentAreNames) {
+TEST(DeviceRequest, ReadsCdiNamesFromTheEnvironment) {
   const DeviceRequest asked = request(with_environment(R"("NVIDIA_VISIBLE_DEVICES=nvidia.com/gpu=0,1")"));
   EXPECT_EQ(asked.cdi_names, std::vector<std::string>{"nvidia.com/gpu=0"});
   EXPECT_EQ(asked.nvidia.visible, "1");
 }
 
-TEST(DeviceRequest, TheFirstWayOfAskingCounts) {
+TEST(DeviceRequest, PrefersAnnotationsToMountsToTheEnvironment) {
   const std::string json = R"({"annotations":{"cdi.k8s.io/x":"nvidia.com/gpu=3"},
     "mounts":[{"source":"/dev/null","destination":"/var/run/nvidia-container-devices/GPU-1"}],
     "process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]}})";
   const DeviceRequest by_annotation = request(json);
   EXPECT_EQ(by_annotation.cdi_names, std::vector<std::string>{"nvidia.com/gpu=3"});
   EXPECT_FALSE(by_annotation.asks_nvidia());
-  const DeviceRequest by_mount = request(json, {.hears_annotations = false});
+  const DeviceRequest by_mount = request(json, {.reads_annotations = false});
   EXPECT_EQ(by_mount.nvidia.visible, "GPU-1");
-  const DeviceRequest by_environment = request(json, {.hears_annotations = false, .hears_mounts = false});
+  const DeviceRequest by_environment = request(json, {.reads_annotations = false, .reads_mounts = false});
   EXPECT_EQ(by_environment.nvidia.visible, "all");
   EXPECT_FALSE(
-      request(json, {.hears_annotations = false, .hears_mounts = false, .environment = Trust::never}).asks_nvidia());
+      request(json, {.reads_annotations = false, .reads_mounts = false, .environment = Trust::never}).asks_nvidia());
 }
 
-TEST(DeviceRequest, MountsAreBelievedOnlyOfDevNull) {
+TEST(DeviceRequest, TrustsOnlyMountsOfDevNull) {
   const std::string json =
       R"({"mounts":[{"source":"/var/lib/docker/volumes/x","destination":"/var/run/nvidia-container-devices/all"},
           {"source":"/dev/null","destination":"/var/run/nvidia-container-devices/cdi/nvidia.com/gpu/2"},
@@ -57,8 +57,8 @@ TEST(DeviceRequest, MountsAreBelievedOnlyOfDevNull) {
   EXPECT_EQ(asked.nvidia.imex, "7");
 }
 
-TEST(DeviceRequest, AnnotationsAreBelievedBelowContainerdsShimAlone) {
-  for (const char* manager : {"libpod", "containerd", ""}) {  // an image may say what it likes
+TEST(DeviceRequest, TrustsAnnotationsOnlyBelowAContainerdShim) {
+  for (const char* manager : {"libpod", "containerd", ""}) {  // an image can set any value
     const std::string json = R"({"annotations":{"io.container.manager":")" + std::string(manager) +
                              R"(","cdi.k8s.io/x":"nvidia.com/gpu=3"}})";
     EXPECT_TRUE(request(json, {}, Starter::other).cdi_names.empty());
@@ -71,7 +71,7 @@ TEST(DeviceRequest, AnnotationsAreBelievedBelowContainerdsShimAlone) {
   }
 }
 
-TEST(IsOfPod, WhatIsNotKnownToBeOutsidePodsIsNot) {
+TEST(IsOfPod, HoldsUnlessTheContainerIsKnownToBeOutsidePods) {
   const auto spec = [](const std::string& path) {
     return *oci::parse_spec(R"({"linux":{"cgroupsPath":")" + path + R"("}})");
   };
@@ -85,13 +85,13 @@ TEST(IsOfPod, WhatIsNotKnownToBeOutsidePodsIsNot) {
   EXPECT_FALSE(is_of_pod(spec(""), Starter::other));
 }
 
-TEST(DeviceRequest, InAPodAnnotationsAreReadWhateverTheStarter) {  // kubelet's allocations say which of them count
+TEST(DeviceRequest, ReadsAnnotationsInAPodWhateverTheStarter) {  // kubelet's allocations decide which of them count
   const std::string json = R"({"annotations":{"cdi.k8s.io/x":"nvidia.com/gpu=3"},
     "linux":{"cgroupsPath":"kubepods-burstable-pod1.slice:crio:abc"}})";
   EXPECT_EQ(request(json, {}, Starter::other).cdi_names, std::vector<std::string>{"nvidia.com/gpu=3"});
 }
 
-TEST(DeviceRequest, OnlyThePrivilegedAreBelievedWhereTheConfigSaysSo) {
+TEST(DeviceRequest, TrustsOnlyPrivilegedContainersIfTheConfigSaysSo) {
   const std::string plain = with_environment(R"("NVIDIA_VISIBLE_DEVICES=all")");
   const std::string privileged =
       R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"],"capabilities":{"bounding":["CAP_SYS_ADMIN"]}}})";
@@ -99,15 +99,15 @@ TEST(DeviceRequest, OnlyThePrivilegedAreBelievedWhereTheConfigSaysSo) {
   EXPECT_TRUE(request(privileged, {.environment = Trust::privileged}).asks_nvidia());
 }
 
-TEST(MayAsk, SeesDevicesOfTheConfigsOwnClasses) {
-  const std::vector<std::string> signs =
-      signs_of({{"mychip", "My chip", {{"/dev/mychip[0-9]*", device::Part::unit, {}}}, {}}});
-  EXPECT_EQ(signs, std::vector<std::string>{"/dev/mychip"});
-  EXPECT_TRUE(may_ask(R"({"path":"/dev/mychip0"})", signs));
+TEST(MayAsk, FindsDevicesOfTheConfigsOwnClasses) {
+  const std::vector<std::string> prefixes =
+      path_prefixes_of({{"mychip", "My chip", {{"/dev/mychip[0-9]*", device::Part::unit, {}}}, {}}});
+  EXPECT_EQ(prefixes, std::vector<std::string>{"/dev/mychip"});
+  EXPECT_TRUE(may_ask(R"({"path":"/dev/mychip0"})", prefixes));
   EXPECT_FALSE(may_ask(R"({"path":"/dev/mychip0"})"));
 }
 
-TEST(MayAsk, SeesEveryWayOfAskingAndNoOther) {
+TEST(MayAsk, FindsEveryKindOfRequestAndNothingElse) {
   for (const char* text : {"NVIDIA_VISIBLE_DEVICES=all", "\"path\":\"/dev/nvidia0\"", "cdi.k8s.io/x", "/dev/dri/card0",
                            R"(\u004eVIDIA_VISIBLE_DEVICES)", R"("\/dev\/nvidia0")", R"(N\u0056IDIA)"}) {
     EXPECT_TRUE(may_ask(text)) << text;

@@ -1,5 +1,6 @@
 #include "services/shim/serve.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -16,12 +17,11 @@
 #include "adapters/oci/edit_spec.h"
 #include "adapters/oci/spec.h"
 #include "core/base/text.h"
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 #include "services/shim/complaint.h"
 #include "services/shim/delivery.h"
 #include "services/shim/low_level.h"
 #include "services/shim/request.h"
-#include "services/shim/usual.h"
 
 namespace hf::shim {
 namespace {
@@ -39,9 +39,9 @@ Result<kernel::Host> open_root() {
 }
 
 std::string absolute(const std::string& path) {
-  char* const made = ::realpath(path.c_str(), nullptr);
-  const std::string result = made == nullptr ? path : made;
-  ::free(made);  // NOLINT(cppcoreguidelines-no-malloc): realpath's
+  char* const resolved = ::realpath(path.c_str(), nullptr);
+  const std::string result = resolved == nullptr ? path : resolved;
+  ::free(resolved);  // NOLINT(cppcoreguidelines-no-malloc): realpath allocates it
   return result;
 }
 
@@ -54,7 +54,7 @@ std::string program_of(const std::string& process) {
 
 std::string own_program() { return program_of("self"); }
 
-// Should it have ended meanwhile, the number may be another's: then we have another parent now.
+// If the parent has ended meanwhile, its pid may belong to another process; getppid() then returns another pid.
 Starter starter_of(const std::string& bundle) {
   const pid_t parent = ::getppid();
   const Starter found = starter_named(program_of(std::to_string(parent)), bundle);
@@ -63,7 +63,8 @@ Starter starter_of(const std::string& bundle) {
 
 class Server {
  public:
-  explicit Server(const std::vector<std::string>& words) : words_(words), line_(oci::parse_command_line(words)) {}
+  explicit Server(const std::vector<std::string>& arguments)
+      : arguments_(arguments), line_(oci::parse_command_line(arguments)) {}
 
   int serve() {
     Result<kernel::Host> host = open_root();
@@ -71,7 +72,7 @@ class Server {
       host_ = *std::move(host);
     }
     read_settings();
-    const Result<std::string> program = find_low_level(config_ ? config_->runtime.programs : kUsual.programs);
+    const Result<std::string> program = find_low_level(config_ ? config_->runtime.programs : kDefaults.programs);
     if (!program) {
       return complain_and_fail(program.error().message);
     }
@@ -79,26 +80,32 @@ class Server {
     switch (line_.asks_for_help || !host_ ? Verb::other : line_.verb) {
       case Verb::create:
       case Verb::run:
-      case Verb::restore: return make();
+      case Verb::restore: return create();
       case Verb::update: return update();
       case Verb::remove: return remove();
       case Verb::other: break;
     }
-    return hand_over();
+    return exec_runtime();
   }
 
  private:
   int complain_and_fail(const std::string& why) {
-    complain(line_, Grade::error, why);
+    complain(line_, Level::error, why);
     return kFailed;
   }
 
-  int hand_over() { return complain_and_fail(become(program_, words_).error().message); }
+  int exec_runtime() { return complain_and_fail(exec_program(program_, arguments_).error().message); }
 
-  // Reading YAML takes longer than all the rest: only where it says which runtime we become, or what a device is.
+  // Does the text of a config file have this key, outside of comments?
+  static bool mentions(std::string_view text, std::string_view key) {
+    return std::ranges::any_of(
+        split(text, '\n'), [key](std::string_view line) { return !trim(line).starts_with('#') && line.contains(key); });
+  }
+
+  // Parsing YAML takes longer than everything else here, so it is done only if the file names runtimes or classes.
   static bool has_settings(const kernel::Host& host) {
     const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(config::kFile));
-    const bool in_main = text && (names_programs(*text) || text->find("classes") != std::string::npos);
+    const bool in_main = text && (mentions(*text, "programs") || mentions(*text, "classes"));
     return in_main || kernel::exists(host.root.get(), kernel::below_root(config::kDropIns));
   }
 
@@ -108,7 +115,7 @@ class Server {
     }
   }
 
-  // A broken config is nobody's business who asks for no device.
+  // A broken config is an error only for containers that request a device, so it is kept for later.
   void read_all_settings() {
     if (config_ || !config_problem_.empty()) {
       return;
@@ -121,28 +128,28 @@ class Server {
     }
   }
 
-  int make() {
+  int create() {
     last_ = entry();
     const Result<void> prepared = prepare();
     if (!prepared) {
       return complain_and_fail(prepared.error().message);
     }
-    return gives_ || last_ ? make_with_entry() : hand_over();
+    return gives_ || last_ ? create_with_entry() : exec_runtime();
   }
 
-  // An entry is there as long as its container is: a name may be taken, a container may not come to be or end with its
-  // runtime, and the next of its name must not have what the last one was given.
-  int make_with_entry() {
-    const Result<int> code = run_to_end(program_, words_);
+  // An entry must live exactly as long as its container: the name may be taken, or the container may fail to start or
+  // end with its runtime, and the next container of the name must not inherit what the last one was given.
+  int create_with_entry() {
+    const Result<int> code = run_to_end(program_, arguments_);
     if (!code || *code != 0) {
-      put_back_last();
+      restore_last_entry();
     } else if (!gives_ || line_.ends_with_runtime) {
       ledger::remove_entry(*host_, {line_.container});
     }
     return code ? *code : complain_and_fail(code.error().message);
   }
 
-  void put_back_last() {
+  void restore_last_entry() {
     if (last_) {
       (void)ledger::save_entry(*host_, *last_);
     } else {
@@ -154,56 +161,56 @@ class Server {
     const std::string bundle = absolute(line_.bundle);
     const std::string file = line_.config.starts_with('/') ? line_.config : bundle + "/" + line_.config;
     const Result<std::string> text = kernel::read_start(AT_FDCWD, file, kMostSpec);
-    const std::vector<std::string> more = config_ ? signs_of(config_->classes) : std::vector<std::string>();
-    if (!text || !may_ask(*text, more)) {
-      return {};  // of a file that is not there the runtime speaks itself
+    const std::vector<std::string> prefixes = config_ ? path_prefixes_of(config_->classes) : std::vector<std::string>();
+    if (!text || !may_ask(*text, prefixes)) {
+      return {};  // the runtime itself reports a missing file
     }
     const Result<oci::Spec> spec = oci::parse_spec(*text);
     if (!spec) {
       return fail(spec.error().code, file + ": " + spec.error().message);
     }
     read_all_settings();
-    const config::Config& config = config_ ? *config_ : usual_config();
+    const config::Config& config = config_ ? *config_ : default_config();
     const std::string other_file = file == bundle + "/config.json" ? std::string() : absolute(file);
     const Result<Delivery> delivery =
         plan_delivery(*host_, config, {bundle, *spec, own_program(), other_file, starter_of(bundle)});
     if (!delivery) {
-      // Perhaps only because we did not understand what we are told in there.
+      // The broken config may be the cause, so it is reported instead.
       return config_problem_.empty() ? std::unexpected(delivery.error())
                                      : fail(std::errc::invalid_argument, config_problem_);
     }
     for (const std::string& note : delivery->notes) {
-      complain(line_, Grade::warning, note);
+      complain(line_, Level::warning, note);
     }
     const bool does_something = !delivery->change.edits.is_empty() || !delivery->change.dropped_hooks.empty();
     if (!config_problem_.empty() && does_something) {
       return fail(std::errc::invalid_argument, config_problem_);
     }
-    return does_something ? carry_out(*delivery, bundle, file, *text) : Result<void>();
+    return does_something ? apply(*delivery, bundle, file, *text) : Result<void>();
   }
 
-  static const config::Config& usual_config() {
+  static const config::Config& default_config() {
     static const config::Config kConfig = *config::parse_config(std::string_view());
     return kConfig;
   }
 
-  Result<void> carry_out(const Delivery& delivery, const std::string& bundle, const std::string& file,
-                         const std::string& text) {
+  Result<void> apply(const Delivery& delivery, const std::string& bundle, const std::string& file,
+                     const std::string& text) {
     const Result<oci::EditedSpec> edited = oci::edit_spec(text, delivery.change);
     if (!edited) {
       return fail(edited.error().code, file + ": " + edited.error().message);
     }
     for (const std::string& corrected : edited->corrected) {
-      complain(line_, Grade::warning, "numbers of another time corrected: " + corrected);
+      complain(line_, Level::warning, "stale device numbers corrected: " + corrected);
     }
-    // Whoever is not root has no ledger, and no device cgroup to speak of.
+    // A rootless runtime has no ledger and no device cgroup.
     gives_ = !delivery.given.empty() && ::geteuid() == 0;
     if (gives_) {
       TRY(ledger::save_entry(*host_, {{line_.container}, bundle, {}, delivery.given}));
     }
     const Result<void> written = edited->text == text ? Result<void>() : write_spec(file, edited->text);
     if (!written && gives_) {
-      put_back_last();
+      restore_last_entry();
     }
     return written;
   }
@@ -215,20 +222,20 @@ class Server {
     return kernel::replace_file(AT_FDCWD, file, {text, mode});
   }
 
-  // Absent where the container was given nothing by us.
+  // Absent if we gave the container nothing.
   [[nodiscard]] std::optional<ledger::Entry> entry() const {
     const Result<std::optional<ledger::Entry>> read = ledger::read_entry(*host_, {line_.container});
     return read ? *read : std::nullopt;
   }
 
-  // An update may come with rules for devices made from what the engine knows, and lack what we gave: crun carries them
-  // out. Whatever is lost all the same is given back before we return.
+  // The engine may send device rules with an update that lack what we gave, and crun applies them. Access that is lost
+  // all the same is restored before we return.
   int update() {
     const std::optional<ledger::Entry> given = entry();
     if (!given) {
-      return hand_over();
+      return exec_runtime();
     }
-    const Result<int> code = run_to_end(program_, safe_words(*given));
+    const Result<int> code = run_to_end(program_, safe_arguments(*given));
     if (!code) {
       return complain_and_fail(code.error().message);
     }
@@ -236,9 +243,9 @@ class Server {
     return *code;
   }
 
-  std::vector<std::string> safe_words(const ledger::Entry& given) {
+  std::vector<std::string> safe_arguments(const ledger::Entry& given) {
     if (line_.resources_at == 0) {
-      return words_;
+      return arguments_;
     }
     const bool by_input = line_.resources == "-";
     const Result<std::string> text = kernel::read_text(AT_FDCWD, by_input ? "/dev/stdin" : line_.resources);
@@ -249,27 +256,27 @@ class Server {
     }
     const Result<std::string> safe = text ? oci::allow_in_resources(*text, nodes) : text;
     if (!text || (!by_input && (!safe || *safe == *text))) {
-      return words_;
+      return arguments_;
     }
-    // As standard input it is a copy that stays open; the runtime gets no file more than it would from the engine.
+    // For standard input the descriptor is duplicated and closed on exec, so the runtime inherits no extra file.
     resources_ = kernel::Fd(::memfd_create("resources", by_input ? MFD_CLOEXEC : 0));
     const std::string& content = safe ? *safe : *text;
     if (!resources_ || ::write(resources_.get(), content.data(), content.size()) != ssize_t(content.size())) {
-      return words_;
+      return arguments_;
     }
     if (by_input) {
       (void)::lseek(resources_.get(), 0, SEEK_SET);
       (void)::dup2(resources_.get(), STDIN_FILENO);
-      return words_;
+      return arguments_;
     }
-    return oci::with_resources(words_, line_, "/proc/self/fd/" + std::to_string(resources_.get()));
+    return oci::with_resources(arguments_, line_, "/proc/self/fd/" + std::to_string(resources_.get()));
   }
 
   void heal() {
     const std::string ours = own_program();
-    const std::string folder = ours.substr(0, ours.rfind('/'));
+    const std::string directory = ours.substr(0, ours.rfind('/'));
     for (const std::string& program :
-         {folder + "/holdfast", std::string("/usr/bin/holdfast"), std::string("/usr/local/bin/holdfast")}) {
+         {directory + "/holdfast", std::string("/usr/bin/holdfast"), std::string("/usr/local/bin/holdfast")}) {
       if (::access(program.c_str(), X_OK) != 0) {
         continue;
       }
@@ -278,7 +285,7 @@ class Server {
       (void)::dup2(nowhere.get(), STDOUT_FILENO);
       const Result<int> code = run_to_end(program, {"heal", line_.container});
       if (!code || *code > kFailed) {
-        complain(line_, Grade::warning, "could not look after " + line_.container + " after its update");
+        complain(line_, Level::warning, "could not heal " + line_.container + " after its update");
       }
       return;
     }
@@ -286,9 +293,9 @@ class Server {
 
   int remove() {
     if (!entry()) {
-      return hand_over();
+      return exec_runtime();
     }
-    const Result<int> code = run_to_end(program_, words_);
+    const Result<int> code = run_to_end(program_, arguments_);
     if (!code) {
       return complain_and_fail(code.error().message);
     }
@@ -298,21 +305,21 @@ class Server {
     return *code;
   }
 
-  inline static const config::RuntimeSettings kUsual;
+  inline static const config::RuntimeSettings kDefaults;
 
-  const std::vector<std::string>& words_;
+  const std::vector<std::string>& arguments_;
   CommandLine line_;
   std::optional<kernel::Host> host_;
   std::optional<config::Config> config_;
   std::string config_problem_;
   std::string program_;
-  std::optional<ledger::Entry> last_;  // of that name, before this call
+  std::optional<ledger::Entry> last_;  // the entry of this name before this call
   bool gives_ = false;
   kernel::Fd resources_;
 };
 
 }  // namespace
 
-int serve(const std::vector<std::string>& words) { return Server(words).serve(); }
+int serve(const std::vector<std::string>& arguments) { return Server(arguments).serve(); }
 
 }  // namespace hf::shim

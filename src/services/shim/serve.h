@@ -1,4 +1,4 @@
-// Serve: one call of an engine, as runc and crun would take it.
+// Serve: handles one call of an engine, with the command line of runc and crun.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace hf::shim {
 
-// The words after the program's name. Comes back with an exit code where it has not become the runtime.
-int serve(const std::vector<std::string>& words);
+// Takes the arguments after the program's name. Returns an exit code unless the process was replaced by the runtime.
+int serve(const std::vector<std::string>& arguments);
 
 }  // namespace hf::shim

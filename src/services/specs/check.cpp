@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "core/base/text.h"
-#include "kernel/device_node.h"
-#include "kernel/file.h"
+#include "kernel/files/device_node.h"
+#include "kernel/files/file.h"
 
 namespace hf::specs {
 namespace {
@@ -28,7 +28,7 @@ std::string cure_for(const cdi::Spec& spec) {
   }
   return vendor == "holdfast.dev"
              ? "holdfast cdi generate --class " + spec.kind.substr(slash + 1) + " --output " + spec.file
-             : "write " + spec.file + " anew with the vendor's tool for " + spec.kind;
+             : "recreate " + spec.file + " with the vendor's tool for " + spec.kind;
 }
 
 std::string numbers(const device::Device& device) {
@@ -42,7 +42,7 @@ class Checker {
   void check(const cdi::Registry& registry) {
     for (const cdi::BrokenSpec& broken : registry.broken) {
       add("HF-310", Severity::critical, "the CDI spec " + broken.file + " cannot be used", {broken.why})
-          .cure.push_back("mend or remove " + broken.file);
+          .cure.push_back("repair or remove " + broken.file);
     }
     check_shadows(registry);
     for (const cdi::Spec& spec : registry.specs) {
@@ -77,18 +77,18 @@ class Checker {
     }
     for (const auto& [files, devices] : conflicts) {
       add("HF-309", Severity::critical,
-          "the CDI specs " + files.first + " and " + files.second + " have the same devices, so nobody gets them",
+          "the CDI specs " + files.first + " and " + files.second + " have the same devices, so no container gets them",
           devices)
           .cure.push_back("remove one of " + files.first + " and " + files.second);
     }
     for (const auto& [files, devices] : hidden) {
       add("HF-309", Severity::note, "the CDI spec " + files.first + " is hidden by " + files.second, devices)
-          .cure.push_back("remove " + files.first + " unless it is meant to wait");
+          .cure.push_back("remove " + files.first + " unless it is meant as a reserve");
     }
   }
 
-  // What an engine would use of it.
-  static std::vector<const ContainerEdits*> used_of(const cdi::Registry& registry, const cdi::Spec& spec) {
+  // The edits of the spec that an engine would use.
+  static std::vector<const ContainerEdits*> used_edits(const cdi::Registry& registry, const cdi::Spec& spec) {
     std::vector<const ContainerEdits*> used;
     for (const auto& [name, edits] : spec.devices) {
       if (registry.is_effective(spec, name)) {
@@ -109,7 +109,7 @@ class Checker {
     }
     std::set<std::string> stale;
     std::set<std::string> missing;
-    for (const ContainerEdits* edits : used_of(registry, spec)) {
+    for (const ContainerEdits* edits : used_edits(registry, spec)) {
       for (const container::NodeEdit& node : edits->nodes) {
         check_node(node, stale, missing);
       }
@@ -126,7 +126,7 @@ class Checker {
           add("HF-310", Severity::critical,
               "the CDI spec " + spec.file + " wants what this host does not have: its containers will not start",
               {missing.begin(), missing.end()});
-      // Written anew it would want our hook again.
+      // A new spec would need our hook as well, so a missing hook has to be installed instead.
       const auto hook = std::ranges::find_if(missing, [](const std::string& line) {
         return line.ends_with(kNoHook) && line.find("/holdfast-runtime:") != std::string::npos;
       });
@@ -143,33 +143,33 @@ class Checker {
     const device::Node* known = inventory_.find(node.on_host());
     const std::optional<kernel::NodeOnHost> live =
         known == nullptr ? kernel::read_node(host_, node.on_host()) : std::nullopt;
-    const std::optional<device::Device> today = known != nullptr ? known->numbers()
-                                                : live           ? std::optional(live->device)
-                                                                 : std::nullopt;
+    const std::optional<device::Device> current = known != nullptr ? known->numbers()
+                                                  : live           ? std::optional(live->device)
+                                                                   : std::nullopt;
     if (!node.device) {
-      if (!today && !kernel::exists(host_.root.get(), kernel::below_root(node.on_host()))) {
+      if (!current && !kernel::exists(host_.root.get(), kernel::below_root(node.on_host()))) {
         missing.insert(node.on_host() + ": no such node");
       }
       return;
     }
-    if (today && (today->major != node.device->major || today->minor != node.device->minor)) {
-      stale.insert(node.path + ": the spec has " + numbers(*node.device) + ", today it is " + numbers(*today));
-    } else if (!today && device::driver_with(inventory_.drivers, node.device->kind, node.device->major).empty()) {
-      stale.insert(node.path + ": the spec has " + numbers(*node.device) + ", and no driver has this number today");
+    if (current && (current->major != node.device->major || current->minor != node.device->minor)) {
+      stale.insert(node.path + ": the spec has " + numbers(*node.device) + ", now it is " + numbers(*current));
+    } else if (!current && device::driver_with(inventory_.drivers, node.device->kind, node.device->major).empty()) {
+      stale.insert(node.path + ": the spec has " + numbers(*node.device) + ", and no driver has this number now");
     }
   }
 
   void check_files(const ContainerEdits& edits, std::set<std::string>& missing) const {
-    const auto look = [&](const std::string& path, std::string_view what) {
+    const auto check_path = [&](const std::string& path, std::string_view what) {
       if (path.starts_with('/') && !kernel::exists(host_.root.get(), kernel::below_root(path))) {
         missing.insert(path + std::string(what));
       }
     };
     for (const container::MountEdit& mount : edits.mounts) {
-      look(mount.source, ": no such file");
+      check_path(mount.source, ": no such file");
     }
     for (const container::HookEdit& hook : edits.hooks) {
-      look(hook.path, kNoHook);
+      check_path(hook.path, kNoHook);
     }
   }
 
@@ -178,7 +178,7 @@ class Checker {
   report::CdiCheck report_;
 };
 
-// Why a name means nothing.
+// Why no device has this name.
 std::string why_not(const cdi::Registry& registry, const std::string& name) {
   const std::size_t equals = name.find('=');
   if (equals == std::string::npos) {
@@ -191,7 +191,7 @@ std::string why_not(const cdi::Registry& registry, const std::string& name) {
     }
   }
   if (!files.empty()) {
-    return "more than one spec of a folder has it, so none counts: " + join(files, ", ");
+    return "more than one spec of a directory has it, so none counts: " + join(files, ", ");
   }
   const std::string broken = registry.broken.empty() ? "" : "; " + registry.broken.front().file + " cannot be read";
   return "no spec of /etc/cdi or /var/run/cdi has it" + broken + " (holdfast cdi list)";
@@ -217,14 +217,14 @@ Result<report::CdiCheck> check_files(const kernel::Host& host, const device::Inv
   Checker checker(host, inventory);
   for (const std::string& file : files) {
     const std::string text = TRY(kernel::read_regular_file(file));
-    cdi::Registry alone;
+    cdi::Registry single;
     Result<cdi::Spec> spec = cdi::parse_spec(text, file);
     if (spec) {
-      alone.specs.push_back(*std::move(spec));
+      single.specs.push_back(*std::move(spec));
     } else {
-      alone.broken.push_back({file, spec.error().message});
+      single.broken.push_back({file, spec.error().message});
     }
-    checker.check(alone);
+    checker.check(single);
   }
   return checker.take();
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "render/cdi.h"
 #include "support/fake_host.h"
 
 namespace hf::specs {
@@ -37,18 +38,18 @@ device::Inventory inventory() {
   return inventory;
 }
 
-std::string all_words(const CdiCheck& check) {
-  std::string words;
+std::string text_of(const CdiCheck& check) {
+  std::string text;
   for (const Finding& finding : check.findings) {
-    words += finding.code + " " + finding.verdict + "\n";
+    text += finding.code + " " + finding.verdict + "\n";
     for (const std::string& line : finding.evidence) {
-      words += line + "\n";
+      text += line + "\n";
     }
     for (const std::string& line : finding.cure) {
-      words += "cure: " + line + "\n";
+      text += "cure: " + line + "\n";
     }
   }
-  return words;
+  return text;
 }
 
 TEST(CdiCheck, FindsNothingWrongWithAGoodSpec) {
@@ -58,24 +59,24 @@ TEST(CdiCheck, FindsNothingWrongWithAGoodSpec) {
                                   "[{hostPath: /lib/x, containerPath: /x}, {hostPath: tmpfs, containerPath: /y}]")},
        {"lib/x", ""}});
   const CdiCheck check = check_registry(host.open(), inventory());
-  EXPECT_TRUE(check.is_well()) << all_words(check);
+  EXPECT_TRUE(check.is_well()) << text_of(check);
   EXPECT_EQ(check.specs, 1U);
   EXPECT_EQ(check.devices, 1U);
   EXPECT_TRUE(check_registry(host_with({}).open(), inventory()).is_well()) << "no specs are no fault";
 }
 
-TEST(CdiCheck, FindsNumbersThatHaveMoved) {
+TEST(CdiCheck, FindsStaleNumbers) {
   const FakeHost host =
       host_with({{"etc/cdi/a.yaml", spec_of("0",
                                             "deviceNodes: [{path: /dev/nvidia-uvm, major: 510, minor: 0}, {path: "
                                             "/dev/gone, major: 77, minor: 1}]")}});
   const CdiCheck check = check_registry(host.open(), inventory());
   EXPECT_FALSE(check.is_well());
-  const std::string words = all_words(check);
-  EXPECT_NE(words.find("HF-308 the CDI spec /etc/cdi/a.yaml is stale"), std::string::npos) << words;
-  EXPECT_NE(words.find("/dev/nvidia-uvm: the spec has 510:0, today it is 238:0"), std::string::npos) << words;
-  EXPECT_NE(words.find("/dev/gone: the spec has 77:1, and no driver has this number today"), std::string::npos);
-  EXPECT_NE(words.find("cure: holdfast cdi generate --output /etc/cdi/a.yaml"), std::string::npos) << words;
+  const std::string text = text_of(check);
+  EXPECT_NE(text.find("HF-308 the CDI spec /etc/cdi/a.yaml is stale"), std::string::npos) << text;
+  EXPECT_NE(text.find("/dev/nvidia-uvm: the spec has 510:0, now it is 238:0"), std::string::npos) << text;
+  EXPECT_NE(text.find("/dev/gone: the spec has 77:1, and no driver has this number now"), std::string::npos);
+  EXPECT_NE(text.find("cure: holdfast cdi generate --output /etc/cdi/a.yaml"), std::string::npos) << text;
 }
 
 TEST(CdiCheck, FindsFilesNodesAndHooksThatAreMissing) {
@@ -89,7 +90,7 @@ TEST(CdiCheck, FindsFilesNodesAndHooksThatAreMissing) {
                                                                   "/dev/none: no such node", "/lib/x: no such file"}));
 }
 
-TEST(CdiCheck, WantsOurHookInstalledRatherThanTheSpecWrittenAnew) {
+TEST(CdiCheck, SuggestsInstallingOurHookRatherThanRecreatingTheSpec) {
   const FakeHost host = host_with(
       {{"etc/cdi/a.yaml", spec_of("0", "hooks: [{hookName: createContainer, path: /usr/bin/holdfast-runtime}]")}});
   const CdiCheck check = check_registry(host.open(), inventory());
@@ -98,18 +99,18 @@ TEST(CdiCheck, WantsOurHookInstalledRatherThanTheSpecWrittenAnew) {
             std::vector<std::string>{"install -m 755 holdfast-runtime /usr/bin/holdfast-runtime"});
 }
 
-TEST(CdiCheck, FindsWhatEnginesRefuse) {
+TEST(CdiCheck, FindsSpecsThatEnginesRefuse) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml",
                                     "cdiVersion: 0.3.0\nkind: holdfast.dev/fuse\ndevices:\n- name: a\n"
                                     "  containerEdits: {additionalGIDs: [1]}\n"},
                                    {"etc/cdi/b.yaml", "cdiVersion: 0.5.0\nkind: v.com/c\nnew: 1\n"}});
-  const std::string words = all_words(check_registry(host.open(), inventory()));
-  EXPECT_NE(words.find("cdiVersion is 0.3.0, and additionalGIDs needs 0.7.0"), std::string::npos) << words;
-  EXPECT_NE(words.find("cure: holdfast cdi generate --class fuse --output /etc/cdi/a.yaml"), std::string::npos);
-  EXPECT_NE(words.find("unknown field 'new'"), std::string::npos) << words;
+  const std::string text = text_of(check_registry(host.open(), inventory()));
+  EXPECT_NE(text.find("cdiVersion is 0.3.0, and additionalGIDs needs 0.7.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("cure: holdfast cdi generate --class fuse --output /etc/cdi/a.yaml"), std::string::npos);
+  EXPECT_NE(text.find("unknown field 'new'"), std::string::npos) << text;
 }
 
-TEST(CdiCheck, TellsAConflictFromASpecThatIsHidden) {
+TEST(CdiCheck, DistinguishesAConflictFromAHiddenSpec) {
   const std::string spec = spec_of("0", "env: [A=b]");
   const FakeHost hidden = host_with({{"etc/cdi/a.yaml", spec}, {"var/run/cdi/b.yaml", spec}});
   const CdiCheck check = check_registry(hidden.open(), inventory());
@@ -120,14 +121,14 @@ TEST(CdiCheck, TellsAConflictFromASpecThatIsHidden) {
   EXPECT_FALSE(check_registry(conflict.open(), inventory()).is_well());
 }
 
-TEST(CdiCheck, LooksAtFilesWhereverTheyLie) {
+TEST(CdiCheck, ChecksFilesInAnyDirectory) {
   const FakeHost host = host_with({{"a.yaml", spec_of("0", "env: [A=b]")}, {"b.json", "{"}});
   EXPECT_TRUE(check_files(host.open(), inventory(), {host.root() + "/a.yaml"})->is_well());
   EXPECT_FALSE(check_files(host.open(), inventory(), {host.root() + "/a.yaml", host.root() + "/b.json"})->is_well());
   EXPECT_FALSE(check_files(host.open(), inventory(), {host.root() + "/none.yaml"}));
 }
 
-TEST(CdiList, TellsTheStateOfEachDevice) {
+TEST(CdiList, ReportsTheStateOfEachDevice) {
   const FakeHost host = host_with({{"etc/cdi/a.yaml", spec_of("0", "env: [A=b]")},
                                    {"var/run/cdi/b.yaml", spec_of("0", "deviceNodes: [{path: /dev/x}]")},
                                    {"etc/cdi/c.yaml", spec_of("1", "env: [A=b]")},
@@ -144,7 +145,7 @@ TEST(CdiList, TellsTheStateOfEachDevice) {
   EXPECT_NE(render_text(list).find("nvidia.com/gpu=0"), std::string::npos);
 }
 
-TEST(CdiResolve, AddsUpTheDevicesOfAContainer) {
+TEST(CdiResolve, MergesTheDevicesOfAContainer) {
   const FakeHost host =
       host_with({{"etc/cdi/a.yaml",
                   "cdiVersion: 0.5.0\nkind: v.com/c\ncontainerEdits: {env: [ALL=1]}\ndevices:\n- {name: a, "

@@ -1,4 +1,4 @@
-// Draft: the devices of a spec while it is put together.
+// Draft: one device of a spec that is being generated.
 #pragma once
 
 #include <optional>
@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/edits.h"
+#include "core/container/entitlement/edits.h"
 #include "core/device/inventory.h"
 #include "services/specs/generate.h"
 
 namespace hf::specs {
 
-// A device by the names it has, with links to be made in the container: target and path.
+// `links` are symlinks to be created in the container, as pairs of target and path.
 struct Draft {
   std::string index;
   std::string uuid;
@@ -20,11 +20,11 @@ struct Draft {
   std::vector<std::pair<std::string, std::string>> links;
 };
 
-// Numbers and permissions of today; absent where nothing tells its numbers.
+// Has the node's current numbers and permissions; absent if its numbers are unknown.
 std::optional<container::NodeEdit> node_edit(const device::Inventory& inventory, const std::string& path);
 
-// A spec's devices, and one for all of them together.
-void put_devices(cdi::NewSpec& spec, const std::vector<Draft>& drafts, const Settings& settings);
+// Adds the devices to the spec, and one that combines all of them.
+void add_devices(cdi::NewSpec& spec, const std::vector<Draft>& drafts, const Settings& settings);
 
 Result<Generated> generate_nvidia(const kernel::Host& host, const device::Inventory& inventory,
                                   const Settings& settings);

@@ -1,11 +1,11 @@
-// Fresh: a CDI spec that follows the node: written anew when the driver, its numbers, the GPUs or their parts change.
+// Fresh: keeps a CDI spec up to date; replaces it when the driver, its numbers, the GPUs or their MIG devices change.
 #pragma once
 
 #include <string>
 
 #include "adapters/config/config.h"
 #include "core/base/result.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::specs {
 
@@ -13,14 +13,14 @@ class FreshSpec {
  public:
   explicit FreshSpec(const kernel::Host& host) : host_(host) {}
 
-  // Costs little where nothing has changed: NVIDIA's library, which may wake a GPU, is asked only then. True: the file
-  // was written. A node without the devices keeps the file it has: whoever asks for one is better told that it is
-  // stale.
+  // Cheap if nothing has changed: only after a change it asks NVIDIA's library, which may wake a GPU. Returns true if
+  // the file was written. If the devices are gone the file stays, so that a request for one fails with "stale" rather
+  // than "unknown".
   Result<bool> refresh(const config::Config& config);
 
  private:
   const kernel::Host& host_;
-  std::string last_;  // what the node looked like when the file was written
+  std::string last_;  // fingerprint of the host at the last attempt
 };
 
 }  // namespace hf::specs

@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 #include "services/specs/draft.h"
 
 namespace hf::specs {
@@ -14,7 +14,7 @@ namespace {
 
 using container::ContainerEdits;
 
-// One hook for all links of a device: each call of a hook makes the start of a container longer.
+// One hook creates all links of a device, because each hook delays the start of a container.
 ContainerEdits with_links(const Draft& draft, const nvidia::HookSettings& settings) {
   ContainerEdits edits = draft.edits;
   if (draft.links.empty() || settings.path.empty()) {
@@ -32,7 +32,7 @@ ContainerEdits with_links(const Draft& draft, const nvidia::HookSettings& settin
   return edits;
 }
 
-void put_device(cdi::NewSpec& spec, const std::string& name, const ContainerEdits& edits) {
+void add_device(cdi::NewSpec& spec, const std::string& name, const ContainerEdits& edits) {
   const bool is_known = std::ranges::any_of(spec.devices, [&](const auto& device) { return device.first == name; });
   if (!name.empty() && !is_known) {
     spec.devices.emplace_back(name, edits);
@@ -58,17 +58,17 @@ std::optional<container::NodeEdit> node_edit(const device::Inventory& inventory,
   return edit;
 }
 
-void put_devices(cdi::NewSpec& spec, const std::vector<Draft>& drafts, const Settings& settings) {
+void add_devices(cdi::NewSpec& spec, const std::vector<Draft>& drafts, const Settings& settings) {
   Draft all;
   for (const Draft& draft : drafts) {
     const ContainerEdits edits = with_links(draft, settings.hook);
-    put_device(spec, settings.names == Names::uuid ? "" : draft.index, edits);
-    put_device(spec, settings.names == Names::index ? "" : draft.uuid, edits);
+    add_device(spec, settings.names == Names::uuid ? "" : draft.index, edits);
+    add_device(spec, settings.names == Names::index ? "" : draft.uuid, edits);
     append(all.edits, draft.edits);
     all.links.insert(all.links.end(), draft.links.begin(), draft.links.end());
   }
   if (settings.has_all) {
-    put_device(spec, "all", with_links(all, settings.hook));
+    add_device(spec, "all", with_links(all, settings.hook));
   }
 }
 
@@ -79,9 +79,9 @@ Result<Generated> generate(const kernel::Host& host, const device::Inventory& in
 
 Result<void> write_spec(const std::string& file, const std::string& text) {
   std::error_code problem;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty() && !std::filesystem::create_directories(folder, problem) && problem) {
-    return fail_errno(problem.value(), "make " + folder.string());
+  const std::filesystem::path directory = std::filesystem::path(file).parent_path();
+  if (!directory.empty() && !std::filesystem::create_directories(directory, problem) && problem) {
+    return fail_errno(problem.value(), "make " + directory.string());
   }
   return kernel::replace_file(AT_FDCWD, file, {text});
 }

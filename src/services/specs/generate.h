@@ -1,4 +1,4 @@
-// Generate: the CDI spec of a class of this node's devices.
+// Generate: writes the CDI spec of one device class of this host.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 #include "adapters/nvidia/files.h"
 #include "core/base/result.h"
 #include "core/device/inventory.h"
-#include "kernel/host.h"
+#include "kernel/files/host.h"
 
 namespace hf::specs {
 
-// How devices are called: "0" or "0:1", by UUID (or the node's name where there is none), or both.
+// The names of devices: "0" or "0:1", the UUID (or the device node's name if there is none), or both.
 enum class Names : std::uint8_t { index, uuid, both };
 
 struct Settings {
   std::string device_class = "nvidia";
   std::string vendor;       // "": nvidia.com for NVIDIA's, holdfast.dev for all others
-  std::string driver_root;  // of a driver that lies in a container of its own
+  std::string driver_root;  // root directory of a driver that is installed in a container
   nvidia::HookSettings hook;
   Names names = Names::both;
-  bool has_all = true;  // also a device called "all"
+  bool has_all = true;  // add a device named "all"
 };
 
 struct Generated {
@@ -30,11 +30,11 @@ struct Generated {
   std::vector<std::string> notes;  // what was left out, and why
 };
 
-// Never a spec with a hole in it: a node that containers cannot do without and that is missing is an error, which names
-// the cause and the cure.
+// Never returns an incomplete spec: if a node that containers need is missing it fails, with an error that names the
+// cause and the cure.
 Result<Generated> generate(const kernel::Host& host, const device::Inventory& inventory, const Settings& settings);
 
-// In the place of the file there is, if any; its folder is made where it is missing.
+// Replaces an existing file; creates its directory if it is missing.
 Result<void> write_spec(const std::string& file, const std::string& text);
 
 }  // namespace hf::specs

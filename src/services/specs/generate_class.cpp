@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "kernel/file.h"
+#include "kernel/files/file.h"
 #include "services/specs/draft.h"
 
 namespace hf::specs {
@@ -11,7 +11,7 @@ using device::Inventory;
 using device::Node;
 using device::Unit;
 
-// The nodes of the same card: a GPU has one to draw with and one to compute with.
+// The other nodes of the same card: a GPU has one for display and one for rendering.
 std::vector<std::string> siblings_of(const kernel::Host& host, const Node& node) {
   std::vector<std::string> paths;
   const std::optional<device::Device> device = node.numbers();
@@ -46,7 +46,7 @@ Draft draft_of(const kernel::Host& host, const Inventory& inventory, const Unit&
   return draft;
 }
 
-// Classes that this node has devices of, for somebody who meant another.
+// The classes that this host has devices of, for the message about an unknown class.
 std::string classes_of(const Inventory& inventory) {
   std::vector<std::string> names;
   for (const Unit& unit : inventory.units) {
@@ -76,8 +76,8 @@ Result<Generated> generate_class(const kernel::Host& host, const Inventory& inve
     drafts.push_back(std::move(draft));
   }
   if (drafts.empty()) {
-    return fail(std::errc::no_such_device, "make a spec of class " + quote(settings.device_class) +
-                                               ": this node has no device of it; it has: " + classes_of(inventory));
+    return fail(std::errc::no_such_device, "generate a spec of class " + quote(settings.device_class) +
+                                               ": this host has no device of it; it has: " + classes_of(inventory));
   }
   for (const Node& node : inventory.nodes) {
     const bool is_shared = node.part == device::Part::control || node.part == device::Part::helper;
@@ -87,11 +87,11 @@ Result<Generated> generate_class(const kernel::Host& host, const Inventory& inve
     if (node.live) {
       generated.spec.all.nodes.push_back(*node_edit(inventory, node.path));
     } else if (node.part == device::Part::control) {
-      return fail(std::errc::no_such_device, "make a spec of class " + quote(settings.device_class) + ": " + node.path +
-                                                 " is missing, and no device of it works without");
+      return fail(std::errc::no_such_device, "generate a spec of class " + quote(settings.device_class) + ": " +
+                                                 node.path + " is missing, and no device of it works without");
     }
   }
-  put_devices(generated.spec, drafts, settings);
+  add_devices(generated.spec, drafts, settings);
   return generated;
 }
 

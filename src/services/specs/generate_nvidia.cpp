@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "kernel/file.h"
-#include "kernel/tree.h"
+#include "kernel/files/file.h"
+#include "kernel/files/rooted_fs.h"
 #include "services/specs/draft.h"
 
 namespace hf::specs {
@@ -20,27 +20,27 @@ bool is_live(const Inventory& inventory, const std::string& path) {
   return node != nullptr && node->live;
 }
 
-std::unexpected<Error> lacks(const std::string& what) {
-  return fail(std::errc::no_such_device, "make a spec of NVIDIA's GPUs: " + what);
+std::unexpected<Error> refuse(const std::string& what) {
+  return fail(std::errc::no_such_device, "generate a spec of NVIDIA's GPUs: " + what);
 }
 
-// NVIDIA's own tool leaves out what is missing and says that all is well; then CUDA fails in every container.
+// NVIDIA's own tool silently leaves out missing nodes; then CUDA fails in every container.
 Result<void> check_control(const Inventory& inventory) {
   if (!is_live(inventory, kControl)) {
-    return lacks(std::string(kControl) + " is missing: no container could use a GPU; make it: nvidia-modprobe -c 0");
+    return refuse(std::string(kControl) + " is missing: no container could use a GPU; make it: nvidia-modprobe -c 0");
   }
   if (is_live(inventory, kUvm)) {
     return {};
   }
   const bool is_loaded = inventory.drivers.character.contains("nvidia-uvm");
-  return lacks(std::string(kUvm) +
-               (is_loaded ? " is missing though its module is loaded, and without it CUDA works in no container; make "
-                            "it: nvidia-modprobe -u -c 0"
-                          : " is missing, since the module nvidia-uvm is not loaded, and without it CUDA works in no "
-                            "container; load it: modprobe nvidia-uvm"));
+  return refuse(std::string(kUvm) +
+                (is_loaded ? " is missing though its module is loaded, and without it CUDA works in no container; make "
+                             "it: nvidia-modprobe -u -c 0"
+                           : " is missing, since the module nvidia-uvm is not loaded, and without it CUDA works in no "
+                             "container; load it: modprobe nvidia-uvm"));
 }
 
-void put_node(container::ContainerEdits& edits, const Inventory& inventory, const std::string& path) {
+void add_node(container::ContainerEdits& edits, const Inventory& inventory, const std::string& path) {
   if (std::optional<container::NodeEdit> edit = node_edit(inventory, path); edit) {
     edits.nodes.push_back(*std::move(edit));
   }
@@ -57,8 +57,8 @@ class GpuSpec {
         continue;
       }
       if (unit.nodes.empty() || unit.is_excluded) {
-        leave_out("GPU " + unit.pci, unit.health_words);
-        continue;  // and has no index with NVML
+        leave_out("GPU " + unit.pci, unit.health_text);
+        continue;  // NVML gives it no index
       }
       TRY(add_gpu(unit, std::to_string(index++)));
     }
@@ -76,34 +76,34 @@ class GpuSpec {
   Result<void> add_gpu(const Unit& unit, const std::string& index) {
     const std::string& node = unit.nodes.front();
     if (!is_live(inventory_, node)) {
-      return lacks(node + " of GPU " + index + " is missing; make it: nvidia-modprobe -c " + unit.name);
+      return refuse(node + " of GPU " + index + " is missing; make it: nvidia-modprobe -c " + unit.name);
     }
     if (unit.mig_enabled) {
       add_mig(unit, index);
       return {};
     }
-    if (has_parts(unit)) {
-      return lacks("GPU " + index + " is cut into parts (MIG), and NVML does not say what they are called; see " +
-                   "what it says: holdfast devices");
+    if (has_mig_instances(unit)) {
+      return refuse("GPU " + index + " is cut into parts (MIG), and NVML does not say what they are called; see " +
+                    "what it says: holdfast devices");
     }
     Draft draft{index, unit.uuid, {}, by_path_links(unit)};
     for (const std::string& path : unit.nodes) {
       if (is_live(inventory_, path)) {
-        put_node(draft.edits, inventory_, path);
+        add_node(draft.edits, inventory_, path);
       }
     }
     drafts_.push_back(std::move(draft));
     return {};
   }
 
-  // The driver's own word, also where NVML is missing or hangs.
-  [[nodiscard]] bool has_parts(const Unit& unit) const {
-    const std::string folder = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
-    return std::ranges::any_of(kernel::list_names(host_.root.get(), folder),
+  // Read from the driver, because NVML may be missing or hang.
+  [[nodiscard]] bool has_mig_instances(const Unit& unit) const {
+    const std::string directory = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
+    return std::ranges::any_of(kernel::list_names(host_.root.get(), directory),
                                [](const std::string& name) { return name.starts_with("gi"); });
   }
 
-  // A GPU that is cut into parts is of no use as a whole.
+  // A GPU with MIG enabled cannot be used as a whole.
   void add_mig(const Unit& unit, const std::string& index) {
     if (unit.mig.empty()) {
       leave_out("GPU " + index, "MIG is enabled, and no part of it is made");
@@ -111,33 +111,33 @@ class GpuSpec {
     for (std::size_t i = 0; i < unit.mig.size(); ++i) {
       const device::MigDevice& mig = unit.mig[i];
       Draft draft{index + ":" + std::to_string(i), mig.uuid, {}, {}};
-      put_node(draft.edits, inventory_, unit.nodes.front());
+      add_node(draft.edits, inventory_, unit.nodes.front());
       for (const std::string& path : mig.nodes) {
-        put_node(draft.edits, inventory_, path);
+        add_node(draft.edits, inventory_, path);
       }
-      constexpr std::size_t kNodes = 3;  // the GPU's, and one for each of the two instances
+      constexpr std::size_t kNodes = 3;  // of the GPU, the GPU instance and the compute instance
       if (draft.edits.nodes.size() < kNodes) {
-        leave_out("MIG device " + draft.index, "the driver does not tell its nodes in /proc/driver/nvidia-caps");
+        leave_out("MIG device " + draft.index, "the driver does not list its nodes in /proc/driver/nvidia-caps");
       } else {
         drafts_.push_back(std::move(draft));
       }
     }
   }
 
-  // "/dev/dri/by-path/pci-0000:65:00.0-card": programs tell by it which card is which.
+  // Programs identify a card by links such as "/dev/dri/by-path/pci-0000:65:00.0-card".
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> by_path_links(const Unit& unit) const {
     std::vector<std::pair<std::string, std::string>> links;
-    const Result<kernel::Fd> folder = kernel::open_folder_in(host_.root.get(), "/dev/dri/by-path");
-    if (!folder) {
+    const Result<kernel::Fd> directory = kernel::open_directory_in(host_.root.get(), "/dev/dri/by-path");
+    if (!directory) {
       return links;
     }
     for (const kernel::Entry& entry :
-         kernel::list_entries(folder->get(), [&unit](std::string_view name, kernel::EntryKind kind) {
+         kernel::list_entries(directory->get(), [&unit](std::string_view name, kernel::EntryKind kind) {
            return kind == kernel::EntryKind::link && name.starts_with("pci-" + unit.pci + "-");
          })) {
-      const std::string target = kernel::read_link(folder->get(), entry.name);
+      const std::string target = kernel::read_link(directory->get(), entry.name);
       const bool is_own = std::ranges::any_of(
-          unit.nodes, [&target](const std::string& path) { return name_in(path) == name_in(target); });
+          unit.nodes, [&target](const std::string& path) { return base_name(path) == base_name(target); });
       if (is_own) {
         links.emplace_back(target, "/dev/dri/by-path/" + entry.name);
       }
@@ -158,12 +158,12 @@ Result<Generated> generate_nvidia(const kernel::Host& host, const Inventory& inv
   const bool has_any =
       std::ranges::any_of(inventory.units, [](const Unit& unit) { return unit.device_class == "nvidia"; });
   if (!has_any) {
-    return lacks("this node has none");
+    return refuse("this host has none");
   }
   TRY(check_control(inventory));
   TRY(gpus.add_gpus());
   if (gpus.drafts().empty()) {
-    return lacks("none of this node's can be used: " + join(gpus.notes(), "; "));
+    return refuse("none of this host's can be used: " + join(gpus.notes(), "; "));
   }
   const nvidia::DriverFiles driver = TRY(nvidia::read_driver_files(host, settings.driver_root));
   Generated generated;
@@ -172,10 +172,10 @@ Result<Generated> generate_nvidia(const kernel::Host& host, const Inventory& inv
   generated.spec.all = nvidia::edits_of(driver, {"all"}, settings.hook);
   for (const char* path : {kControl, kUvm, "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
     if (is_live(inventory, path)) {
-      put_node(generated.spec.all, inventory, path);
+      add_node(generated.spec.all, inventory, path);
     }
   }
-  put_devices(generated.spec, gpus.drafts(), settings);
+  add_devices(generated.spec, gpus.drafts(), settings);
   const std::string& hook = settings.hook.path;
   if (!hook.empty() && !kernel::exists(host.root.get(), kernel::below_root(hook))) {
     generated.notes.push_back(hook + ", the hook of this spec, is not there: until it is, no container with it starts");

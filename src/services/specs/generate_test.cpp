@@ -12,7 +12,7 @@
 #include "adapters/cdi/spec.h"
 #include "adapters/nvidia/driver.h"
 #include "adapters/nvidia/library.h"
-#include "node/inventory.h"
+#include "host/inventory.h"
 #include "support/fake_host.h"
 
 namespace hf::specs {
@@ -32,8 +32,8 @@ std::string information(const std::string& uuid, const std::string& minor) {
   return "Model: NVIDIA H200\nGPU UUID: " + uuid + "\nDevice Minor: " + minor + "\nGPU Excluded: No\n";
 }
 
-// Two GPUs, of which the second is cut into parts.
-Files node_files() {
+// Two GPUs; the second has MIG enabled.
+Files host_files() {
   return {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
           {"proc/devices", "Character devices:\n195 nvidia\n238 nvidia-uvm\n241 nvidia-caps\n"},
           {"proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module  580.159.04\n"},
@@ -54,11 +54,11 @@ Files node_files() {
           {"dev/dri/by-path/", ""}};
 }
 
-// The inventory of the tree, with its nodes said to be there: only root can make any.
+// The inventory of the tree. Its nodes are marked as live, because only root can create real ones.
 Inventory inventory_of(const FakeHost& host) {
   config::Config config;
   config.classes = device::built_in_classes();
-  Inventory inventory = node::take_inventory(host.open(), config, node::Libraries::leave);
+  Inventory inventory = host::take_inventory(host.open(), config, host::Libraries::leave);
   nvidia::LibraryAnswer answer;
   answer.has_nvml = true;
   answer.gpus.resize(2);
@@ -106,8 +106,8 @@ std::vector<std::string> paths_of(const cdi::NewSpec& spec, const std::string& d
   return paths;
 }
 
-TEST(Generate, NamesGpusAndTheirParts) {
-  const FakeHost host(node_files());
+TEST(Generate, NamesGpusAndTheirMigDevices) {
+  const FakeHost host(host_files());
   std::filesystem::create_symlink("../card1", host.root() + "/dev/dri/by-path/pci-0000:65:00.0-card");
   const Result<Generated> generated = generate(host.open(), inventory_of(host), {});
   ASSERT_TRUE(generated) << generated.error().message;
@@ -129,7 +129,7 @@ TEST(Generate, NamesGpusAndTheirParts) {
 }
 
 TEST(Generate, GivesEveryDeviceTheDriverAndItsControls) {
-  const FakeHost host(node_files());
+  const FakeHost host(host_files());
   const Result<Generated> generated = generate(host.open(), inventory_of(host), {});
   ASSERT_TRUE(generated) << generated.error().message;
   const ContainerEdits& all = generated->spec.all;
@@ -142,14 +142,14 @@ TEST(Generate, GivesEveryDeviceTheDriverAndItsControls) {
   EXPECT_EQ(all.environment, std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=void"});
 }
 
-TEST(Generate, IsReadBackAsItWasMeant) {
-  const FakeHost host(node_files());
+TEST(Generate, SurvivesRenderingAndParsing) {
+  const FakeHost host(host_files());
   const cdi::NewSpec spec = generate(host.open(), inventory_of(host), {})->spec;
   for (const std::string& text : {render_yaml(spec), render_json(spec)}) {
     const Result<cdi::Spec> read = cdi::parse_spec(text, "f");
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_TRUE(cdi::faults_of(*read).empty()) << cdi::faults_of(*read)[0];
-    EXPECT_EQ(read->version, "0.5.0") << "older engines are to read it as well";
+    EXPECT_EQ(read->version, "0.5.0") << "older engines must be able to read it";
     EXPECT_EQ(read->all, spec.all);
     ASSERT_EQ(read->devices.size(), spec.devices.size());
     for (const auto& [name, edits] : spec.devices) {
@@ -158,8 +158,8 @@ TEST(Generate, IsReadBackAsItWasMeant) {
   }
 }
 
-TEST(Generate, DoesAsItIsTold) {
-  const FakeHost host(node_files());
+TEST(Generate, FollowsTheSettings) {
+  const FakeHost host(host_files());
   Settings settings;
   settings.names = Names::index;
   settings.has_all = false;
@@ -175,8 +175,8 @@ TEST(Generate, DoesAsItIsTold) {
             (std::vector<std::string>{kFirst, "MIG-a", "MIG-b"}));
 }
 
-TEST(Generate, LeavesNoHoles) {
-  const FakeHost host(node_files());
+TEST(Generate, FailsIfARequiredNodeIsMissing) {
+  const FakeHost host(host_files());
   const auto error_without = [&host](const std::string& path, const char* driver) {
     Inventory inventory = inventory_of(host);
     inventory.drivers.character.erase(driver);
@@ -193,8 +193,8 @@ TEST(Generate, LeavesNoHoles) {
   EXPECT_EQ(error_without("/dev/nvidia-uvm-tools", ""), "");
 }
 
-TEST(Generate, DoesNotTakeAGpuThatIsCutIntoPartsForAWhole) {
-  Files files = node_files();
+TEST(Generate, RefusesAGpuWithUnknownMigDevices) {
+  Files files = host_files();
   files["proc/driver/nvidia/capabilities/gpu0/mig/gi1/access"] = "DeviceFileMinor: 3\n";
   const FakeHost host(files);
   const Result<Generated> generated = generate(host.open(), inventory_of(host), {});
@@ -202,11 +202,11 @@ TEST(Generate, DoesNotTakeAGpuThatIsCutIntoPartsForAWhole) {
   EXPECT_NE(generated.error().message.find("GPU 0 is cut into parts"), std::string::npos) << generated.error().message;
 }
 
-TEST(Generate, SaysWhatItLeavesOut) {
-  const FakeHost host(node_files());
+TEST(Generate, ReportsWhatItLeavesOut) {
+  const FakeHost host(host_files());
   Inventory inventory = inventory_of(host);
   inventory.units[0].is_excluded = true;
-  inventory.units[0].health_words = "excluded";
+  inventory.units[0].health_text = "excluded";
   inventory.units[1].mig.pop_back();
   const Result<Generated> generated = generate(host.open(), inventory, {});
   ASSERT_TRUE(generated) << generated.error().message;
@@ -255,7 +255,7 @@ TEST(Generate, WritesSpecsOfOtherClasses) {
   EXPECT_TRUE(none.error().message.ends_with("it has: amd")) << none.error().message;
 }
 
-TEST(WriteSpec, ReplacesTheFileInOneStepAndMakesItsFolder) {
+TEST(WriteSpec, ReplacesTheFileInOneStepAndCreatesItsDirectory) {
   const FakeHost host(Files{{"proc/self/mountinfo", ""}});
   const std::string file = host.root() + "/etc/cdi/a.yaml";
   for (const char* text : {"old", "new"}) {

@@ -7,8 +7,8 @@ namespace hf::web {
 
 void Board::publish(std::shared_ptr<const report::Snapshot> snapshot) {
   const std::scoped_lock lock(mutex_);
-  std::swap(snapshot_, snapshot);  // the old one goes after the lock does
-  ring();
+  std::swap(snapshot_, snapshot);  // the old one is freed after the lock is released
+  wake_subscribers();
 }
 
 void Board::publish(const report::BlameRecord& record) {
@@ -19,7 +19,7 @@ void Board::publish(const report::BlameRecord& record) {
     records_.pop_front();
     ++first_;
   }
-  ring();
+  wake_subscribers();
 }
 
 std::shared_ptr<const report::Snapshot> Board::latest() const {
@@ -27,27 +27,27 @@ std::shared_ptr<const report::Snapshot> Board::latest() const {
   return snapshot_;
 }
 
-Board::Batch Board::records_from(std::uint64_t place) const {
+Board::Batch Board::records_from(std::uint64_t position) const {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t end = first_ + records_.size();
-  const std::uint64_t from = std::clamp(place, first_, end);
+  const std::uint64_t from = std::clamp(position, first_, end);
   return {from, {records_.begin() + std::ptrdiff_t(from - first_), records_.end()}};
 }
 
-std::shared_ptr<const kernel::Bell> Board::bell() const {
-  auto bell = std::make_shared<const kernel::Bell>();
+std::shared_ptr<const kernel::Wakeup> Board::subscribe() const {
+  auto wakeup = std::make_shared<const kernel::Wakeup>();
   const std::scoped_lock lock(mutex_);
-  bells_.emplace_back(bell);
-  return bell;
+  subscribers_.emplace_back(wakeup);
+  return wakeup;
 }
 
-void Board::ring() const {
-  std::erase_if(bells_, [](const std::weak_ptr<const kernel::Bell>& listener) {
-    const std::shared_ptr<const kernel::Bell> bell = listener.lock();
-    if (bell) {
-      bell->ring();
+void Board::wake_subscribers() const {
+  std::erase_if(subscribers_, [](const std::weak_ptr<const kernel::Wakeup>& subscriber) {
+    const std::shared_ptr<const kernel::Wakeup> wakeup = subscriber.lock();
+    if (wakeup) {
+      wakeup->ring();
     }
-    return !bell;
+    return !wakeup;
   });
 }
 

@@ -16,12 +16,12 @@ report::BlameRecord numbered(std::uint64_t number) {
   return record;
 }
 
-bool rings(const kernel::Bell& bell) {
-  ::pollfd waits{bell.fd().get(), POLLIN, 0};
-  return ::poll(&waits, 1, 0) == 1;
+bool is_signalled(const kernel::Wakeup& wakeup) {
+  ::pollfd polled{wakeup.fd().get(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
 }
 
-TEST(Board, ShowsTheLatestPicture) {
+TEST(Board, HoldsTheLatestSnapshot) {
   Board board;
   EXPECT_EQ(board.latest(), nullptr);
   const auto first = std::make_shared<report::Snapshot>();
@@ -32,7 +32,7 @@ TEST(Board, ShowsTheLatestPicture) {
   EXPECT_EQ(first.use_count(), 1);
 }
 
-TEST(Board, ForgetsTheOldestRecordsAndSaysWhereTheOthersBegin) {
+TEST(Board, DropsTheOldestRecordsAndReportsWhereTheOthersBegin) {
   Board board;
   for (std::uint64_t i = 0; i < Board::kMostRecords + 10; ++i) {
     board.publish(numbered(100 + i));
@@ -43,36 +43,36 @@ TEST(Board, ForgetsTheOldestRecordsAndSaysWhereTheOthersBegin) {
   EXPECT_TRUE(board.records_from(100'000).records.empty());
 }
 
-TEST(Board, RingsForThoseWhoListen) {
+TEST(Board, WakesItsSubscribers) {
   Board board;
-  const std::shared_ptr<const kernel::Bell> bell = board.bell();
-  (void)board.bell();  // nobody keeps it
-  EXPECT_FALSE(rings(*bell));
+  const std::shared_ptr<const kernel::Wakeup> wakeup = board.subscribe();
+  (void)board.subscribe();  // dropped at once
+  EXPECT_FALSE(is_signalled(*wakeup));
   board.publish(numbered(1));
-  EXPECT_TRUE(rings(*bell));
-  bell->silence();
-  EXPECT_FALSE(rings(*bell));
+  EXPECT_TRUE(is_signalled(*wakeup));
+  wakeup->silence();
+  EXPECT_FALSE(is_signalled(*wakeup));
   board.publish(std::make_shared<report::Snapshot>());
-  EXPECT_TRUE(rings(*bell));
+  EXPECT_TRUE(is_signalled(*wakeup));
 }
 
-TEST(EventLog, GoesOnBehindARecordSomebodyHasSeen) {
+TEST(EventLog, ContinuesAfterTheLastRecordSeen) {
   Board board;
   EventLog log;
   log.follow(board);
-  EXPECT_EQ(log.place_after(5), 0U);
+  EXPECT_EQ(log.position_after(5), 0U);
   for (std::uint64_t number = 10; number < 20; ++number) {
     board.publish(numbered(number));
   }
   log.follow(board);
-  EXPECT_EQ(log.place_after(12), 3U);
-  EXPECT_EQ(log.place_after(99), 10U);
+  EXPECT_EQ(log.position_after(12), 3U);
+  EXPECT_EQ(log.position_after(99), 10U);
   EXPECT_EQ(log.missed_since(12), 0U);
   EXPECT_EQ(log.missed_since(7), 2U);
   EXPECT_TRUE(log.at(3, Details::shown)->starts_with("id: 13\ndata: {"));
 }
 
-TEST(EventLog, IsBoundedByBytesAndKnowsItsHoles) {
+TEST(EventLog, IsBoundedByBytesAndReportsDroppedRecords) {
   Board board;
   EventLog log;
   report::BlameRecord large = numbered(1);
@@ -90,7 +90,7 @@ TEST(EventLog, IsBoundedByBytesAndKnowsItsHoles) {
   EXPECT_EQ(log.first(), 205U);
 }
 
-TEST(Event, IsOneDataLineWhateverTheNamesAre) {
+TEST(Event, IsOneDataLineWhateverTheNamesContain) {
   report::BlameRecord record = numbered(7);
   record.container = "x\n\ndata: fake\r\nid: 9";
   const std::string event = render_event(record);

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "kernel/socket.h"
+#include "kernel/net/socket.h"
 
 namespace hf::web {
 namespace {
@@ -11,18 +11,18 @@ constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
 }  // namespace
 
-void Connection::fill() {
-  std::array<char, kMostHead> room{};
-  const Result<std::size_t> count = kernel::receive(fd_, room);
+void Connection::receive() {
+  std::array<char, kMostHead> buffer{};
+  const Result<std::size_t> count = kernel::receive(fd_, buffer);
   if (!count) {
     is_broken_ = count.error().code != std::errc::resource_unavailable_try_again;
     return;
   }
   has_ended_ = *count == 0;
-  in_.append(room.data(), *count);
+  in_.append(buffer.data(), *count);
 }
 
-void Connection::drop_what_has_come() { in_.clear(); }
+void Connection::discard_input() { in_.clear(); }
 
 bool Connection::flush() {
   bool progress = false;
@@ -51,7 +51,7 @@ void Connection::put(Body bytes) {
 
 std::optional<std::string> Connection::take_head() {
   const std::size_t end = in_.find(kEndOfHead);
-  if (end > kMostHead) {  // or nowhere
+  if (end > kMostHead) {  // also npos
     return std::nullopt;
   }
   std::string head = in_.substr(0, end);
@@ -62,7 +62,7 @@ std::optional<std::string> Connection::take_head() {
 bool Connection::is_head_too_long() const { return in_.size() > kMostHead; }
 
 kernel::Interest Connection::interest() const {
-  // Nothing is read while a reply is on its way: who asks faster than he reads must wait.
+  // Nothing is read while a reply is being sent, so a client cannot send requests faster than it reads replies.
   if (phase == Phase::writing) {
     return kernel::Interest::write;
   }

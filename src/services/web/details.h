@@ -1,4 +1,4 @@
-// Details: are command lines of writers shown to whoever asks? They may hold secrets.
+// Details: whether command lines of writers are shown to clients. They may contain secrets.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace hf::web {
 
 enum class Details : std::uint8_t { hidden, shown };
 
-// The same without command lines; the program's name stays.
+// A copy without command lines; the program's name stays.
 report::BlameRecord without_details(const report::BlameRecord& record);
 report::Snapshot without_details(const report::Snapshot& snapshot);
 

@@ -1,4 +1,5 @@
 #include "services/web/event_log.h"
+#include "render/blame.h"
 
 #include <algorithm>
 
@@ -6,7 +7,7 @@ namespace hf::web {
 
 void EventLog::follow(const Board& board) {
   const Board::Batch batch = board.records_from(end_);
-  if (batch.first > end_) {  // the board was faster: what is here has a hole behind it
+  if (batch.first > end_) {  // the board has dropped records since, so the log would have a gap
     events_.clear();
     bytes_ = 0;
     end_ = batch.first;
@@ -23,7 +24,7 @@ void EventLog::follow(const Board& board) {
   }
 }
 
-std::uint64_t EventLog::place_after(std::uint64_t number) const {
+std::uint64_t EventLog::position_after(std::uint64_t number) const {
   const auto next = std::ranges::find_if(events_, [number](const Event& event) { return event.number > number; });
   return first() + std::uint64_t(next - events_.begin());
 }
@@ -32,7 +33,7 @@ std::uint64_t EventLog::missed_since(std::uint64_t number) const {
   return events_.empty() || events_.front().number <= number ? 0 : events_.front().number - number - 1;
 }
 
-// A rendered line has no line break: nothing in a name can begin another field.
+// A rendered line has no line break, so a name cannot inject another field.
 std::string render_event(const report::BlameRecord& record) {
   return "id: " + std::to_string(record.number) + "\ndata: " + render_line(record) + "\n\n";
 }

@@ -1,4 +1,4 @@
-// EventLog: records as server-sent events, each rendered once for all who listen.
+// EventLog: records as server-sent events, each rendered once for all streams.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ class EventLog {
  public:
   static constexpr std::size_t kMostBytes = std::size_t(4) << 20;
 
-  void follow(const Board& board);  // takes what is new there
+  void follow(const Board& board);  // adds the board's new records
 
-  [[nodiscard]] std::uint64_t first() const { return end_ - events_.size(); }  // places as of the board
+  [[nodiscard]] std::uint64_t first() const { return end_ - events_.size(); }  // positions as of the board
   [[nodiscard]] std::uint64_t end() const { return end_; }
-  [[nodiscard]] Body at(std::uint64_t place, Details details) const {
-    const Event& event = events_[std::size_t(place - first())];
+  [[nodiscard]] Body at(std::uint64_t position, Details details) const {
+    const Event& event = events_[std::size_t(position - first())];
     return details == Details::shown ? event.text : event.brief;
   }
 
-  // Where to go on for somebody who has seen the record with this number.
-  [[nodiscard]] std::uint64_t place_after(std::uint64_t number) const;
-  [[nodiscard]] std::uint64_t missed_since(std::uint64_t number) const;  // how many are not here any more
+  // Where to continue for a client that has seen the record with this number.
+  [[nodiscard]] std::uint64_t position_after(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t missed_since(std::uint64_t number) const;  // number of records that were dropped
 
  private:
   struct Event {
@@ -42,6 +42,6 @@ class EventLog {
 };
 
 std::string render_event(const report::BlameRecord& record);
-std::string render_loss(std::uint64_t count);  // "event: lost": so many records were not sent
+std::string render_loss(std::uint64_t count);  // "event: lost": this many records were not sent
 
 }  // namespace hf::web

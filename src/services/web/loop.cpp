@@ -8,36 +8,36 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "kernel/clock.h"
-#include "kernel/privileges.h"
+#include "kernel/files/clock.h"
+#include "kernel/process/privileges.h"
 #include "services/web/visitor.h"
 
 namespace hf::web {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kHeadTime = 5 * kSecond;    // from the first moment to a whole head
-constexpr std::uint64_t kIdleTime = 15 * kSecond;   // from a reply to the next head
-constexpr std::uint64_t kStuckTime = 5 * kSecond;   // a reply of which nothing is taken
-constexpr std::uint64_t kReplyTime = 60 * kSecond;  // a whole reply
+constexpr std::uint64_t kHeadTime = 5 * kSecond;    // from accept to a complete head
+constexpr std::uint64_t kIdleTime = 15 * kSecond;   // from a reply to the next request
+constexpr std::uint64_t kStuckTime = 5 * kSecond;   // a reply of which the client reads nothing
+constexpr std::uint64_t kReplyTime = 60 * kSecond;  // a complete reply
 constexpr std::uint64_t kEndTime = kSecond;
 constexpr std::uint64_t kHeartbeat = 10 * kSecond;
 constexpr std::uint64_t kStreamStuckTime = 30 * kSecond;
 constexpr std::uint64_t kListenPause = 5 * kSecond;
-constexpr unsigned kMostRequests = 1000;  // on one connection
+constexpr unsigned kMostRequests = 1000;  // per connection
 constexpr std::size_t kMostAhead = std::size_t(64) << 10;
 constexpr int kStreamBuffer = 64 << 10;
 
 constexpr std::uint64_t kStop = 0;
 constexpr std::uint64_t kBoard = 1;
 constexpr std::uint64_t kTcp = 2;
-constexpr std::uint64_t kPath = 3;
-constexpr std::uint64_t kFirstVisitor = 16;
+constexpr std::uint64_t kUnixSocket = 3;
+constexpr std::uint64_t kFirstClient = 16;
 
 Body body_of(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 
-// The number of the last record somebody has seen: a browser says it when it comes back, a page that has a snapshot
-// says it in the address.
+// The number of the last record that the client has seen: a browser sends it in a header when it reconnects, a page
+// that has a snapshot sends it in the query.
 std::optional<std::uint64_t> last_seen(const Request& request) {
   if (const std::optional<std::uint64_t> number = parse_number<std::uint64_t>(request.header("last-event-id"))) {
     return number;
@@ -74,29 +74,29 @@ bool outlives_deadline(Connection& connection) {
 Loop::Loop(kernel::Poller poller, const Settings& settings, const Board& board)
     : poller_(std::move(poller)),
       board_(board),
-      bell_(board.bell()),
+      published_(board.subscribe()),
       settings_(settings),
       own_name_(kernel::own_host_name()),
-      next_key_(kFirstVisitor) {}
+      next_key_(kFirstClient) {}
 
 Result<std::unique_ptr<Loop>> Loop::open(const Settings& settings, const Board& board) {
   kernel::Poller poller = TRY(kernel::Poller::open());
   std::unique_ptr<Loop> loop(new Loop(std::move(poller), settings, board));
   TRY(loop->poller_.add(loop->stop_.fd(), kStop, kernel::Interest::read));
-  TRY(loop->poller_.add(loop->bell_->fd(), kBoard, kernel::Interest::read));
+  TRY(loop->poller_.add(loop->published_->fd(), kBoard, kernel::Interest::read));
   TRY(loop->listen());
   return loop;
 }
 
-// The socket first: root's own way in does not depend on a port that any user can take. Fails where there is nothing to
-// listen on, and never will be.
+// The socket comes first: root's access must not depend on a port that any user can occupy. Fails if there is nothing
+// to listen on and no retry is pending.
 Result<void> Loop::listen() {
   Result<void> done;
   if (!settings_.socket.empty()) {
     Result<kernel::UnixListener> opened = kernel::UnixListener::open(settings_.socket);
     if (opened) {
-      path_.emplace(*std::move(opened));
-      TRY(poller_.add(path_->fd(), kPath, kernel::Interest::read));
+      unix_listener_.emplace(*std::move(opened));
+      TRY(poller_.add(unix_listener_->fd(), kUnixSocket, kernel::Interest::read));
       log("listening socket=" + quote(settings_.socket), false);
     } else {
       log("not-listening socket=" + quote(settings_.socket) + " error=" + quote(opened.error().message), true);
@@ -104,8 +104,8 @@ Result<void> Loop::listen() {
     }
   }
   if (!settings_.address.empty()) {
-    const Result<void> listens = listen_on_address();
-    done = path_ || listens || listen_at_ != 0 ? Result<void>() : listens;
+    const Result<void> listening = listen_on_address();
+    done = unix_listener_ || listening || listen_at_ != 0 ? Result<void>() : listening;
   }
   return done;
 }
@@ -138,13 +138,13 @@ Result<void> Loop::listen_on_address() {
 }
 
 Details Loop::details_for(const Connection& connection) const {
-  return connection.door() == Door::path ? Details::shown : settings_.over_tcp;
+  return connection.transport() == Transport::unix_socket ? Details::shown : settings_.over_tcp;
 }
 
 void Loop::stop() const { stop_.ring(); }
 
 void Loop::run() {
-  kernel::leave_signals_to_others();
+  kernel::block_all_signals();
   kernel::name_thread("hf-web");
   if (const Result<void> limited = kernel::limit_capabilities(0); !limited) {
     log("capabilities error=" + quote(limited.error().message), true);
@@ -154,74 +154,74 @@ void Loop::run() {
       if (ready.key == kStop) {
         return;
       }
-      turn(ready);
+      dispatch(ready);
     }
     expire();
   }
 }
 
-void Loop::turn(const kernel::Ready& ready) {
+void Loop::dispatch(const kernel::Ready& ready) {
   switch (ready.key) {
-    case kBoard: tell_streams(); return;
-    case kTcp: let_all_in(tcp_, Door::tcp); return;
-    case kPath: let_all_in(path_->fd(), Door::path); return;
+    case kBoard: update_streams(); return;
+    case kTcp: accept_clients(tcp_, Transport::tcp); return;
+    case kUnixSocket: accept_clients(unix_listener_->fd(), Transport::unix_socket); return;
     default: break;
   }
-  const auto visitor = connections_.find(ready.key);
-  if (visitor != connections_.end()) {
-    serve(visitor, ready);
+  const auto client = connections_.find(ready.key);
+  if (client != connections_.end()) {
+    serve(client, ready);
   }
 }
 
-void Loop::let_all_in(const kernel::Fd& listener, Door door) {
-  constexpr int kMostAtOnce = 32;  // those who are in already want to be served too
+void Loop::accept_clients(const kernel::Fd& listener, Transport transport) {
+  constexpr int kMostAtOnce = 32;  // bounded, so that connected clients are served as well
   for (int i = 0; i < kMostAtOnce; ++i) {
     Result<kernel::Fd> socket = kernel::accept_one(listener);
     if (!socket) {
-      // Without descriptors to be had the listener stays ready: better late than in circles.
+      // Without free descriptors the listener stays ready; the pause avoids a busy loop.
       if (socket.error().code != std::errc::resource_unavailable_try_again) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
       return;
     }
-    let_in(*std::move(socket), door);
+    add_client(*std::move(socket), transport);
   }
 }
 
-void Loop::let_in(kernel::Fd socket, Door door) {
-  make_room();
-  const auto [visitor, is_new] = connections_.try_emplace(next_key_++, std::move(socket), door);
-  visitor->second.deadline = kernel::monotonic_now() + kHeadTime;
-  if (!poller_.add(visitor->second.fd(), visitor->first, kernel::Interest::read)) {
-    connections_.erase(visitor);
+void Loop::add_client(kernel::Fd socket, Transport transport) {
+  evict_if_full();
+  const auto [client, is_new] = connections_.try_emplace(next_key_++, std::move(socket), transport);
+  client->second.deadline = kernel::monotonic_now() + kHeadTime;
+  if (!poller_.add(client->second.fd(), client->first, kernel::Interest::read)) {
+    connections_.erase(client);
   }
 }
 
-// Who has been silent longest leaves first: a visitor in earnest asks at once.
-void Loop::make_room() {
+// Closes the client that has waited longest without a request, because a genuine client sends one at once.
+void Loop::evict_if_full() {
   if (connections_.size() < kMostConnections) {
     return;
   }
-  auto leaves =
-      std::ranges::find_if(connections_, [](const auto& visitor) { return visitor.second.phase == Phase::reading; });
-  if (leaves == connections_.end()) {
-    leaves = std::ranges::find_if(connections_,
-                                  [](const auto& visitor) { return visitor.second.phase != Phase::streaming; });
+  auto evicted =
+      std::ranges::find_if(connections_, [](const auto& client) { return client.second.phase == Phase::reading; });
+  if (evicted == connections_.end()) {
+    evicted =
+        std::ranges::find_if(connections_, [](const auto& client) { return client.second.phase != Phase::streaming; });
   }
-  connections_.erase(leaves);
+  connections_.erase(evicted);
 }
 
-void Loop::serve(Connections::iterator visitor, const kernel::Ready& ready) {
-  Connection& connection = visitor->second;
+void Loop::serve(Connections::iterator client, const kernel::Ready& ready) {
+  Connection& connection = client->second;
   if (ready.can_read) {
-    connection.fill();
+    connection.receive();
     if (connection.phase == Phase::streaming) {
-      connection.drop_what_has_come();  // whatever a client sends that only listens
+      connection.discard_input();  // a stream takes no requests
     }
   }
   if (ready.is_broken || !advance(connection) ||
-      !poller_.change(connection.fd(), visitor->first, connection.interest())) {
-    connections_.erase(visitor);
+      !poller_.change(connection.fd(), client->first, connection.interest())) {
+    connections_.erase(client);
   }
 }
 
@@ -242,7 +242,7 @@ bool Loop::advance(Connection& connection) {
     }
     switch (connection.phase) {
       case Phase::reading:
-        if (!read_on(connection)) {
+        if (!read_request(connection)) {
           return !connection.has_ended();
         }
         break;
@@ -254,18 +254,18 @@ bool Loop::advance(Connection& connection) {
         }
         break;
       case Phase::streaming:
-        connection.drop_what_has_come();
-        if (connection.has_ended() || !pump(connection)) {
+        connection.discard_input();
+        if (connection.has_ended() || !queue_events(connection)) {
           return !connection.has_ended();
         }
         break;
-      case Phase::ending: connection.drop_what_has_come(); return !connection.has_ended();
+      case Phase::ending: connection.discard_input(); return !connection.has_ended();
     }
   }
 }
 
-// True where a reply is on its way now.
-bool Loop::read_on(Connection& connection) {
+// True if a reply is being sent now.
+bool Loop::read_request(Connection& connection) {
   if (const std::optional<std::string> head = connection.take_head()) {
     answer(connection, *head);
     return true;
@@ -274,16 +274,16 @@ bool Loop::read_on(Connection& connection) {
     return false;
   }
   connection.keeps_alive = false;
-  reply_with(connection, say(431, "a request's head has 8192 bytes at most"), true);
+  reply_with(connection, text_reply(431, "a request's head has 8192 bytes at most"), true);
   return true;
 }
 
 void Loop::answer(Connection& connection, const std::string& head) {
   const Result<Request> request = parse_request(head);
-  connection.keeps_alive = request && request->keeps_alive && request->is_question() && !connection.has_ended() &&
+  connection.keeps_alive = request && request->keeps_alive && request->is_get_or_head() && !connection.has_ended() &&
                            ++connection.requests < kMostRequests;
   if (!request) {
-    reply_with(connection, say(400, request.error().message), true);
+    reply_with(connection, text_reply(400, request.error().message), true);
     return;
   }
   const Reply reply = reply_to(connection, *request);
@@ -299,19 +299,19 @@ void Loop::answer(Connection& connection, const std::string& head) {
 }
 
 Reply Loop::reply_to(const Connection& connection, const Request& request) {
-  // A path in the file system has its own guard, its mode, and no browser goes there.
-  const std::string refused = connection.door() == Door::tcp ? why_refused(request, own_name_) : "";
+  // The unix socket is protected by its file mode, and no browser can reach it.
+  const std::string refused = connection.transport() == Transport::tcp ? why_refused(request, own_name_) : "";
   if (!refused.empty()) {
-    return say(403, refused);
+    return text_reply(403, refused);
   }
-  if (!request.is_question()) {
-    return say(405, "GET and HEAD are all there is: nothing changes by asking");
+  if (!request.is_get_or_head()) {
+    return text_reply(405, "only GET and HEAD are supported: requests change nothing");
   }
   if (request.path != kEventsPath) {
     return pages_.answer(request, board_.latest(), {details_for(connection), kernel::wall_now()});
   }
   if (streams() >= kMostStreams) {
-    return say(503, "there are " + std::to_string(kMostStreams) + " streams already");
+    return text_reply(503, "there are " + std::to_string(kMostStreams) + " streams already");
   }
   Reply stream;
   stream.type = "text/event-stream";
@@ -327,37 +327,37 @@ void Loop::open_stream(Connection& connection, const Request& request) {
   connection.put(body_of("retry: 2000\n\n"));
   records_.follow(board_);
   const std::optional<std::uint64_t> seen = last_seen(request);
-  connection.place = seen ? records_.place_after(*seen) : records_.end();
+  connection.position = seen ? records_.position_after(*seen) : records_.end();
   if (seen && records_.missed_since(*seen) > 0) {
     connection.put(body_of(render_loss(records_.missed_since(*seen))));
   }
 }
 
-// True where there is something to send.
-bool Loop::pump(Connection& connection) {
-  if (connection.place < records_.first()) {
-    connection.put(body_of(render_loss(records_.first() - connection.place)));
-    connection.place = records_.first();
+// True if there is something to send.
+bool Loop::queue_events(Connection& connection) {
+  if (connection.position < records_.first()) {
+    connection.put(body_of(render_loss(records_.first() - connection.position)));
+    connection.position = records_.first();
   }
-  while (connection.place < records_.end() && connection.pending() < kMostAhead) {
-    connection.put(records_.at(connection.place, details_for(connection)));
-    ++connection.place;
+  while (connection.position < records_.end() && connection.pending() < kMostAhead) {
+    connection.put(records_.at(connection.position, details_for(connection)));
+    ++connection.position;
   }
   return connection.pending() > 0;
 }
 
-void Loop::tell_streams() {
-  bell_->silence();
+void Loop::update_streams() {
+  published_->silence();
   if (streams() == 0) {
     return;
   }
   records_.follow(board_);
-  for (auto visitor = connections_.begin(); visitor != connections_.end();) {
-    const auto next = std::next(visitor);
-    if (visitor->second.phase == Phase::streaming) {
-      serve(visitor, {});
+  for (auto client = connections_.begin(); client != connections_.end();) {
+    const auto next = std::next(client);
+    if (client->second.phase == Phase::streaming) {
+      serve(client, {});
     }
-    visitor = next;
+    client = next;
   }
 }
 
@@ -366,22 +366,22 @@ void Loop::expire() {
   if (listen_at_ != 0 && listen_at_ <= now) {
     (void)listen_on_address();
   }
-  for (auto visitor = connections_.begin(); visitor != connections_.end();) {
-    const auto next = std::next(visitor);
-    if (visitor->second.deadline <= now) {
-      if (outlives_deadline(visitor->second)) {
-        serve(visitor, {});
+  for (auto client = connections_.begin(); client != connections_.end();) {
+    const auto next = std::next(client);
+    if (client->second.deadline <= now) {
+      if (outlives_deadline(client->second)) {
+        serve(client, {});
       } else {
-        connections_.erase(visitor);
+        connections_.erase(client);
       }
     }
-    visitor = next;
+    client = next;
   }
 }
 
 std::size_t Loop::streams() const {
-  return std::size_t(std::ranges::count_if(
-      connections_, [](const auto& visitor) { return visitor.second.phase == Phase::streaming; }));
+  return std::size_t(
+      std::ranges::count_if(connections_, [](const auto& client) { return client.second.phase == Phase::streaming; }));
 }
 
 std::optional<std::uint64_t> Loop::time_left() const {

@@ -1,4 +1,4 @@
-// Loop: the server's one thread: who comes in, what they are told, and when they have to leave.
+// Loop: the server's only thread: it accepts clients, answers them, and closes them at their deadlines.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "kernel/poller.h"
-#include "kernel/socket.h"
+#include "kernel/net/poller.h"
+#include "kernel/net/socket.h"
 #include "services/web/board.h"
 #include "services/web/connection.h"
 #include "services/web/event_log.h"
@@ -31,7 +31,7 @@ class Loop {
   void stop() const;  // from another thread
 
  private:
-  using Connections = std::map<std::uint64_t, Connection>;  // by a number that counts up: the oldest first
+  using Connections = std::map<std::uint64_t, Connection>;  // by an ascending number: the oldest comes first
 
   Loop(kernel::Poller poller, const Settings& settings, const Board& board);
   Result<void> listen();
@@ -39,30 +39,30 @@ class Loop {
   void log(const std::string& line, bool is_warning) const;
   [[nodiscard]] Details details_for(const Connection& connection) const;
 
-  void turn(const kernel::Ready& ready);
-  void let_all_in(const kernel::Fd& listener, Door door);
-  void let_in(kernel::Fd socket, Door door);
-  void make_room();
-  void serve(Connections::iterator visitor, const kernel::Ready& ready);
-  bool advance(Connection& connection);  // false: it is over
-  bool read_on(Connection& connection);
+  void dispatch(const kernel::Ready& ready);
+  void accept_clients(const kernel::Fd& listener, Transport transport);
+  void add_client(kernel::Fd socket, Transport transport);
+  void evict_if_full();
+  void serve(Connections::iterator client, const kernel::Ready& ready);
+  bool advance(Connection& connection);  // false: close it
+  bool read_request(Connection& connection);
   void answer(Connection& connection, const std::string& head);
   [[nodiscard]] Reply reply_to(const Connection& connection, const Request& request);
   void open_stream(Connection& connection, const Request& request);
-  bool pump(Connection& connection);
-  void tell_streams();
+  bool queue_events(Connection& connection);
+  void update_streams();
   void expire();
   [[nodiscard]] std::size_t streams() const;
   [[nodiscard]] std::optional<std::uint64_t> time_left() const;
 
   kernel::Poller poller_;
-  kernel::Bell stop_;
+  kernel::Wakeup stop_;
   const Board& board_;
-  std::shared_ptr<const kernel::Bell> bell_;  // the board's
+  std::shared_ptr<const kernel::Wakeup> published_;  // signalled by the board
   Settings settings_;
   kernel::Fd tcp_;
-  std::uint64_t listen_at_ = 0;  // when an address that is taken is tried again; 0: never
-  std::optional<kernel::UnixListener> path_;
+  std::uint64_t listen_at_ = 0;  // when an address in use is tried again; 0: never
+  std::optional<kernel::UnixListener> unix_listener_;
   std::string address_;
   std::string own_name_;
   Pages pages_;

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "core/report/text_table.h"
+#include "render/snapshot.h"
+#include "render/text_table.h"
 #include "services/web/assets.h"
 
 namespace hf::web {
@@ -14,7 +15,7 @@ constexpr std::int64_t kOldestFresh = 180'000;  // milliseconds
 Reply asset_at(const std::string& path) {
   const auto* const found = std::ranges::find(kAssets, path, &Asset::path);
   if (found == kAssets.end()) {
-    return say(404, "there is nothing here");
+    return text_reply(404, "there is nothing here");
   }
   Reply reply;
   reply.type = found->type;
@@ -24,14 +25,14 @@ Reply asset_at(const std::string& path) {
 
 Reply readiness(const report::Snapshot* snapshot, std::int64_t now) {
   const std::string why = why_not_ready(snapshot, now);
-  return why.empty() ? say(200, "ready") : say(503, report::on_one_line(why));
+  return why.empty() ? text_reply(200, "ready") : text_reply(503, report::on_one_line(why));
 }
 
 }  // namespace
 
 std::string why_not_ready(const report::Snapshot* snapshot, std::int64_t now) {
   if (snapshot == nullptr) {
-    return "the node has not been looked at yet";
+    return "the host has not been surveyed yet";
   }
   if (!snapshot->missing_capabilities.empty()) {
     return "it lacks " + join(snapshot->missing_capabilities, ", ");
@@ -40,36 +41,36 @@ std::string why_not_ready(const report::Snapshot* snapshot, std::int64_t now) {
     return "blind: " + (snapshot->why_blind.empty() ? "nothing is watched" : snapshot->why_blind);
   }
   if (now - snapshot->at > kOldestFresh) {
-    return "the last look at the node is " + std::to_string((now - snapshot->at) / 1000) + " s old";
+    return "the last survey of the host is " + std::to_string((now - snapshot->at) / 1000) + " s old";
   }
   return "";
 }
 
 Reply Pages::answer(const Request& request, const std::shared_ptr<const report::Snapshot>& snapshot,
-                    const Visit& visit) {
+                    const Context& context) {
   if (request.path == "/healthz") {
-    return say(200, "ok");
+    return text_reply(200, "ok");
   }
   if (request.path == "/readyz") {
-    return readiness(snapshot.get(), visit.now);
+    return readiness(snapshot.get(), context.now);
   }
   const bool wants_metrics = request.path == "/metrics";
   if (!wants_metrics && request.path != "/api/v1/snapshot") {
     return asset_at(request.path);
   }
   if (!snapshot) {
-    return say(503, why_not_ready(nullptr, visit.now));
+    return text_reply(503, why_not_ready(nullptr, context.now));
   }
-  turn_to(snapshot);
-  return wants_metrics ? metrics_page() : snapshot_page(request, visit.details);
+  use_snapshot(snapshot);
+  return wants_metrics ? metrics_page() : snapshot_page(request, context.details);
 }
 
-void Pages::turn_to(const std::shared_ptr<const report::Snapshot>& snapshot) {
+void Pages::use_snapshot(const std::shared_ptr<const report::Snapshot>& snapshot) {
   if (shown_ == snapshot) {
     return;
   }
   shown_ = snapshot;
-  ++turns_;
+  ++generation_;
   json_.reset();
   brief_.reset();
   metrics_.reset();
@@ -78,8 +79,8 @@ void Pages::turn_to(const std::shared_ptr<const report::Snapshot>& snapshot) {
 Reply Pages::snapshot_page(const Request& request, Details details) {
   Reply reply;
   reply.type = "application/json";
-  // With the start of the daemon: numbers begin anew with it.
-  reply.tag = "\"" + std::to_string(shown_->started_at) + "-" + std::to_string(turns_) +
+  // The tag includes the daemon's start, because the generation restarts with it.
+  reply.tag = "\"" + std::to_string(shown_->started_at) + "-" + std::to_string(generation_) +
               (details == Details::shown ? "-d\"" : "\"");
   if (request.header("if-none-match") == reply.tag) {
     reply.status = 304;

@@ -1,4 +1,4 @@
-// Pages: which path shows what. A snapshot is rendered once, whoever asks.
+// Pages: answers each path of the server. A snapshot is rendered once for all clients.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ inline constexpr const char* kEventsPath = "/api/v1/events";
 class Pages {
  public:
   // The snapshot may be null; `now` is in milliseconds since 1970.
-  struct Visit {
+  struct Context {
     Details details = Details::hidden;
     std::int64_t now = 0;
   };
-  Reply answer(const Request& request, const std::shared_ptr<const report::Snapshot>& snapshot, const Visit& visit);
+  Reply answer(const Request& request, const std::shared_ptr<const report::Snapshot>& snapshot, const Context& context);
 
  private:
-  void turn_to(const std::shared_ptr<const report::Snapshot>& snapshot);
+  void use_snapshot(const std::shared_ptr<const report::Snapshot>& snapshot);
   Reply snapshot_page(const Request& request, Details details);
   Reply metrics_page();
 
-  std::shared_ptr<const report::Snapshot> shown_;  // kept by the cache: the bodies below are of this one
-  std::uint64_t turns_ = 0;
+  std::shared_ptr<const report::Snapshot> shown_;  // the cached bodies below are rendered from it
+  std::uint64_t generation_ = 0;
   Body json_;
   Body brief_;  // without details
   Body metrics_;
 };
 
-// Why nobody should rely on us now, "" where they may.
+// Why clients should not rely on the guard now; "" if they can.
 std::string why_not_ready(const report::Snapshot* snapshot, std::int64_t now);
 
 }  // namespace hf::web

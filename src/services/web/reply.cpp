@@ -5,8 +5,8 @@
 namespace hf::web {
 namespace {
 
-// No page of ours is shown in another's, asks anybody else, or runs what is not in the binary.
-constexpr std::string_view kAlways =
+// Our pages cannot be framed, contact no other server and run only scripts from this binary.
+constexpr std::string_view kSecurityHeaders =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
     "X-Content-Type-Options: nosniff\r\n"
@@ -15,7 +15,7 @@ constexpr std::string_view kAlways =
     "Cross-Origin-Resource-Policy: same-origin\r\n"
     "Cache-Control: no-store\r\n";
 
-std::string_view words_of(int status) {
+std::string_view reason_of(int status) {
   switch (status) {
     case 200: return "OK";
     case 304: return "Not Modified";
@@ -32,16 +32,16 @@ std::string_view words_of(int status) {
 
 }  // namespace
 
-Reply say(int status, const std::string& words) {
+Reply text_reply(int status, const std::string& text) {
   Reply reply;
   reply.status = status;
-  reply.body = std::make_shared<const std::string>(words + "\n");
+  reply.body = std::make_shared<const std::string>(text + "\n");
   return reply;
 }
 
 std::string render_head(const Reply& reply, After after) {
   std::string head = "HTTP/1.1 " + std::to_string(reply.status) + " ";
-  head.append(words_of(reply.status)).append("\r\n");
+  head.append(reason_of(reply.status)).append("\r\n");
   if (reply.status != 304) {
     head += "Content-Type: " + reply.type + "\r\n";
   }
@@ -49,7 +49,7 @@ std::string render_head(const Reply& reply, After after) {
   head += reply.tag.empty() ? "" : "ETag: " + reply.tag + "\r\n";
   head += reply.status == 405 ? "Allow: GET, HEAD\r\n" : "";
   head += after == After::closes ? "Connection: close\r\n" : "";
-  return head.append(kAlways).append("\r\n");
+  return head.append(kSecurityHeaders).append("\r\n");
 }
 
 }  // namespace hf::web

@@ -10,42 +10,42 @@ namespace {
 std::unexpected<Error> refuse(const std::string& why) { return fail(std::errc::bad_message, why); }
 
 bool is_token(std::string_view text) {
-  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";  // RFC 9110, 5.6.2
-  return !text.empty() && std::ranges::all_of(text, [kOthers](char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
-           kOthers.contains(letter);
+  constexpr std::string_view kSymbols = "!#$%&'*+-.^_`|~";  // RFC 9110, 5.6.2
+  return !text.empty() && std::ranges::all_of(text, [kSymbols](char character) {
+    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+           (character >= '0' && character <= '9') || kSymbols.contains(character);
   });
 }
 
 bool is_printable(std::string_view text) {
-  return std::ranges::all_of(text,
-                             [](unsigned char letter) { return (letter >= 0x20 || letter == '\t') && letter != 0x7f; });
+  return std::ranges::all_of(
+      text, [](unsigned char character) { return (character >= 0x20 || character == '\t') && character != 0x7f; });
 }
 
-std::string in_small_letters(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(), [](char letter) {
-    return letter >= 'A' && letter <= 'Z' ? char(letter + ('a' - 'A')) : letter;
+std::string to_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char character) {
+    return character >= 'A' && character <= 'Z' ? char(character + ('a' - 'A')) : character;
   });
-  return small;
+  return lower;
 }
 
 Result<void> read_first_line(std::string_view line, Request& request) {
-  const std::vector<std::string_view> words = split(line, ' ');
-  if (words.size() != 3 || !is_token(words[0]) || !is_printable(line)) {
+  const std::vector<std::string_view> fields = split(line, ' ');
+  if (fields.size() != 3 || !is_token(fields[0]) || !is_printable(line)) {
     return refuse("no request line");
   }
-  if (words[2] != "HTTP/1.1" && words[2] != "HTTP/1.0") {
+  if (fields[2] != "HTTP/1.1" && fields[2] != "HTTP/1.0") {
     return refuse("no HTTP/1.1");
   }
-  if (!words[1].starts_with('/')) {
+  if (!fields[1].starts_with('/')) {
     return refuse("no path");
   }
-  request.method = words[0];
-  request.keeps_alive = words[2] == "HTTP/1.1";
-  const std::size_t mark = words[1].find('?');
-  request.path = words[1].substr(0, mark);
-  request.query = mark == std::string_view::npos ? "" : words[1].substr(mark + 1);
+  request.method = fields[0];
+  request.keeps_alive = fields[2] == "HTTP/1.1";
+  const std::size_t mark = fields[1].find('?');
+  request.path = fields[1].substr(0, mark);
+  request.query = mark == std::string_view::npos ? "" : fields[1].substr(mark + 1);
   return {};
 }
 
@@ -54,10 +54,10 @@ Result<void> read_header(std::string_view line, Request& request) {
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon)) || !is_printable(line)) {
     return refuse("no header line");
   }
-  const auto [place, is_new] =
-      request.headers.try_emplace(in_small_letters(line.substr(0, colon)), trim(line.substr(colon + 1)));
-  if (!is_new && (place->first == "host" || place->first == "origin" || place->first == "content-length")) {
-    return refuse("two headers " + place->first);
+  const auto [header, is_new] =
+      request.headers.try_emplace(to_lower_case(line.substr(0, colon)), trim(line.substr(colon + 1)));
+  if (!is_new && (header->first == "host" || header->first == "origin" || header->first == "content-length")) {
+    return refuse("two headers " + header->first);
   }
   return {};
 }
@@ -79,10 +79,10 @@ Result<Request> parse_request(std::string_view head) {
   }
   if (request.headers.contains("transfer-encoding") ||
       (request.headers.contains("content-length") && request.header("content-length") != "0")) {
-    // What comes next would be read as another request.
+    // The body, which is not read, would otherwise be parsed as the next request.
     request.keeps_alive = false;
   }
-  request.keeps_alive = request.keeps_alive && in_small_letters(request.header("connection")) != "close";
+  request.keeps_alive = request.keeps_alive && to_lower_case(request.header("connection")) != "close";
   return request;
 }
 

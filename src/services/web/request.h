@@ -1,4 +1,4 @@
-// Request: what a visitor asks for. Only heads are read: a question has no body.
+// Request: the head of a client's HTTP request. Bodies are never read: GET and HEAD have none.
 #pragma once
 
 #include <map>
@@ -12,15 +12,15 @@ namespace hf::web {
 struct Request {
   std::string method;
   std::string path;
-  std::string query;                           // behind the "?", "" where there is none
-  std::map<std::string, std::string> headers;  // names in small letters
+  std::string query;                           // after the "?"; "" if there is none
+  std::map<std::string, std::string> headers;  // names in lower case
   bool keeps_alive = true;
 
-  [[nodiscard]] std::string header(const std::string& name) const;  // "" where there is none
-  [[nodiscard]] bool is_question() const { return method == "GET" || method == "HEAD"; }
+  [[nodiscard]] std::string header(const std::string& name) const;  // "" if there is none
+  [[nodiscard]] bool is_get_or_head() const { return method == "GET" || method == "HEAD"; }
 };
 
-// The head without the empty line at its end.
+// Takes the head without the empty line at its end.
 Result<Request> parse_request(std::string_view head);
 
 }  // namespace hf::web

@@ -7,7 +7,7 @@
 namespace hf::web {
 namespace {
 
-TEST(ParseRequest, TakesAHead) {
+TEST(ParseRequest, ParsesAHead) {
   const Result<Request> request =
       parse_request("GET /api/v1/events?after=7 HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID:  12 ");
   ASSERT_TRUE(request);
@@ -18,7 +18,7 @@ TEST(ParseRequest, TakesAHead) {
   EXPECT_TRUE(request->keeps_alive);
 }
 
-TEST(ParseRequest, KeepsNoConnectionWhoseNextRequestWouldBeABody) {
+TEST(ParseRequest, ClosesTheConnectionAfterARequestWithABody) {
   for (const char* line : {"Content-Length: 5", "Transfer-Encoding: chunked", "Connection: Close"}) {
     const Result<Request> request = parse_request("POST / HTTP/1.1\r\nHost: a\r\n" + std::string(line));
     ASSERT_TRUE(request) << line;
@@ -27,7 +27,7 @@ TEST(ParseRequest, KeepsNoConnectionWhoseNextRequestWouldBeABody) {
   EXPECT_FALSE(parse_request("GET / HTTP/1.0")->keeps_alive);
 }
 
-TEST(ParseRequest, RefusesWhatIsNoRequest) {
+TEST(ParseRequest, RefusesMalformedRequests) {
   for (const std::string& head :
        {std::string(""), std::string("GET"), std::string("GET /"), std::string("GET  / HTTP/1.1"),
         std::string("GET / HTTP/2"), std::string("GET http://x/ HTTP/1.1"), std::string("GET / HTTP/1.1\r\nno colon"),
@@ -47,14 +47,14 @@ std::string refusal(const std::string& host, const std::string& origin = "") {
   return why_refused(request, "gpu-7.example.com");
 }
 
-TEST(Visitor, MayCallUsByAddressOrByOurOwnName) {
+TEST(Visitor, MayUseAnAddressOrTheHostsOwnName) {
   for (const char* host : {"127.0.0.1:9465", "10.1.2.3", "[::1]:9465", "[fe80::1]", "localhost", "LocalHost:1",
                            "gpu-7.example.com:9465", "GPU-7.example.com"}) {
     EXPECT_EQ(refusal(host), "") << host;
   }
 }
 
-TEST(Visitor, IsRefusedUnderAnyOtherName) {
+TEST(Visitor, IsRefusedWithAnyOtherHostName) {
   for (const char* host : {"", "evil.example", "evil.example:9465", "localhost.evil.example", "127.0.0.1.evil.example",
                            "127.1", "0x7f000001", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:99999", "[::1", "::1", "[]",
                            "localhost:1:2", "127.0.0.1 ", "user@127.0.0.1", "gpu-7"}) {

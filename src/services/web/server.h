@@ -1,4 +1,4 @@
-// Server: shows the board to visitors over TCP and a socket at a path. It answers questions; nothing changes by asking.
+// Server: serves the board's content over TCP and a unix socket. It is read-only: no request changes anything.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@ struct Settings {
   std::string address;  // "127.0.0.1:9465", "" for none
   std::string socket;   // a path, "" for none
   Details over_tcp = Details::hidden;
-  // Told what the server listens on, and what not; from its thread, and while it starts.
+  // Called with what the server listens on and what failed, from its thread and while it starts.
   std::function<void(const std::string& line, bool is_warning)> log = {};
 };
 
-// One thread serves all, without any capability. It waits for nobody: who is slow or silent is left behind at a
+// One thread without any capability serves all clients. It never waits for one: slow or silent clients are closed at a
 // deadline.
 class Server {
  public:
@@ -31,9 +31,9 @@ class Server {
 
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  ~Server();  // at once, also with open streams
+  ~Server();  // stops at once, also with open streams
 
-  [[nodiscard]] std::string address() const;  // with the port it really has; "" where there is none
+  [[nodiscard]] std::string address() const;  // with the actual port; "" if there is none
 
  private:
   explicit Server(std::unique_ptr<Loop> loop);

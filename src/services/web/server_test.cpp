@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include "kernel/clock.h"
-#include "kernel/socket.h"
+#include "kernel/files/clock.h"
+#include "kernel/net/socket.h"
 
 namespace hf::web {
 namespace {
@@ -24,36 +24,36 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A visitor that waits, but not for ever.
+// A client that waits for replies with a timeout.
 class Client {
  public:
   explicit Client(kernel::Fd fd) : fd_(std::move(fd)) {}
 
-  void say(const std::string& text) const { (void)::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
+  void send(const std::string& text) const { (void)::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
 
-  // All that comes until the words do, the other side ends, or the time is up.
-  const std::string& hear(const std::string& words, std::chrono::milliseconds most = 5s) {
-    const Clock::time_point end = Clock::now() + most;
-    while (!ended_ && (words.empty() || heard_.find(words) == std::string::npos)) {
+  // Everything received until `expected` has come, the server closes, or the time is up.
+  const std::string& receive(const std::string& expected, std::chrono::milliseconds timeout = 5s) {
+    const Clock::time_point end = Clock::now() + timeout;
+    while (!ended_ && (expected.empty() || received_.find(expected) == std::string::npos)) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-      ::pollfd waits{fd_.get(), POLLIN, 0};
-      if (left <= 0ms || ::poll(&waits, 1, int(left.count())) <= 0) {
+      ::pollfd polled{fd_.get(), POLLIN, 0};
+      if (left <= 0ms || ::poll(&polled, 1, int(left.count())) <= 0) {
         break;
       }
-      std::array<char, 65536> room{};
-      const ssize_t count = ::recv(fd_.get(), room.data(), room.size(), 0);
+      std::array<char, 65536> buffer{};
+      const ssize_t count = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
       ended_ = count <= 0;
-      heard_.append(room.data(), std::size_t(std::max<ssize_t>(count, 0)));
+      received_.append(buffer.data(), std::size_t(std::max<ssize_t>(count, 0)));
     }
-    return heard_;
+    return received_;
   }
 
   [[nodiscard]] bool ended() const { return ended_; }
-  void forget() { heard_.clear(); }
+  void forget() { received_.clear(); }
 
  private:
   kernel::Fd fd_;
-  std::string heard_;
+  std::string received_;
   bool ended_ = false;
 };
 
@@ -68,7 +68,7 @@ class ServerTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  [[nodiscard]] Client visit() const {
+  [[nodiscard]] Client connect_client() const {
     const std::string address = server_->address();
     ::sockaddr_in name{};
     name.sin_family = AF_INET;
@@ -80,15 +80,15 @@ class ServerTest : public testing::Test {
   }
 
   [[nodiscard]] std::string ask(const std::string& line, const std::string& headers = "Host: localhost\r\n") const {
-    Client client = visit();
-    client.say(line + " HTTP/1.1\r\n" + headers + "Connection: close\r\n\r\n");
-    return client.hear("");
+    Client client = connect_client();
+    client.send(line + " HTTP/1.1\r\n" + headers + "Connection: close\r\n\r\n");
+    return client.receive("");
   }
 
   [[nodiscard]] Client stream(const std::string& headers = "") const {
-    Client client = visit();
-    client.say("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
-    client.hear("retry: 2000\n\n");
+    Client client = connect_client();
+    client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+    client.receive("retry: 2000\n\n");
     return client;
   }
 
@@ -116,7 +116,7 @@ bool has_status(const std::string& answer, int status) {
   return answer.starts_with("HTTP/1.1 " + std::to_string(status) + " ");
 }
 
-TEST_F(ServerTest, AnswersWhatItIsAsked) {
+TEST_F(ServerTest, AnswersEachPath) {
   EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
   EXPECT_TRUE(has_status(ask("GET /readyz"), 503));
   EXPECT_TRUE(has_status(ask("GET /metrics"), 503));
@@ -128,7 +128,7 @@ TEST_F(ServerTest, AnswersWhatItIsAsked) {
   EXPECT_EQ(nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n")))["host_name"], "</script>\"");
 }
 
-TEST_F(ServerTest, IsReadyOnlyWhileItSees) {
+TEST_F(ServerTest, IsReadyOnlyWithAFreshSnapshotThatIsNotBlind) {
   publish_snapshot(true);
   const std::string blind = ask("GET /readyz");
   EXPECT_TRUE(has_status(blind, 503));
@@ -141,7 +141,7 @@ TEST_F(ServerTest, IsReadyOnlyWhileItSees) {
   EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
 }
 
-TEST_F(ServerTest, GivesEveryAnswerTheHeadersThatKeepPagesApart) {
+TEST_F(ServerTest, SendsSecurityHeadersWithEveryReply) {
   for (const char* line : {"GET /", "GET /nothing", "POST /", "GET /healthz"}) {
     const std::string answer = ask(line);
     for (const char* header :
@@ -154,7 +154,7 @@ TEST_F(ServerTest, GivesEveryAnswerTheHeadersThatKeepPagesApart) {
   }
 }
 
-TEST_F(ServerTest, RefusesToBeChangedAndPathsItHasNot) {
+TEST_F(ServerTest, RefusesOtherMethodsAndUnknownPaths) {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "get", "PRI"}) {
     const std::string answer = ask(std::string(method) + " /healthz");
     EXPECT_TRUE(has_status(answer, 405)) << method << answer;
@@ -186,33 +186,33 @@ TEST_F(ServerTest, ChecksHostAndOrigin) {
   EXPECT_TRUE(has_status(ask("GET /healthz", "Host: " + kernel::own_host_name() + "\r\n"), 200));
 }
 
-TEST_F(ServerTest, AnswersSeveralQuestionsOnOneConnection) {
-  Client client = visit();
-  const std::string question = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  client.say(question + question + "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  const std::string heard = client.hear("there is nothing here");
-  EXPECT_EQ(heard.find("200 OK"), 9U);
-  EXPECT_NE(heard.rfind("200 OK"), 9U);
+TEST_F(ServerTest, AnswersSeveralRequestsOnOneConnection) {
+  Client client = connect_client();
+  const std::string request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  client.send(request + request + "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const std::string received = client.receive("there is nothing here");
+  EXPECT_EQ(received.find("200 OK"), 9U);
+  EXPECT_NE(received.rfind("200 OK"), 9U);
   EXPECT_FALSE(client.ended());
 }
 
-TEST_F(ServerTest, TakesNoBodyForAnotherQuestion) {
-  Client client = visit();
-  client.say(
+TEST_F(ServerTest, DoesNotParseABodyAsARequest) {
+  Client client = connect_client();
+  client.send(
       "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n"
       "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  const std::string heard = client.hear("");
-  EXPECT_TRUE(has_status(heard, 405));
-  EXPECT_EQ(heard.find("200 OK"), std::string::npos);
+  const std::string received = client.receive("");
+  EXPECT_TRUE(has_status(received, 405));
+  EXPECT_EQ(received.find("200 OK"), std::string::npos);
 }
 
-TEST_F(ServerTest, RefusesHeadsThatAreTooLongOrNone) {
+TEST_F(ServerTest, RefusesHeadsThatAreTooLongOrMalformed) {
   EXPECT_TRUE(has_status(ask("GET /" + std::string(9000, 'x')), 431));
   EXPECT_TRUE(has_status(ask("GET / HTTP/1.1\r\nX: " + std::string(100'000, 'x') + "\r\n"), 431));
   EXPECT_TRUE(has_status(ask("\x16\x03\x01 hello"), 400));
 }
 
-TEST_F(ServerTest, SendsASnapshotAgainOnlyIfItIsAnother) {
+TEST_F(ServerTest, SendsASnapshotAgainOnlyIfItHasChanged) {
   publish_snapshot();
   const std::string first = ask("GET /api/v1/snapshot");
   const std::size_t at = first.find("ETag: ") + 6;
@@ -227,29 +227,29 @@ TEST_F(ServerTest, StreamsRecordsAsTheyCome) {
   publish_record(1);
   Client client = stream();
   publish_record(2);
-  const std::string heard = client.hear("id: 2\n");
-  EXPECT_NE(heard.find("Content-Type: text/event-stream\r\n"), std::string::npos);
-  EXPECT_EQ(heard.find("id: 1\n"), std::string::npos);
-  EXPECT_NE(client.hear("\n\n").find("data: {\"version\":1,\"number\":2,"), std::string::npos);
+  const std::string received = client.receive("id: 2\n");
+  EXPECT_NE(received.find("Content-Type: text/event-stream\r\n"), std::string::npos);
+  EXPECT_EQ(received.find("id: 1\n"), std::string::npos);
+  EXPECT_NE(client.receive("\n\n").find("data: {\"version\":1,\"number\":2,"), std::string::npos);
 }
 
-TEST_F(ServerTest, GoesOnWhereAStreamWasLeft) {
+TEST_F(ServerTest, ResumesAStreamAfterTheLastEventSeen) {
   for (std::uint64_t number = 5; number < 10; ++number) {
     publish_record(number);
   }
   Client back = stream("Last-Event-ID: 7\r\n");
-  const std::string& heard = back.hear("id: 9\n");
-  EXPECT_NE(heard.find("id: 8\n"), std::string::npos);
-  EXPECT_EQ(heard.find("id: 7\n"), std::string::npos);
-  EXPECT_EQ(heard.find("event: lost"), std::string::npos);
+  const std::string& received = back.receive("id: 9\n");
+  EXPECT_NE(received.find("id: 8\n"), std::string::npos);
+  EXPECT_EQ(received.find("id: 7\n"), std::string::npos);
+  EXPECT_EQ(received.find("event: lost"), std::string::npos);
   Client late = stream("Last-Event-ID: 1\r\n");
-  EXPECT_NE(late.hear("id: 5\n").find("event: lost\ndata: {\"lost\": 3}\n\n"), std::string::npos);
+  EXPECT_NE(late.receive("id: 5\n").find("event: lost\ndata: {\"lost\": 3}\n\n"), std::string::npos);
   Client garbage = stream("Last-Event-ID: x\r\n");
   publish_record(11);
-  EXPECT_EQ(garbage.hear("id: 11\n").find("id: 9\n"), std::string::npos);
+  EXPECT_EQ(garbage.receive("id: 11\n").find("id: 9\n"), std::string::npos);
 }
 
-TEST_F(ServerTest, TellsAReaderThatLagsWhatItLost) {
+TEST_F(ServerTest, ReportsLostRecordsToASlowReader) {
   Client slow = stream();
   Client quick = stream();
   const Clock::time_point begin = Clock::now();
@@ -257,11 +257,11 @@ TEST_F(ServerTest, TellsAReaderThatLagsWhatItLost) {
     publish_record(number, 2000);
   }
   EXPECT_LT(Clock::now() - begin, 5s);
-  quick.hear("id: 6000\n", 10s);
-  EXPECT_NE(slow.hear("id: 6000\n", 10s).find("event: lost\n"), std::string::npos);
+  quick.receive("id: 6000\n", 10s);
+  EXPECT_NE(slow.receive("id: 6000\n", 10s).find("event: lost\n"), std::string::npos);
 }
 
-TEST_F(ServerTest, HasRoomForSixteenStreams) {
+TEST_F(ServerTest, AllowsSixteenStreams) {
   std::vector<Client> streams;
   for (int i = 0; i < 16; ++i) {
     streams.push_back(stream());
@@ -270,13 +270,13 @@ TEST_F(ServerTest, HasRoomForSixteenStreams) {
   EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
   publish_record(1);
   for (Client& client : streams) {
-    EXPECT_NE(client.hear("id: 1\n").find("id: 1\n"), std::string::npos);
+    EXPECT_NE(client.receive("id: 1\n").find("id: 1\n"), std::string::npos);
   }
   streams.pop_back();
   for (int i = 0; i < 100 && streams.size() < 16; ++i) {
-    Client another = visit();
-    another.say("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    if (has_status(another.hear("\r\n\r\n"), 200)) {
+    Client another = connect_client();
+    another.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    if (has_status(another.receive("\r\n\r\n"), 200)) {
       streams.push_back(std::move(another));
     }
   }
@@ -287,20 +287,20 @@ TEST_F(ServerTest, StopsAtOnceWithOpenStreams) {
   std::vector<Client> clients;
   for (int i = 0; i < 5; ++i) {
     clients.push_back(stream());
-    clients.push_back(visit());
+    clients.push_back(connect_client());
   }
   const Clock::time_point begin = Clock::now();
   server_.reset();
   EXPECT_LT(Clock::now() - begin, 1s);
-  clients.front().hear("");
+  clients.front().receive("");
   EXPECT_TRUE(clients.front().ended());
 }
 
-TEST_F(ServerTest, IsNotHeldUpByTheSilent) {
+TEST_F(ServerTest, IsNotBlockedBySilentClients) {
   std::vector<Client> silent;
   for (int i = 0; i < 300; ++i) {
-    silent.push_back(visit());
-    silent.back().say("GET / HT");
+    silent.push_back(connect_client());
+    silent.back().send("GET / HT");
   }
   const Clock::time_point begin = Clock::now();
   for (int i = 0; i < 20; ++i) {
@@ -309,12 +309,12 @@ TEST_F(ServerTest, IsNotHeldUpByTheSilent) {
   EXPECT_LT(Clock::now() - begin, 2s);
 }
 
-TEST_F(ServerTest, LeavesBehindWhoSendsALetterNowAndThen) {
-  Client slow = visit();
+TEST_F(ServerTest, ClosesAClientThatSendsItsRequestTooSlowly) {
+  Client slow = connect_client();
   const Clock::time_point begin = Clock::now();
   for (int i = 0; i < 80 && !slow.ended(); ++i) {
-    slow.say("G");
-    slow.hear("", 100ms);
+    slow.send("G");
+    slow.receive("", 100ms);
   }
   EXPECT_TRUE(slow.ended());
   EXPECT_LT(Clock::now() - begin, 7s);
@@ -328,12 +328,12 @@ TEST_F(ServerTest, SurvivesGarbage) {
       seed = seed * 1'103'515'245U + 12'345U;
       byte = char(seed >> 16U);
     }
-    visit().say(bytes + "\r\n\r\n");
+    connect_client().send(bytes + "\r\n\r\n");
   }
   EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
 }
 
-TEST_F(ServerTest, SaysWhyItCannotListen) {
+TEST_F(ServerTest, ReportsWhyItCannotListen) {
   for (const char* address : {"localhost", "x:1", "127.0.0.1:99999", "evil.example:80", "127.0.0.1:"}) {
     const Result<std::unique_ptr<Server>> server = Server::start({address, ""}, board_);
     ASSERT_FALSE(server) << address;
@@ -341,15 +341,15 @@ TEST_F(ServerTest, SaysWhyItCannotListen) {
   }
 }
 
-TEST_F(ServerTest, WaitsForAnAddressThatIsTaken) {
-  std::string said;
+TEST_F(ServerTest, WaitsForAnAddressInUse) {
+  std::string logged;
   Settings settings{server_->address(), ""};
-  settings.log = [&said](const std::string& line, bool is_warning) { said += is_warning ? line : ""; };
+  settings.log = [&logged](const std::string& line, bool is_warning) { logged += is_warning ? line : ""; };
   const Result<std::unique_ptr<Server>> second = Server::start(settings, board_);
   ASSERT_TRUE(second);
   EXPECT_EQ((*second)->address(), "");
-  EXPECT_NE(said.find("not-listening"), std::string::npos) << said;
-  EXPECT_NE(said.find(server_->address()), std::string::npos) << said;
+  EXPECT_NE(logged.find("not-listening"), std::string::npos) << logged;
+  EXPECT_NE(logged.find(server_->address()), std::string::npos) << logged;
 }
 
 class SocketTest : public ServerTest {
@@ -357,61 +357,61 @@ class SocketTest : public ServerTest {
   void SetUp() override {
     std::string name = (std::filesystem::temp_directory_path() / "hf-web-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    path_ = folder_ / "s";
+    directory_ = name;
+    path_ = directory_ / "s";
   }
   void TearDown() override {
     server_.reset();
-    std::filesystem::remove_all(folder_);
+    std::filesystem::remove_all(directory_);
   }
 
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   std::filesystem::path path_;
 };
 
-TEST_F(SocketTest, ServesAtAPathForItsGroup) {
+TEST_F(SocketTest, ServesAUnixSocketForItsGroup) {
   start({"", path_});
   struct stat status{};
   ASSERT_EQ(::lstat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777U, 0660U);
   Client client(*kernel::connect_unix(path_));
-  client.say("GET /healthz HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n");
-  EXPECT_TRUE(has_status(client.hear(""), 200));
+  client.send("GET /healthz HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(has_status(client.receive(""), 200));
   EXPECT_EQ(server_->address(), "");
   server_.reset();
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(SocketTest, TakesThePlaceOfASocketLeftBehind) {
+TEST_F(SocketTest, ReplacesAStaleSocket) {
   start({"", path_});
   const Result<std::unique_ptr<Server>> second = Server::start({"", path_}, board_);
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message.find("listens there already"), std::string::npos);
-  std::filesystem::rename(path_, folder_ / "kept");
+  std::filesystem::rename(path_, directory_ / "kept");
   server_.reset();
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "kept"));
-  std::filesystem::rename(folder_ / "kept", path_);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "kept"));
+  std::filesystem::rename(directory_ / "kept", path_);
   start({"", path_});
   EXPECT_TRUE(kernel::connect_unix(path_));
 }
 
-TEST_F(SocketTest, TakesThePlaceOfNothingElse) {
-  std::ofstream(folder_ / "file") << "precious";
+TEST_F(SocketTest, ReplacesNothingButASocket) {
+  std::ofstream(directory_ / "file") << "precious";
   for (const char* kind : {"file", "link", "dangling"}) {
     std::filesystem::remove(path_);
     if (std::string(kind) == "file") {
-      std::filesystem::copy(folder_ / "file", path_);
+      std::filesystem::copy(directory_ / "file", path_);
     } else {
-      std::filesystem::create_symlink(folder_ / (std::string(kind) == "link" ? "file" : "nowhere"), path_);
+      std::filesystem::create_symlink(directory_ / (std::string(kind) == "link" ? "file" : "nowhere"), path_);
     }
     EXPECT_FALSE(Server::start({"", path_}, board_)) << kind;
     EXPECT_TRUE(std::filesystem::is_symlink(path_) || std::filesystem::exists(path_)) << kind;
   }
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "nowhere"));
-  EXPECT_FALSE(Server::start({"", folder_ / std::string(200, 'x')}, board_));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "nowhere"));
+  EXPECT_FALSE(Server::start({"", directory_ / std::string(200, 'x')}, board_));
 }
 
-TEST_F(SocketTest, LeavesAnothersSocketAtItsPath) {
+TEST_F(SocketTest, DoesNotRemoveAFileThatReplacedItsSocket) {
   start({"", path_});
   std::filesystem::remove(path_);
   std::ofstream(path_) << "another's";

@@ -10,10 +10,12 @@
 namespace hf::web {
 namespace {
 
-char small(char letter) { return letter >= 'A' && letter <= 'Z' ? char(letter + ('a' - 'A')) : letter; }
+char to_lower(char character) {
+  return character >= 'A' && character <= 'Z' ? char(character + ('a' - 'A')) : character;
+}
 
-bool same(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return small(x) == small(y); });
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return to_lower(x) == to_lower(y); });
 }
 
 bool is_address(int family, const std::string& text) {
@@ -21,7 +23,7 @@ bool is_address(int family, const std::string& text) {
   return ::inet_pton(family, text.c_str(), address.data()) == 1;
 }
 
-// "host", "host:80", "[::1]:80" without the port; "" where the port is none.
+// "host", "host:80" and "[::1]:80" without the port; "" if the port is invalid.
 std::string without_port(std::string_view host) {
   const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
   if (bracket == std::string_view::npos) {
@@ -38,13 +40,14 @@ bool is_ours(const std::string& host, const std::string& own_name) {
   if (host.starts_with('[')) {
     return host.ends_with(']') && is_address(AF_INET6, host.substr(1, host.size() - 2));
   }
-  return is_address(AF_INET, host) || same(host, "localhost") || (!own_name.empty() && same(host, own_name));
+  return is_address(AF_INET, host) || equal_ignoring_case(host, "localhost") ||
+         (!own_name.empty() && equal_ignoring_case(host, own_name));
 }
 
 bool is_same_origin(std::string_view origin, std::string_view host) {
-  // The scheme may be another's: a proxy before us may speak TLS.
+  // Both schemes are accepted, because a proxy in front of us may terminate TLS.
   return std::ranges::any_of(std::array<std::string_view, 2>{"http://", "https://"}, [&](std::string_view scheme) {
-    return origin.starts_with(scheme) && same(origin.substr(scheme.size()), host);
+    return origin.starts_with(scheme) && equal_ignoring_case(origin.substr(scheme.size()), host);
   });
 }
 

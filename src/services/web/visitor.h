@@ -1,4 +1,4 @@
-// Visitor: whose page may talk to us. A browser on this machine visits hostile pages too.
+// Visitor: decides which requests of a browser are answered. A browser on this host visits hostile pages as well.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace hf::web {
 
-// Why a request over TCP is refused, "" where it is not. The host must be an address, localhost or this machine: any
-// other name is one that somebody pointed at us (DNS rebinding). An origin must be that host: another page's script is
-// not ours.
+// Why a request over TCP is refused; "" if it is not. The host must be an address, localhost or this machine's name:
+// any other name may have been pointed at us by an attacker (DNS rebinding). The origin must be that host, because
+// scripts of other pages are not ours.
 std::string why_refused(const Request& request, const std::string& own_name);
 
 }  // namespace hf::web

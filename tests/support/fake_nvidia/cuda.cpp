@@ -8,8 +8,8 @@ extern "C" {
 
 int cuInit(unsigned /*flags*/) { return hf::fake_nvidia::setting("HOLDFAST_FAKE_CUDA_ERROR", 0); }
 
-int cuGetErrorString(int code, const char** words) {
-  constexpr std::array<std::pair<int, const char*>, 5> kWords = {
+int cuGetErrorString(int code, const char** message) {
+  constexpr std::array<std::pair<int, const char*>, 5> kMessages = {
       {{0, "no error"},
        {100, "no CUDA-capable device is detected"},
        {802, "system not yet initialized"},
@@ -17,13 +17,13 @@ int cuGetErrorString(int code, const char** words) {
         "system has unsupported display driver / cuda driver "
         "combination"},
        {999, "unknown error"}}};
-  for (const auto& [number, text] : kWords) {
+  for (const auto& [number, text] : kMessages) {
     if (number == code) {
-      *words = text;
+      *message = text;
       return 0;
     }
   }
-  *words = nullptr;
+  *message = nullptr;
   return 1;  // CUDA_ERROR_INVALID_VALUE
 }
 

@@ -14,19 +14,19 @@ using hf::fake_nvidia::setting;
 enum : int { kSuccess = 0, kInvalid = 2, kNotSupported = 3, kNotFound = 6, kLost = 15 };
 
 constexpr int kMostGpus = 16;
-constexpr int kMigPlaces = 7;
+constexpr int kMigSlots = 7;
 
 struct Gpu {
   int index = 0;
   int mig = -1;  // which MIG device of the GPU; -1: the GPU itself
 };
 
-// Handles point in here: GPU 3 is at [3][0], its MIG device 1 at [3][2].
-std::array<std::array<Gpu, kMigPlaces + 1>, kMostGpus>& gpus() {
-  static std::array<std::array<Gpu, kMigPlaces + 1>, kMostGpus> made = [] {
-    std::array<std::array<Gpu, kMigPlaces + 1>, kMostGpus> all{};
+// Handles point into this array: GPU 3 is at [3][0], its MIG device 1 at [3][2].
+std::array<std::array<Gpu, kMigSlots + 1>, kMostGpus>& gpus() {
+  static std::array<std::array<Gpu, kMigSlots + 1>, kMostGpus> made = [] {
+    std::array<std::array<Gpu, kMigSlots + 1>, kMostGpus> all{};
     for (int index = 0; index < kMostGpus; ++index) {
-      for (int mig = -1; mig < kMigPlaces; ++mig) {
+      for (int mig = -1; mig < kMigSlots; ++mig) {
         all[std::size_t(index)][std::size_t(mig + 1)] = {index, mig};
       }
     }
@@ -38,7 +38,7 @@ std::array<std::array<Gpu, kMigPlaces + 1>, kMostGpus>& gpus() {
 int count() { return setting("HOLDFAST_FAKE_GPUS", 1); }
 bool has_mig(const Gpu& gpu) { return setting("HOLDFAST_FAKE_MIG", -1) == gpu.index; }
 bool is_lost(int index) { return setting("HOLDFAST_FAKE_LOST", -1) == index; }
-// Of a GPU that fell off the bus while it was looked at: the handle is given, the memory is not.
+// A GPU that falls off the bus while it is queried: its handle can be had, its memory cannot.
 bool is_half_lost(const Gpu& gpu) { return setting("HOLDFAST_FAKE_HALF_LOST", -1) == gpu.index; }
 
 int put(char* text, unsigned size, const std::string& value) {
@@ -90,18 +90,18 @@ int nvmlInit_v2() {
 int nvmlShutdown() { return kSuccess; }
 
 const char* nvmlErrorString(int code) {
-  constexpr std::array<std::pair<int, const char*>, 9> kWords = {{{0, "Success"},
-                                                                  {3, "Not Supported"},
-                                                                  {4, "Insufficient Permissions"},
-                                                                  {6, "Not Found"},
-                                                                  {9, "Driver Not Loaded"},
-                                                                  {15, "GPU is lost"},
-                                                                  {17, "Operating System"},
-                                                                  {18, "Driver/library version mismatch"},
-                                                                  {999, "Unknown Error"}}};
-  for (const auto& [number, words] : kWords) {
+  constexpr std::array<std::pair<int, const char*>, 9> kMessages = {{{0, "Success"},
+                                                                     {3, "Not Supported"},
+                                                                     {4, "Insufficient Permissions"},
+                                                                     {6, "Not Found"},
+                                                                     {9, "Driver Not Loaded"},
+                                                                     {15, "GPU is lost"},
+                                                                     {17, "Operating System"},
+                                                                     {18, "Driver/library version mismatch"},
+                                                                     {999, "Unknown Error"}}};
+  for (const auto& [number, message] : kMessages) {
     if (number == code) {
-      return words;
+      return message;
     }
   }
   return "Unknown Error";
@@ -173,16 +173,16 @@ int nvmlDeviceGetMigMode(Gpu* gpu, unsigned* now, unsigned* pending) {
 }
 
 int nvmlDeviceGetMaxMigDeviceCount(Gpu* /*gpu*/, unsigned* number) {
-  *number = kMigPlaces;
+  *number = kMigSlots;
   return kSuccess;
 }
 
-// Two of the seven places are taken, with a gap between them.
-int nvmlDeviceGetMigDeviceHandleByIndex(Gpu* gpu, unsigned place, Gpu** mig) {
-  if (place != 0 && place != 2) {
+// Two of the seven slots are in use, with a gap between them.
+int nvmlDeviceGetMigDeviceHandleByIndex(Gpu* gpu, unsigned slot, Gpu** mig) {
+  if (slot != 0 && slot != 2) {
     return kNotFound;
   }
-  *mig = &gpus()[std::size_t(gpu->index)][place + 1];
+  *mig = &gpus()[std::size_t(gpu->index)][slot + 1];
   return kSuccess;
 }
 

@@ -1,4 +1,4 @@
-// Settings: how the fake libraries are to behave, from the environment of the process that loads them.
+// Settings: how the fake libraries behave, from the environment of the process that loads them.
 #pragma once
 
 #include <csignal>

@@ -1,19 +1,19 @@
-// App: asks for the picture, listens to the stream, and hands both to the parts of the page.
-import { byId, setText } from "./words.js";
+// App: fetches snapshots, follows the event stream, and passes both to the parts of the page.
+import { byId, setText } from "./labels.js";
 import { showContainers, startTable } from "./table.js";
-import { lastNumber, showHole, showRecords } from "./timeline.js";
+import { lastNumber, showLostRecords, showRecords } from "./timeline.js";
 import { showAbout, showCpus, showDevices, showFigures, showFindings, showNoContact, showTiers, showVerdict } from "./sections.js";
 
-const kEvery = 5000;  // milliseconds between two looks
-const kSoon = 400;    // after an event
-const kRest = 1500;   // between two looks, however much happens
-const kGather = 100;  // events that come together are shown together
+const kInterval = 5000;    // milliseconds between two updates
+const kSoon = 400;         // from an event to the next update
+const kLeastPause = 1500;  // between two updates, however many events come
+const kBatch = 100;        // events within this time are shown together
 let tag = "";
 let timer = 0;
 let due = Infinity;
-let lastLook = 0;
-let gathered = [];
-let asking = false;
+let lastUpdate = 0;
+let batch = [];
+let isFetching = false;
 let isLive = false;
 let hasContact = true;
 let latest = null;
@@ -36,27 +36,27 @@ function showContact() {
   setText(contact, !hasContact ? "no contact" : isLive ? "live" : "connecting");
 }
 
-async function ask() {
-  const answer = await fetch("/api/v1/snapshot", { cache: "no-store", headers: tag ? { "If-None-Match": tag } : {} });
-  if (answer.status === 304) {
+async function fetchSnapshot() {
+  const response = await fetch("/api/v1/snapshot", { cache: "no-store", headers: tag ? { "If-None-Match": tag } : {} });
+  if (response.status === 304) {
     return latest;
   }
-  if (!answer.ok) {
-    throw new Error(`status ${answer.status}`);
+  if (!response.ok) {
+    throw new Error(`status ${response.status}`);
   }
-  tag = answer.headers.get("ETag") || "";
-  return answer.json();
+  tag = response.headers.get("ETag") || "";
+  return response.json();
 }
 
-async function look() {
-  if (asking) {
-    return lookIn(kSoon);
+async function update() {
+  if (isFetching) {
+    return scheduleUpdate(kSoon);
   }
-  asking = true;
+  isFetching = true;
   timer = 0;
-  lastLook = performance.now();
+  lastUpdate = performance.now();
   try {
-    const snapshot = await ask();
+    const snapshot = await fetchSnapshot();
     if (snapshot !== latest || !hasContact) {
       const begin = performance.now();
       const isFirst = latest === null;
@@ -72,55 +72,55 @@ async function look() {
     tag = "";
     showNoContact();
   }
-  asking = false;
+  isFetching = false;
   showContact();
-  return lookIn(kEvery);
+  return scheduleUpdate(kInterval);
 }
 
-// A look that is due earlier stays: in a storm of events none would ever come.
-function lookIn(milliseconds) {
+// An update that is due earlier is kept: otherwise a storm of events would postpone it for ever.
+function scheduleUpdate(milliseconds) {
   const now = performance.now();
-  const at = Math.max(now + milliseconds, lastLook + kRest);
+  const at = Math.max(now + milliseconds, lastUpdate + kLeastPause);
   if (document.hidden || (timer && due <= at)) {
     return;
   }
   clearTimeout(timer);
   due = at;
-  timer = setTimeout(look, at - now);
+  timer = setTimeout(update, at - now);
 }
 
-function gather(record) {
-  gathered.push(record);
-  if (gathered.length === 1) {
+function addToBatch(record) {
+  batch.push(record);
+  if (batch.length === 1) {
     setTimeout(() => {
-      showRecords(gathered, true);
-      gathered = [];
-      lookIn(kSoon);
-    }, kGather);
+      showRecords(batch, true);
+      batch = [];
+      scheduleUpdate(kSoon);
+    }, kBatch);
   }
 }
 
 function listen() {
   const source = new EventSource(`/api/v1/events?after=${Math.max(lastNumber(), 0)}`);
   source.addEventListener("open", () => { isLive = true; showContact(); });
-  source.addEventListener("message", (event) => gather(JSON.parse(event.data)));
+  source.addEventListener("message", (event) => addToBatch(JSON.parse(event.data)));
   source.addEventListener("lost", (event) => {
-    showHole(JSON.parse(event.data).lost);
-    lookIn(kSoon);
+    showLostRecords(JSON.parse(event.data).lost);
+    scheduleUpdate(kSoon);
   });
   source.addEventListener("error", () => {
     isLive = false;
     showContact();
-    if (source.readyState === EventSource.CLOSED) {  // refused, not broken: the browser gives up, we do not
-      setTimeout(listen, kEvery);
+    if (source.readyState === EventSource.CLOSED) {  // the server refused: the browser does not try again, we do
+      setTimeout(listen, kInterval);
     }
   });
 }
 
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) {
-    look();
+    update();
   }
 });
 startTable();
-look().then(listen);
+update().then(listen);

@@ -1,5 +1,5 @@
-// Sections: the verdict, the figures, findings, devices and CPUs of a snapshot. Each is drawn anew only if it changed.
-import { byId, bytes, copyButton, count, cpusOf, dayAndClock, duration, make, setLevel, setText } from "./words.js";
+// Sections: the verdict, the figures, findings, devices and CPUs of a snapshot. Each is redrawn only if it changed.
+import { byId, bytes, copyButton, count, cpusOf, dayAndClock, duration, make, setLevel, setText } from "./labels.js";
 
 const drawn = new Map();
 
@@ -25,18 +25,18 @@ function judge(snapshot) {
     return ["bad", "✕", `${count(lacking, "container lacks", "containers lack")} something`, rest];
   }
   if (risk || unknown) {
-    const words = risk ? `${count(risk, "container is", "containers are")} at risk` : `${count(unknown, "container")} cannot be judged`;
-    return ["warn", "!", words, `Everything works now. ${rest}`];
+    const headline = risk ? `${count(risk, "container is", "containers are")} at risk` : `${count(unknown, "container")} cannot be judged`;
+    return ["warn", "!", headline, `Everything works now. ${rest}`];
   }
   return ["good", "✓", "All is fine", `Every container has what it is owed. ${rest}`];
 }
 
 export function showVerdict(snapshot) {
-  const [level, mark, headline, words] = judge(snapshot);
+  const [level, mark, headline, explanation] = judge(snapshot);
   setLevel(byId("verdict"), level);
   setText(byId("verdict-mark"), mark);
   setText(byId("headline"), headline);
-  setText(byId("verdict-words"), words);
+  setText(byId("verdict-text"), explanation);
   setText(byId("host"), snapshot.host_name || "");
   const title = `${level === "good" ? "✓" : level === "warn" ? "!" : "✕"} ${snapshot.host_name || "holdfast"} · holdfast`;
   if (document.title !== title) {
@@ -48,7 +48,7 @@ export function showNoContact() {
   setLevel(byId("verdict"), "bad");
   setText(byId("verdict-mark"), "⊘");
   setText(byId("headline"), "No contact with holdfastd");
-  setText(byId("verdict-words"), "What is shown below may be old. Trying again.");
+  setText(byId("verdict-text"), "What is shown below may be old. Trying again.");
 }
 
 function mean(histogram) {
@@ -65,23 +65,23 @@ export function showFigures(snapshot) {
     ["repairs", sum(counters.heals)],
     ["mean loss", mean(counters.loss_duration)],
     ["mean repair", mean(counters.heal_duration)],
-    ["events heard of", Object.values(counters.events || {}).reduce((total, number) => total + number, 0)],
+    ["events received", Object.values(counters.events || {}).reduce((total, number) => total + number, 0)],
   ];
   ifChanged("figures", figures, () => byId("figures").replaceChildren(...figures.map(([name, value]) =>
     make("div", {}, make("dt", { text: name }), make("dd", { text: typeof value === "number" ? value.toLocaleString("en") : value })))));
 }
 
-const tierWords = {
-  tracepoints: "by tracing bpf(2): at once, and who did it",
-  files: "by watching the devices hierarchy: at once, and who did it",
-  polling: "by looking again and again: later, and not who did it",
+const tierTexts = {
+  tracepoints: "by tracing bpf(2): at once, with the writer",
+  files: "by watching the devices hierarchy: at once, with the writer",
+  polling: "by polling: later, without the writer",
 };
 
 export function showTiers(tiers) {
   ifChanged("tiers", tiers, () => {
     const known = ["v2", "v1"].filter((hierarchy) => tiers[hierarchy]);
     byId("tiers").textContent = known.length === 0 ? "Not at all."
-      : known.map((it) => `cgroup ${it}: ${tierWords[tiers[it]] || tiers[it]} (${tiers[it]})`).join(". ") + ".";
+      : known.map((it) => `cgroup ${it}: ${tierTexts[tiers[it]] || tiers[it]} (${tiers[it]})`).join(". ") + ".";
     byId("tiers-more").hidden = !tiers.why?.length;
     byId("tiers-why").replaceChildren(...(tiers.why || []).map((text) => make("li", { text })));
   });
@@ -130,7 +130,7 @@ function unitRow(unit, names) {
     make("td", { text: titles(unit.containers || [], names) }));
 }
 
-function driverWords(driver) {
+function driverText(driver) {
   return [`${driver.class}: driver ${driver.version || "not loaded"}`,
     driver.library_version ? `library ${driver.library_version}` : "", driver.cuda_version ? `CUDA ${driver.cuda_version}` : "",
     driver.error || "", driver.meaning || ""].filter(Boolean).join(", ");
@@ -138,7 +138,7 @@ function driverWords(driver) {
 
 export function showDevices(devices, names) {
   ifChanged("devices", devices, () => {
-    byId("drivers").textContent = devices.drivers.map(driverWords).join(". ");
+    byId("drivers").textContent = devices.drivers.map(driverText).join(". ");
     byId("drivers").hidden = devices.drivers.length === 0;
     byId("units").hidden = devices.units.length === 0;
     byId("devices-empty").hidden = devices.units.length > 0;
@@ -146,10 +146,10 @@ export function showDevices(devices, names) {
   });
 }
 
-// Containers that have the same CPUs are one line; 1,000 of them must not be 1,000 lines.
+// Containers with the same CPUs share one line, so that 1,000 containers do not fill 1,000 lines.
 function groupsOf(containers) {
   const groups = new Map();
-  for (const it of containers.filter((one) => one.cpus)) {
+  for (const it of containers.filter((container) => container.cpus)) {
     const key = `${it.cpus_exclusive ? "exclusive" : "shared"} ${it.cpus}`;
     const group = groups.get(key) || { cpus: it.cpus, exclusive: it.cpus_exclusive, titles: [] };
     group.titles.push(it.title);
@@ -164,8 +164,8 @@ function cpuMap(online, groups) {
     cpusOf(group.cpus).forEach((cpu) => owners.set(cpu, (owners.get(cpu) || 0) + group.titles.length));
   }
   return online.map((cpu) => {
-    const has = owners.get(cpu) || 0;
-    return make("span", { class: has > 1 ? "cpu fought" : has === 1 ? "cpu taken" : "cpu", text: String(cpu) });
+    const holders = owners.get(cpu) || 0;
+    return make("span", { class: holders > 1 ? "cpu contested" : holders === 1 ? "cpu taken" : "cpu", text: String(cpu) });
   });
 }
 
@@ -181,7 +181,7 @@ export function showCpus(snapshot) {
   ifChanged("cpus", [snapshot.online_cpus, groups], () => {
     const online = cpusOf(snapshot.online_cpus);
     const exclusive = new Set(groups.filter((group) => group.exclusive).flatMap((group) => cpusOf(group.cpus)));
-    byId("cpus-words").textContent = `${count(online.length, "CPU")} online (${snapshot.online_cpus || "–"}), ${exclusive.size} of them a container's own.`;
+    byId("cpus-text").textContent = `${count(online.length, "CPU")} online (${snapshot.online_cpus || "–"}), ${exclusive.size} of them a container's own.`;
     byId("cpus-map").replaceChildren(...cpuMap(online, groups));
     byId("cpus-table").hidden = groups.length === 0;
     byId("cpus-body").replaceChildren(...groups.slice(0, 200).map(cpuRow));
@@ -191,5 +191,5 @@ export function showCpus(snapshot) {
 export function showAbout(snapshot) {
   setText(byId("about"), [`holdfast ${snapshot.program_version || ""}`, `kernel ${snapshot.kernel || "–"}`, `cgroup ${snapshot.layout || "–"}`,
     snapshot.started_at ? `running since ${dayAndClock(snapshot.started_at)}` : "",
-    snapshot.surveyed_at ? `node last looked at ${dayAndClock(snapshot.surveyed_at)}` : ""].filter(Boolean).join(" · "));
+    snapshot.surveyed_at ? `host last surveyed ${dayAndClock(snapshot.surveyed_at)}` : ""].filter(Boolean).join(" · "));
 }

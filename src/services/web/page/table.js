@@ -1,12 +1,12 @@
-// Table: containers by device classes. A row is made once; afterwards only the cells that changed are written.
-import { byId, clock, count, dayAndClock, make, setLevel, setText, stateLevels, stateRank } from "./words.js";
+// Table: containers by device classes. A row is created once; afterwards only the cells that changed are written.
+import { byId, clock, count, dayAndClock, make, setLevel, setText, stateLevels, stateRank } from "./labels.js";
 
 const rows = new Map();  // by id: {container, row, cells, button, title, detail, text}
 const open = new Set();  // ids
 let classes = [];
 let sort = { column: "state", down: false };
 let order = "";
-let roving = null;  // the one button of the table that Tab reaches; arrows move it
+let roving = null;  // the only button of the table that Tab reaches; arrow keys move it
 
 const byTitle = (a, b) => a.title.localeCompare(b.title) || a.id.localeCompare(b.id);
 const namespaceOf = (it) => it.pod?.namespace || it.namespace || "";
@@ -41,7 +41,7 @@ function columns() {
 const modeOf = (it) => [it.mode || "–", it.hardened ? "hardened" : "", it.locked ? "locked" : "", it.shielded ? "shielded" : ""].filter(Boolean).join(", ");
 const classOf = (node) => node.class || "other";
 
-// What a container has of a class: [level, words].
+// The state of a container's devices of one class: [level, text].
 function classState(it, name) {
   const nodes = it.nodes.filter((node) => classOf(node) === name);
   if (nodes.length === 0) {
@@ -52,7 +52,7 @@ function classState(it, name) {
     return ["bad", `${troubled} of ${nodes.length} lost`];
   }
   if (nodes.some((node) => node.trouble === undefined)) {
-    return ["warn", "not looked at"];
+    return ["warn", "not checked"];
   }
   return it.state === "at risk" ? ["warn", `${nodes.length} at risk`] : ["good", `${nodes.length} ok`];
 }
@@ -68,14 +68,14 @@ function compareBy(column) {
   return column.number ? (a, b) => a[column.key] - b[column.key] : (a, b) => column.text(a).localeCompare(column.text(b));
 }
 
-const look = (column) => (column.clip ? "wide clip" : column.number ? "number" : "");
+const cellClass = (column) => (column.clip ? "wide clip" : column.number ? "number" : "");
 
 function drawHead() {
   const head = byId("table-head");
   head.replaceChildren(...columns().map((column) => {
     const button = make("button", { class: "sort", type: "button", text: column.name });
     button.addEventListener("click", () => sortBy(column.key));
-    const cell = make("th", { scope: "col", class: look(column), "data-key": column.key }, button);
+    const cell = make("th", { scope: "col", class: cellClass(column), "data-key": column.key }, button);
     return cell;
   }));
   markSort();
@@ -105,7 +105,7 @@ function makeRow(it) {
   const row = make("tr", { class: "row" }, make("th", { scope: "row" }, button));
   const cells = columns().slice(1).map((column) => {
     const inside = make("span", { class: column.class || column.key === "state" ? "state" : "" });
-    row.append(make("td", { class: look(column) }, inside));
+    row.append(make("td", { class: cellClass(column) }, inside));
     return { column, inside };
   });
   return { container: it, row, cells, button, title, detail: null, text: "" };
@@ -119,9 +119,9 @@ function fillRow(entry, it) {
       setLevel(inside, stateLevels[it.state] || "warn");
       setText(inside, it.state);
     } else if (column.class) {
-      const [level, words] = classState(it, column.class);
+      const [level, text] = classState(it, column.class);
       setLevel(inside, level);
-      setText(inside, words);
+      setText(inside, text);
     } else {
       setText(inside, column.text(it));
     }
@@ -157,7 +157,7 @@ function nodeRow(node) {
   return make("tr", {},
     make("th", { scope: "row", text: node.path }), make("td", { text: `${node.class || "other"}, ${node.part}` }),
     make("td", { text: `${device} ${node.access}` }),
-    make("td", {}, make("span", { class: "state", "data-level": level, text: node.trouble || "not looked at" })),
+    make("td", {}, make("span", { class: "state", "data-level": level, text: node.trouble || "not checked" })),
     make("td", { text: node.words || "" }), make("td", { text: (node.because || []).join("; ") }));
 }
 
@@ -165,7 +165,7 @@ function nodesOf(it) {
   if (it.nodes.length === 0) {
     return make("p", { class: "quiet", text: "No trusted evidence says that it may have a device." });
   }
-  const head = ["Node", "Class", "Numbers", "State", "What stands in the way", "Because"];
+  const head = ["Node", "Class", "Numbers", "State", "Obstacle", "Because"];
   return make("div", { class: "scroll" }, make("table", { class: "inner" },
     make("caption", { class: "sr-only", text: `Nodes that ${it.title} is owed` }),
     make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col", text })))),
@@ -202,7 +202,7 @@ function toggle(id) {
   }
 }
 
-// Brings the rows into order, touching the document only if the order is another.
+// Sorts the rows, and changes the document only if their order has changed.
 function arrange() {
   const column = columns().find((it) => it.key === sort.column) || columns()[1];
   const compare = compareBy(column);
@@ -228,11 +228,11 @@ function arrange() {
 }
 
 export function filter() {
-  const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const terms = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const onlyProblems = byId("only-problems").checked;
   let shown = 0;
   for (const entry of rows.values()) {
-    const fits = words.every((word) => entry.text.includes(word)) && (!onlyProblems || isProblem(entry.container));
+    const fits = terms.every((term) => entry.text.includes(term)) && (!onlyProblems || isProblem(entry.container));
     shown += fits ? 1 : 0;
     if (entry.row.hidden === fits) {
       entry.row.hidden = !fits;

@@ -1,0 +1,162 @@
+#include "adapters/config/guard_options.h"
+
+#include <array>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/text.h"
+
+namespace hf::config {
+namespace {
+
+using container::PolicyRule;
+
+Result<std::map<std::string, std::string>> labels_of(const YAML::Node& map, const std::string& where) {
+  if (!map.IsMap()) {
+    return malformed(where + " wants labels with values");
+  }
+  std::map<std::string, std::string> labels;
+  for (const auto& entry : map) {
+    if (!entry.second.IsScalar()) {
+      return malformed(where + ": label " + quote(entry.first.Scalar()) + " wants a value");
+    }
+    labels[entry.first.Scalar()] = entry.second.Scalar();
+  }
+  return labels;
+}
+
+Result<PolicyRule> parse_rule(const YAML::Node& entry, std::size_t index) {
+  const std::string where = "guard.rules[" + std::to_string(index) + "]";
+  TRY(check_keys(entry, where, {"class", "engine", "namespace", "container", "labels", "mode"}));
+  PolicyRule rule;
+  const std::array<std::pair<const char*, std::optional<std::string>*>, 4> fields = {
+      {{"class", &rule.match.device_class},
+       {"engine", &rule.match.engine},
+       {"namespace", &rule.match.name_space},
+       {"container", &rule.match.container}}};
+  for (const auto& [key, field] : fields) {
+    if (entry[key]) {
+      *field = TRY(scalar_of(entry[key], where + "." + key));
+    }
+  }
+  if (entry["labels"]) {
+    rule.match.labels = TRY(labels_of(entry["labels"], where + ".labels"));
+  }
+  if (!entry["mode"]) {
+    return malformed(where + " wants a mode");
+  }
+  const Result<container::Mode> mode = container::parse_mode(TRY(scalar_of(entry["mode"], where + ".mode")));
+  if (!mode) {
+    return malformed(where + ": " + mode.error().message);
+  }
+  rule.mode = *mode;
+  return rule;
+}
+
+Result<unsigned> parse_count(const YAML::Node& value, const std::string& where, unsigned most) {
+  const std::optional<unsigned> number = parse_number<unsigned>(TRY(scalar_of(value, where)));
+  if (!number || *number == 0 || *number > most) {
+    return malformed(where + " wants a number from 1 to " + std::to_string(most));
+  }
+  return *number;
+}
+
+Result<void> parse_limits(const YAML::Node& node, container::Limits& limits) {
+  TRY(check_keys(node, "guard.limits", {"burst", "per_second", "longest_wait_ms"}));
+  if (node["burst"]) {
+    limits.burst = TRY(parse_count(node["burst"], "guard.limits.burst", 1'000'000));
+  }
+  if (node["per_second"]) {
+    limits.per_second = TRY(parse_count(node["per_second"], "guard.limits.per_second", 100'000));
+  }
+  if (node["longest_wait_ms"]) {
+    limits.longest_wait =
+        std::chrono::milliseconds(TRY(parse_count(node["longest_wait_ms"], "guard.limits.longest_wait_ms", 3'600'000)));
+  }
+  return {};
+}
+
+// "none" disables a listener.
+Result<std::string> parse_listener(const YAML::Node& value, const std::string& where) {
+  const std::string text = TRY(scalar_of(value, where));
+  return text == "none" ? std::string() : text;
+}
+
+}  // namespace
+
+Result<void> parse_guard(const YAML::Node& node, container::Policy& policy) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "guard", {"mode", "shield", "rules", "limits"}));
+  if (node["mode"]) {
+    const Result<container::Mode> mode = container::parse_mode(TRY(scalar_of(node["mode"], "guard.mode")));
+    if (!mode) {
+      return malformed("guard: " + mode.error().message);
+    }
+    policy.mode = *mode;
+  }
+  if (node["shield"]) {
+    const Result<container::ShieldUse> use =
+        container::parse_shield_use(TRY(scalar_of(node["shield"], "guard.shield")));
+    if (!use) {
+      return malformed("guard: " + use.error().message);
+    }
+    policy.shield = *use;
+  }
+  const YAML::Node rules = node["rules"];
+  if (rules && !rules.IsSequence()) {
+    return malformed("guard.rules wants a list");
+  }
+  std::vector<PolicyRule> first;
+  for (std::size_t i = 0; rules && i < rules.size(); ++i) {
+    first.push_back(TRY(parse_rule(rules[i], i)));
+  }
+  policy.rules.insert(policy.rules.begin(), first.begin(), first.end());
+  return node["limits"] ? parse_limits(node["limits"], policy.limits) : Result<void>();
+}
+
+Result<void> parse_web(const YAML::Node& node, WebSettings& web) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "web", {"listen", "socket", "details"}));
+  if (const YAML::Node details = node["details"]) {
+    if (!YAML::convert<bool>::decode(details, web.shows_details)) {
+      return malformed("web.details wants true or false");
+    }
+  }
+  if (node["listen"]) {
+    web.listen = TRY(parse_listener(node["listen"], "web.listen"));
+    if (!web.listen.empty() && web.listen.rfind(':') == std::string::npos) {
+      return malformed("web.listen: " + quote(web.listen) + " is not address:port");
+    }
+  }
+  if (node["socket"]) {
+    web.socket = TRY(parse_listener(node["socket"], "web.socket"));
+    if (!web.socket.empty() && !web.socket.starts_with('/')) {
+      return malformed("web.socket: " + quote(web.socket) + " is not an absolute path");
+    }
+  }
+  return {};
+}
+
+Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "journal", {"directory", "folder", "megabytes"}));
+  const char* const key = node["directory"] ? "directory" : "folder";  // its name before 0.2
+  if (node[key]) {
+    journal.directory = TRY(scalar_of(node[key], "journal.directory"));
+    if (!journal.directory.starts_with('/')) {
+      return malformed("journal.directory: " + quote(journal.directory) + " is not an absolute path");
+    }
+  }
+  if (node["megabytes"]) {
+    journal.size = std::uint64_t(TRY(parse_count(node["megabytes"], "journal.megabytes", 4096))) << 20U;
+  }
+  return {};
+}
+
+}  // namespace hf::config

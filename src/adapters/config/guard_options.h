@@ -1,0 +1,14 @@
+// GuardOptions: the parts of the config file that the daemon reads: guard, web, journal.
+#pragma once
+
+#include "adapters/config/config.h"
+#include "adapters/config/yaml.h"
+
+namespace hf::config {
+
+// Each overwrites the settings that are given; absent keys change nothing.
+Result<void> parse_guard(const YAML::Node& node, container::Policy& policy);
+Result<void> parse_web(const YAML::Node& node, WebSettings& web);
+Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal);
+
+}  // namespace hf::config

@@ -1,0 +1,97 @@
+#include "adapters/config/runtime_options.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/text.h"
+
+namespace hf::config {
+namespace {
+
+Result<Trust> parse_trust(const YAML::Node& value) {
+  constexpr std::array<std::pair<std::string_view, Trust>, 4> kTrusts = {{{"never", Trust::never},
+                                                                          {"privileged", Trust::privileged},
+                                                                          {"allocated", Trust::allocated},
+                                                                          {"always", Trust::always}}};
+  const std::string text = TRY(scalar_of(value, "runtime.environment"));
+  const auto* const found = std::ranges::find(kTrusts, text, &std::pair<std::string_view, Trust>::first);
+  if (found == kTrusts.end()) {
+    return malformed("runtime.environment: " + quote(text) + " is none of never, privileged, allocated, always");
+  }
+  return found->second;
+}
+
+Result<void> parse_switch(const YAML::Node& map, const char* key, bool& into) {
+  const YAML::Node value = map[key];
+  if (!value) {
+    return {};
+  }
+  const std::string text = value.IsScalar() ? value.Scalar() : std::string();
+  if (text != "true" && text != "false") {
+    return malformed(std::string("runtime.") + key + " wants true or false");
+  }
+  into = text == "true";
+  return {};
+}
+
+Result<std::vector<std::string>> parse_programs(const YAML::Node& list) {
+  std::vector<std::string> programs;
+  if (!list.IsSequence() || list.size() == 0) {
+    return malformed("runtime.programs wants a list of names or paths");
+  }
+  for (const YAML::Node& entry : list) {
+    std::string text = TRY(scalar_of(entry, "runtime.programs"));
+    if (text.find('/') != std::string::npos && !text.starts_with('/')) {
+      return malformed("runtime.programs: " + quote(text) + " is neither a name nor an absolute path");
+    }
+    programs.push_back(std::move(text));
+  }
+  return programs;
+}
+
+}  // namespace
+
+Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "runtime", {"programs", "annotations", "mounts", "environment", "make_nodes", "driver_root"}));
+  if (node["programs"]) {
+    runtime.programs = TRY(parse_programs(node["programs"]));
+  }
+  if (node["environment"]) {
+    runtime.environment = TRY(parse_trust(node["environment"]));
+  }
+  if (node["driver_root"]) {
+    runtime.driver_root = TRY(scalar_of(node["driver_root"], "runtime.driver_root"));
+    if (!runtime.driver_root.starts_with('/')) {
+      return malformed("runtime.driver_root wants an absolute path");
+    }
+  }
+  TRY(parse_switch(node, "annotations", runtime.reads_annotations));
+  TRY(parse_switch(node, "mounts", runtime.reads_mounts));
+  return parse_switch(node, "make_nodes", runtime.creates_nodes);
+}
+
+Result<void> parse_cdi(const YAML::Node& node, CdiSettings& cdi) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "cdi", {"file", "class"}));
+  if (node["class"]) {
+    cdi.device_class = TRY(scalar_of(node["class"], "cdi.class"));
+  }
+  if (node["file"]) {
+    cdi.file = TRY(scalar_of(node["file"], "cdi.file"));
+    const bool is_spec = cdi.file.ends_with(".yaml") || cdi.file.ends_with(".json");
+    if (!cdi.file.starts_with('/') || !is_spec) {
+      return malformed("cdi.file: " + quote(cdi.file) + " is no absolute path of a .yaml or .json file");
+    }
+  }
+  return {};
+}
+
+}  // namespace hf::config

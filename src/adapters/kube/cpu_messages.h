@@ -1,0 +1,36 @@
+// CpuMessages: the fields of a cpu_manager_state as text, which is what the checksum is computed from, and kubelet's
+// error messages about them.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "adapters/kube/cpu_checkpoint.h"
+
+namespace hf::kube {
+
+struct CpuFields {
+  std::string policy;
+  std::string shared;
+  std::map<std::string, std::map<std::string, std::string>> entries;
+  std::map<std::string, std::string> entries_by_id;  // of v1
+  std::map<std::string, std::string> pods;
+  std::uint64_t checksum = 0;
+  std::optional<std::string> data;  // of v4, which keeps its state in a text of its own beside the fields of v2
+  std::optional<std::uint64_t> data_checksum;
+};
+
+std::unexpected<CheckpointFault> fault(std::string what, std::string kubelet_says);
+
+std::expected<CpuFields, CheckpointFault> read_cpu_fields(std::string_view json);
+std::string hashed_text(CpuFormat format, const CpuFields& fields);
+
+// A CPU list as Go parses it, or kubelet's error: about the text, or, if it begins with kNoSuchCpu, about the host.
+inline constexpr const char* kNoSuchCpu = "current set of available CPUs \"…\" doesn't match with CPUs ";
+std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text);
+
+}  // namespace hf::kube

@@ -1,0 +1,28 @@
+// ParsedCgroupName: what the path of a cgroup says about the container in it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/container/container.h"
+
+namespace hf::container {
+
+struct ParsedCgroupName {
+  std::string id;
+  std::string engine;   // "" where the path does not say
+  std::string pod_uid;  // "" outside pods
+  CgroupDriver driver = CgroupDriver::cgroupfs;
+  std::string scope;   // "docker-….scope"
+  std::string cgroup;  // the path up to the container's own cgroup
+};
+
+// Describes the innermost container that the path names; absent where it names none.
+std::optional<ParsedCgroupName> parse_cgroup_name(std::string_view path);
+
+// Returns the cgroup that linux.cgroupsPath of a bundle names: a path, or systemd's "slice:prefix:name". "" for a
+// relative path.
+std::string cgroup_named_by(std::string_view cgroups_path);
+
+}  // namespace hf::container

@@ -1,0 +1,331 @@
+#include "host/container_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "adapters/engine/monitor.h"
+#include "adapters/kube/checkpoint.h"
+#include "core/base/text.h"
+#include "host/bundle.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/files/file.h"
+
+namespace hf::host {
+namespace {
+
+using container::CgroupDriver;
+using container::Container;
+using container::Pid;
+using engine::Monitor;
+
+// The unit a cgroup belongs to: all directories above it are slices of systemd. Names below it are chosen by users.
+std::string unit_in(const std::string& path) {
+  for (const std::string_view part : split(path, '/')) {
+    if (part.ends_with(".scope") || part.ends_with(".service")) {
+      return std::string(part);
+    }
+    if (!part.empty() && !part.ends_with(".slice")) {
+      return {};
+    }
+  }
+  return {};
+}
+
+// systemd delegates a part of the tree to each user's manager: the user chooses the names of cgroups in it.
+bool is_below_users_manager(const std::string& path) {
+  return std::ranges::any_of(split(path, '/'), [](std::string_view part) {
+    return part.starts_with("user@") && part.ends_with(".service") && part != "user@0.service";
+  });
+}
+
+}  // namespace
+
+std::string cpus_of(const kernel::ProcessHandle& process) {
+  const Result<std::string> status = kernel::read_text(process.directory.get(), "status");
+  constexpr std::string_view kKey = "Cpus_allowed_list:";
+  const std::size_t start = status ? status->find(kKey) : std::string::npos;
+  if (start == std::string::npos) {
+    return {};
+  }
+  const std::string_view rest = std::string_view(*status).substr(start + kKey.size());
+  return std::string(trim(rest.substr(0, rest.find('\n'))));
+}
+
+class ContainerReader::Impl {
+ public:
+  // `versions`: absent where the runtime must not be asked for its version.
+  Impl(const kernel::Host& host, const config::Config& config, RuntimeVersions* versions, std::set<std::string> cgroups)
+      : host_(host), versions_(versions), bundles_(host, config.state_roots, std::move(cgroups)) {}
+
+  // Everything is read through one handle, and checked to be of the process that was found: its pid may have been
+  // reused.
+  Result<DiscoveredContainer> read_container(const Group& group) {
+    const kernel::ProcessHandle init = TRY(kernel::hold_process(host_, group.init));
+    const kernel::Process process = TRY(kernel::read_process(init));
+    DiscoveredContainer discovered;
+    Container& it = discovered.container;
+    it.init = group.init;
+    it.v1 = group.v1;
+    it.v2 = group.v2;
+    it.started_ticks = process.started_at;
+    it.started_at = clock().wall_time(process.started_at);
+    it.mount_namespace = kernel::read_namespace(init, "mnt");
+    it.cpus = cpus_of(init);
+    name_by_cgroup(group, init, it);
+    if (group.is_shared && !bundles_.id_of(init)) {
+      return fail(std::errc::no_such_process, "a service of the host, with a pid namespace in it");
+    }
+    const Bundle bundle = bundles_.find(it.id.value, init, it.cgroup);
+    name_by_monitor(bundle, it);
+    read_spec(bundle, discovered);
+    it.shares_cgroup = group.is_shared && !names_cgroup(discovered);
+    name_by_spec(discovered);
+    name_by_docker(discovered);
+    find_runtime(bundle, it);
+    find_outer(it);
+    make_printable(it);
+    const kernel::Process after = TRY(kernel::read_process(init));
+    if (after.has_ended || kernel::read_cgroup_lines(init) != group.lines) {
+      return fail(std::errc::no_such_process, "it has ended, or moved to another cgroup, meanwhile");
+    }
+    return discovered;
+  }
+
+ private:
+  const kernel::BootClock& clock() {
+    if (!clock_) {
+      clock_ = kernel::BootClock::read(host_).value_or(kernel::BootClock());
+    }
+    return *clock_;
+  }
+
+  void name_by_cgroup(const Group& group, const kernel::ProcessHandle& init, Container& it) const {
+    it.cgroup = group.cgroup;
+    it.is_owned_by_user = is_below_users_manager(it.cgroup) || is_in_users_cgroup(it);
+    it.scope = unit_in(it.cgroup);
+    if (!it.scope.empty()) {
+      it.driver = CgroupDriver::systemd;
+    }
+    if (!group.name) {
+      kernel::ProcessHandle parent;
+      const std::optional<Monitor> monitor = bundles_.find_monitor(init, it.cgroup, parent);
+      const std::string last(base_name(group.cgroup));
+      // The shim of a pod has the pod's id: then the cgroup's name is the better id.
+      const bool by_monitor = monitor && !monitor->id.empty() && (monitor->id == last || last.empty());
+      const std::optional<std::string> by_state = by_monitor ? std::nullopt : bundles_.id_of(init);
+      it.id.value = by_monitor ? monitor->id : by_state ? *by_state : last;
+      return;
+    }
+    it.id.value = group.name->id;
+    it.engine = group.name->engine;
+    it.driver = group.name->driver;
+    if (!group.name->pod_uid.empty() && !it.is_owned_by_user) {
+      it.pod.emplace().uid = group.name->pod_uid;
+    }
+  }
+
+  // The owner of the parent cgroup can create and rename what lies in it, and so chooses the name.
+  [[nodiscard]] bool is_in_users_cgroup(const Container& it) const {
+    constexpr std::array kHierarchies = {container::Hierarchy::v1, container::Hierarchy::v2};
+    return std::ranges::any_of(kHierarchies, [&](container::Hierarchy hierarchy) {
+      const Result<kernel::Cgroup> above =
+          host_.mount_of(hierarchy) ? kernel::open_cgroup(host_, hierarchy, container::CgroupPath{it.cgroup}.parent())
+                                    : Result<kernel::Cgroup>(fail(std::errc::no_such_device, ""));
+      return above && kernel::is_owned_by_user(*above);
+    });
+  }
+
+  static void name_by_monitor(const Bundle& bundle, Container& it) {
+    if (!bundle.monitor) {
+      it.engine = it.engine.empty() && bundle.state ? bundle.state->runtime : it.engine;
+      return;
+    }
+    const Monitor& monitor = *bundle.monitor;
+    it.name_space = monitor.name_space;
+    it.name = it.name.empty() ? monitor.name : it.name;
+    if (monitor.kind == Monitor::Kind::shim) {
+      it.engine = monitor.name_space == "moby" ? "docker" : "containerd";
+    } else if (it.engine.empty()) {
+      it.engine = it.pod ? "cri-o" : "podman";
+    }
+  }
+
+  static void read_spec(const Bundle& bundle, DiscoveredContainer& discovered) {
+    discovered.container.bundle = bundle.path;
+    discovered.spec_file = bundle.path + "/config.json";
+    if (!bundle.directory) {
+      discovered.spec_problem = bundle.problem;
+      return;
+    }
+    const Result<std::string> text = kernel::read_trusted_file(bundle.directory.get(), "config.json");
+    Result<oci::Spec> spec = text ? oci::parse_spec(*text) : Result<oci::Spec>(std::unexpected(text.error()));
+    if (!spec) {
+      discovered.spec_problem = bundle.path + ": " + spec.error().message;
+      return;
+    }
+    const std::string named = container::cgroup_named_by(spec->cgroups_path);
+    const bool names_it = named == discovered.container.cgroup;
+    const bool names_another = !named.empty() && !names_it;
+    if ((bundle.bond == Bond::name && !names_it) || (bundle.bond == Bond::state && names_another)) {
+      discovered.spec_problem = bundle.path +
+                                ": nothing but its name ties it to the container, and it is made for the cgroup " +
+                                quote(spec->cgroups_path);
+      return;
+    }
+    discovered.spec = *std::move(spec);
+  }
+
+  // Annotations of containerd's CRI, of CRI-O, and of podman.
+  static void name_by_spec(DiscoveredContainer& discovered) {
+    if (!discovered.spec) {
+      return;
+    }
+    Container& it = discovered.container;
+    const auto annotation = [&discovered](std::initializer_list<const char*> keys) {
+      std::string text;
+      for (const char* key : keys) {
+        text = text.empty() ? oci::annotation_of(*discovered.spec, key) : text;
+      }
+      return text;
+    };
+    it.labels = discovered.spec->annotations;
+    it.image = annotation({"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"});
+    const std::string pod = annotation({"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"});
+    const std::string type = annotation({"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"});
+    it.is_sandbox = type == "sandbox";
+    if (pod.empty() && !it.pod) {
+      return;
+    }
+    container::Pod& fields = it.pod ? *it.pod : it.pod.emplace();
+    fields.name = pod;
+    fields.name_space = annotation({"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"});
+    fields.container = kube::container_name_in(discovered.spec->annotations);
+    fields.container = fields.container.empty() && it.is_sandbox ? "(sandbox)" : fields.container;
+  }
+
+  // dockerd mounts a file from the directory of its record into each container: the source of that mount names it.
+  std::string docker_record_of(const DiscoveredContainer& discovered) {
+    const std::string directory = "/containers/" + discovered.container.id.value + "/";
+    const std::vector<oci::SpecMount> none;
+    for (const oci::SpecMount& mount : discovered.spec ? discovered.spec->mounts : none) {
+      if (mount.source.ends_with(directory + std::string(base_name(mount.source))) &&
+          mount.destination.starts_with("/etc/")) {
+        return mount.source.substr(0, mount.source.rfind('/')) + "/config.v2.json";
+      }
+    }
+    return docker_root() + directory + "config.v2.json";
+  }
+
+  void name_by_docker(DiscoveredContainer& discovered) {
+    Container& it = discovered.container;
+    if (it.engine != "docker" || !discovered.spec) {
+      return;  // a record is found by the id alone, which proves nothing without a trusted bundle
+    }
+    const std::string file = docker_record_of(discovered);
+    const Result<std::string> text = kernel::read_trusted_file(host_.root.get(), kernel::below_root(file));
+    const Result<engine::DockerRecord> record =
+        text ? engine::parse_docker_record(*text) : Result<engine::DockerRecord>(std::unexpected(text.error()));
+    if (!record) {
+      return;
+    }
+    it.name = record->name;
+    it.image = record->image;
+    it.labels.insert(record->labels.begin(), record->labels.end());
+    const auto label = [&record](const char* key) {
+      const auto found = record->labels.find(key);
+      return found == record->labels.end() ? std::string() : found->second;
+    };
+    if (!label("io.kubernetes.pod.uid").empty()) {  // kubelet with docker below it, or an image with such labels
+      container::Pod& pod = it.pod ? *it.pod : it.pod.emplace();
+      pod = {pod.uid, label("io.kubernetes.pod.name"), label("io.kubernetes.pod.namespace"),
+             label("io.kubernetes.container.name")};
+      it.is_sandbox = label("io.kubernetes.docker.type") == "podsandbox";
+    }
+  }
+
+  const std::string& docker_root() {
+    if (!docker_root_) {
+      std::vector<std::string> arguments;
+      for (const Pid pid : kernel::list_processes(host_)) {
+        const Result<kernel::Process> process = kernel::read_process(host_, pid);
+        const Result<kernel::ProcessHandle> dockerd =
+            process && process->name == "dockerd" ? kernel::hold_process(host_, pid)
+                                                  : Result<kernel::ProcessHandle>(fail(std::errc::no_such_process, ""));
+        if (dockerd && bundles_.is_trusted_monitor(*dockerd, "/")) {
+          arguments = kernel::read_command_line(host_, *dockerd);
+        }
+      }
+      const Result<std::string> settings = kernel::read_text(host_.root.get(), "etc/docker/daemon.json");
+      docker_root_ = engine::data_root_in(arguments, settings.value_or("{}"));
+    }
+    return *docker_root_;
+  }
+
+  void find_runtime(const Bundle& bundle, Container& it) {
+    if (bundle.monitor && bundle.monitor->kind == Monitor::Kind::conmon) {
+      it.runtime.program = bundle.monitor->runtime;
+      it.driver = bundle.monitor->systemd_cgroup ? CgroupDriver::systemd : it.driver;
+    } else if (bundle.monitor) {
+      it.runtime.program = bundle.options.binary.empty() ? "runc" : bundle.options.binary;
+    } else if (bundle.state) {
+      it.runtime.program = bundle.state->runtime;
+    }
+    it.runtime.name = base_name(it.runtime.program);
+    if (!it.driver) {
+      it.driver = CgroupDriver::cgroupfs;
+    }
+    if (!it.runtime.program.empty() && versions_ != nullptr) {
+      const engine::ParsedVersion& parsed = versions_->version_of(host_, it.runtime.program);
+      it.runtime.version = parsed.version;
+      it.runtime.name = parsed.name.empty() ? it.runtime.name : parsed.name;
+    }
+  }
+
+  // A process of the host may have been moved into a container's cgroup, or the container into a service's.
+  static bool names_cgroup(const DiscoveredContainer& discovered) {
+    const Container& it = discovered.container;
+    const std::string named =
+        discovered.spec ? container::cgroup_named_by(discovered.spec->cgroups_path) : std::string();
+    return named == it.cgroup || (named.empty() && base_name(it.cgroup) == it.id.value);
+  }
+
+  // Users choose these texts: they must not be able to imitate our own output, colours included.
+  static void make_printable(Container& it) {
+    for (std::string* text : {&it.name, &it.image, &it.name_space}) {  // not the id: it is the key in the ledger
+      *text = printable(*text);
+    }
+    if (it.pod) {
+      for (std::string* text : {&it.pod->name, &it.pod->name_space, &it.pod->container}) {
+        *text = printable(*text);
+      }
+    }
+  }
+
+  // A container within a container is recognised by its cgroup's path.
+  void find_outer(Container& it) const {
+    const std::string above = container::CgroupPath{it.cgroup}.parent().text;
+    const std::string around = bundles_.container_around(above);
+    const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(above);
+    if (name || !around.empty()) {
+      it.inside = container::ContainerId{name ? name->id : std::string(base_name(around))};
+    }
+  }
+
+  const kernel::Host& host_;
+  RuntimeVersions* versions_;
+  BundleFinder bundles_;
+  std::optional<kernel::BootClock> clock_;
+  std::optional<std::string> docker_root_;
+};
+
+ContainerReader::ContainerReader(const kernel::Host& host, const config::Config& config, RuntimeVersions* versions,
+                                 std::set<std::string> cgroups)
+    : impl_(std::make_unique<Impl>(host, config, versions, std::move(cgroups))) {}
+
+ContainerReader::~ContainerReader() = default;
+
+Result<DiscoveredContainer> ContainerReader::read_container(const Group& group) { return impl_->read_container(group); }
+
+}  // namespace hf::host

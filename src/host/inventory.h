@@ -1,0 +1,20 @@
+// Inventory: the devices of this host, read from /proc, /sys and /dev, and from NVIDIA's libraries where wanted.
+#pragma once
+
+#include <cstdint>
+
+#include "adapters/config/config.h"
+#include "core/device/inventory.h"
+#include "kernel/files/host.h"
+
+namespace hf::host {
+
+enum class Libraries : std::uint8_t { ask, leave };  // asking may wake a sleeping GPU, which takes seconds
+
+device::Inventory take_inventory(const kernel::Host& host, const config::Config& config);
+device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries);
+
+// systemd's device rules name drivers and paths: their meaning depends on the drivers and device nodes of this host.
+device::DeviceAllowContext words_of(const kernel::Host& host, const device::Inventory& inventory);
+
+}  // namespace hf::host

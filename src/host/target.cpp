@@ -1,0 +1,63 @@
+#include "host/target.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/base/text.h"
+#include "core/container/cgroup/cgroup_path.h"
+#include "kernel/process/process.h"
+
+namespace hf::host {
+namespace {
+
+using container::Container;
+
+// The innermost container that a process is in.
+std::vector<const Container*> containers_with(const kernel::Host& host, const std::vector<Container>& all,
+                                              const std::string& pid) {
+  const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(pid);
+  const std::string lines = number ? kernel::read_cgroup_lines(host, {std::int32_t(*number)}) : std::string();
+  const Container* innermost = nullptr;
+  for (const std::string_view line : split(lines, '\n')) {
+    const std::string path = container::path_in_line(line);
+    for (const Container& container : all) {
+      const bool is_in =
+          container.cgroup != "/" && (path == container.cgroup || path.starts_with(container.cgroup + "/"));
+      if (is_in && (innermost == nullptr || container.cgroup.size() > innermost->cgroup.size())) {
+        innermost = &container;
+      }
+    }
+  }
+  return innermost == nullptr ? std::vector<const Container*>() : std::vector<const Container*>{innermost};
+}
+
+}  // namespace
+
+Result<std::vector<const DiscoveredContainer*>> find_discovered(const kernel::Host& host, const Census& census,
+                                                                const std::vector<std::string>& targets) {
+  const std::vector<Container> all = census.containers();
+  std::vector<const DiscoveredContainer*> found;
+  for (const std::string& target : targets) {
+    constexpr std::string_view kForced = "container:";
+    const std::vector<const Container*> matches =
+        target.starts_with("pid:")
+            ? containers_with(host, all, target.substr(4))
+            : matches_of(all, target.starts_with(kForced) ? target.substr(kForced.size()) : target);
+    if (matches.empty()) {
+      return fail(std::errc::no_such_process, "container " + quote(target) + ": no running container is called so");
+    }
+    if (matches.size() > 1) {
+      std::vector<std::string> names;
+      names.reserve(matches.size());
+      for (const Container* match : matches) {
+        names.push_back(title_of(*match) + " (" + short_id(match->id) + ")");
+      }
+      return fail(std::errc::invalid_argument, "container " + quote(target) + " may be any of: " + join(names, ", "));
+    }
+    found.push_back(&census.discovered_containers[std::size_t(matches.front() - all.data())]);
+  }
+  return found;
+}
+
+}  // namespace hf::host

@@ -1,0 +1,18 @@
+// Target: finds the containers that are given on a command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "host/census.h"
+#include "kernel/files/host.h"
+
+namespace hf::host {
+
+// Targets are names, ids, "container:NAME", or "pid:N" of any process in a container. A target that matches none is an
+// error, and so is one that matches several, which are listed.
+Result<std::vector<const DiscoveredContainer*>> find_discovered(const kernel::Host& host, const Census& census,
+                                                                const std::vector<std::string>& targets);
+
+}  // namespace hf::host

@@ -1,0 +1,49 @@
+// Socket: listens on TCP addresses and unix socket paths, and transfers bytes without waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "kernel/files/fd.h"
+
+namespace hf::kernel {
+
+Result<Fd> listen_tcp(const std::string& address);    // "127.0.0.1:9465", "[::1]:0"; ":9465": on every address
+Result<std::string> bound_address(const Fd& socket);  // with the actual port
+
+// A unix socket for root and the group "holdfast", where there is such a group (0660). Its path is removed with it.
+class UnixListener {
+ public:
+  // Replaces a socket left by an earlier process of the same user, but nothing else, and no socket still in use.
+  static Result<UnixListener> open(const std::string& path);
+
+  UnixListener(UnixListener&& other) noexcept;
+  UnixListener& operator=(UnixListener&&) = delete;
+  ~UnixListener();
+
+  [[nodiscard]] const Fd& fd() const { return fd_; }
+
+ private:
+  UnixListener(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Fd fd_;
+  std::string path_;  // "" once moved from
+  std::uint64_t inode_ = 0;
+};
+
+Result<Fd> connect_unix(const std::string& path);
+
+// None of these waits. Where there is nothing to do, the error is std::errc::resource_unavailable_try_again.
+Result<Fd> accept_one(const Fd& listener);
+Result<std::size_t> receive(const Fd& socket, std::span<char> buffer);    // 0: the other side has ended
+Result<std::size_t> send_some(const Fd& socket, std::string_view bytes);  // never raises SIGPIPE
+void end_sending(const Fd& socket);
+void limit_send_buffer(const Fd& socket, int bytes);  // so that a slow reader is detected early
+
+std::string own_host_name();
+
+}  // namespace hf::kernel

@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "render/finding.h"
+#include "render/host.h"
+#include "render/text_table.h"
+#include "render/time.h"
+#include "render/yaml.h"
+
+namespace hf::report {
+namespace {
+
+TEST(TextTable, LeavesMarksOutOfTheColumnWidth) {
+  TextTable table({"A", "B"});
+  table.add({marked(kRed, "ab"), "x"});
+  table.add({"…", "y"});
+  EXPECT_EQ(table.render(), "A   B\n" + marked(kRed, "ab") + "  x\n…   y\n");
+}
+
+TEST(Yaml, IsTheTreeOfTheJson) {
+  EXPECT_EQ(json_to_yaml(R"({"a": 1, "b": [{"c": "x: y", "d": []}, "e"], "f": {}})"),
+            "\"a\": 1\n\"b\":\n  -\n    \"c\": \"x: y\"\n    \"d\": []\n  - \"e\"\n\"f\": {}\n");
+}
+
+TEST(Age, IsShort) {
+  EXPECT_EQ(render_age(-5), "0s");
+  EXPECT_EQ(render_age(59), "59s");
+  EXPECT_EQ(render_age(120), "2m");
+  EXPECT_EQ(render_age(7200), "2h");
+  EXPECT_EQ(render_age(86400 * 3), "3d");
+}
+
+TEST(Pages, AreThoseOfTheDocument) {
+  EXPECT_TRUE(page_of("HF-101").starts_with("HF-101 A container lost a right it had\n"));
+  EXPECT_EQ(page_of("HF-101").find("HF-102 "), std::string::npos);
+  EXPECT_EQ(page_of("HF-1"), "");
+  EXPECT_EQ(page_of(""), "");
+  for (const std::string& code : codes_with_pages()) {
+    EXPECT_FALSE(page_of(code).empty()) << code;
+  }
+}
+
+ContainerLine line() {
+  ContainerLine made;
+  made.container.id.value = std::string(64, 'a');
+  made.container.name = "web";
+  made.container.engine = "docker";
+  made.container.started_at = 1'000;
+  made.state = container::State::lost;
+  made.codes = {"HF-101"};
+  container::OwedNode node;
+  node.path = "/dev/nvidia0";
+  node.device_class = "nvidia";
+  node.device = device::Device{device::Kind::character, 195, 0};
+  node.access = device::Access::read | device::Access::write;
+  made.entitlement.nodes.push_back(node);
+  return made;
+}
+
+TEST(ContainerList, SaysTheSameAsTextAndAsJson) {
+  const ContainerList list{{line()}, 1'060, {"a note"}};
+  const std::string text = render_text(list, Width::wide);
+  for (const char* part : {"web", "docker", "nvidia:0", "lost", "60s", "aaaaaaaaaaaa", "HF-101", "note: a note"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+  const nlohmann::json json = nlohmann::json::parse(render_json(list));
+  EXPECT_EQ(json["containers"][0]["state"], "lost");
+  EXPECT_EQ(json["containers"][0]["owed"][0]["device"]["major"], 195);
+  EXPECT_EQ(json["containers"][0]["started_at"], "1970-01-01T00:16:40Z");
+}
+
+TEST(DoctorReport, CountsWhatIsWrong) {
+  DoctorReport report;
+  report.containers = 3;
+  EXPECT_EQ(summary_line(report), "no problem found (3 containers)");
+  report.states = {{"lost", 1}, {"ok", 2}};
+  report.findings = {{"HF-101", Severity::critical, "web", "id", "lost it", {"evidence"}, {"cure it"}},
+                     {"HF-307", Severity::warning, "host", "", "warned", {}, {}},
+                     {"HF-127", Severity::note, "web", "id", "noted", {}, {}}};
+  EXPECT_EQ(summary_line(report), "1 critical problem, 1 warning (3 containers: 1 lost, 2 ok)");
+  const std::string text = render_text(report);
+  EXPECT_NE(text.find("  cure: cure it\n"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(render_json(report))["findings"][0]["cure"][0], "cure it");
+}
+
+}  // namespace
+}  // namespace hf::report

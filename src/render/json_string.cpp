@@ -1,0 +1,13 @@
+#include "render/json_string.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+
+namespace hf::report {
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(as_utf8(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace hf::report

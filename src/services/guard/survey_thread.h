@@ -1,0 +1,54 @@
+// SurveyThread: the thread that takes surveys. It enters no container, so none can block it: a new container is known,
+// and guarded, before any is probed from inside.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "adapters/config/config.h"
+#include "kernel/files/host.h"
+#include "services/guard/survey.h"
+#include "services/guard/survey_schedule.h"
+#include "services/guard/task_queue.h"
+
+namespace hf::guard {
+
+class SurveyThread {
+ public:
+  // Called from the survey thread.
+  struct Reports {
+    std::function<void(SurveyPtr, SurveyScope)> survey;
+    std::function<void(std::string)> failed;
+    std::function<void(const config::Config&)> refresh;  // after a survey of everything
+  };
+
+  SurveyThread(const kernel::Host& host, config::Config config, Reports reports);
+  SurveyThread(const SurveyThread&) = delete;
+  SurveyThread& operator=(const SurveyThread&) = delete;
+  ~SurveyThread();
+
+  void request(SurveyScope scope);  // a survey soon
+  // Asks the thread to end, and waits up to `limit`. False: it still reads.
+  bool ends_within(std::chrono::milliseconds limit);
+  void set_config(const config::Config& config);
+
+ private:
+  void work();
+  void survey_if_due(std::uint64_t now);
+  void wait(std::uint64_t now);
+
+  config::Config config_;
+  Reports reports_;
+  Surveyor surveyor_;
+  TaskQueue tasks_;
+  bool stops_ = false;
+  std::atomic<bool> has_ended_ = false;
+  SurveySchedule schedule_;
+  std::thread thread_;
+};
+
+}  // namespace hf::guard

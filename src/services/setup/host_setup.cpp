@@ -1,0 +1,180 @@
+#include "services/setup/host_setup.h"
+
+#include <chrono>
+
+#include "adapters/config/config.h"
+#include "adapters/nvidia/driver.h"
+#include "core/base/text.h"
+#include "host/inventory.h"
+#include "kernel/files/device_node.h"
+#include "kernel/files/file.h"
+#include "kernel/process/command.h"
+#include "render/text_diff.h"
+#include "services/setup/host_file.h"
+#include "services/setup/host_plan.h"
+
+namespace hf::setup {
+namespace {
+
+using report::SetupReport;
+using Kind = HostStep::Kind;
+
+constexpr const char* kOurs = "# Made by `holdfast setup node`";
+constexpr std::chrono::milliseconds kModuleLimit{60'000};  // a driver may initialise many GPUs
+
+Result<HostDeviceFacts> read_facts(const kernel::Host& host) {
+  HostDeviceFacts facts;
+  facts.inventory = host::take_inventory(host, TRY(config::read_config(host)), host::Libraries::leave);
+  facts.params =
+      nvidia::parse_params(kernel::read_text(host.root.get(), "proc/driver/nvidia/params").value_or(std::string()));
+  for (const std::string directory : {"/dev/char", "/dev/block"}) {
+    for (auto& [name, target] : kernel::read_links(host, directory)) {
+      facts.links.emplace(std::string(directory).append("/").append(name), std::move(target));
+    }
+  }
+  return facts;
+}
+
+Result<void> apply(const kernel::Host& host, const HostStep& step) {
+  switch (step.kind) {
+    case Kind::create_node:
+    case Kind::correct_node: return kernel::make_node_on(host, {step.path, step.device, step.permissions});
+    case Kind::create_link:
+    case Kind::correct_link: return kernel::make_symlink_on(host, step.path, step.target);
+    case Kind::remove_link: return kernel::remove_symlink_on(host, step.path);
+  }
+  return {};
+}
+
+void add_step(SetupReport& report, const std::string& step, const Result<void>& done) {
+  if (done) {
+    report.steps.push_back(step);
+  } else {
+    report.failed.push_back(step + ": " + done.error().message);
+  }
+}
+
+void set_up_devices(const kernel::Host& host, const HostDeviceFacts& facts, SetupReport& report) {
+  for (const HostStep& step : plan_nodes(facts)) {
+    add_step(report, to_string(step), report.is_done ? apply(host, step) : Result<void>());
+  }
+}
+
+// Verifies the result, because another process may create nodes at the same time.
+Result<void> check_devices(const kernel::Host& host, SetupReport& report) {
+  for (const HostStep& step : plan_nodes(TRY(read_facts(host)))) {
+    if (report.failed.empty()) {
+      report.failed.push_back(to_string(step) + ": it was done, but has no effect");
+    }
+  }
+  return {};
+}
+
+bool is_loaded(const kernel::Host& host, std::string module) {
+  for (char& character : module) {
+    character = character == '-' ? '_' : character;
+  }
+  return kernel::exists(host.root.get(), "sys/module/" + module);
+}
+
+void load_modules(const kernel::Host& host, const HostSetupOptions& options, SetupReport& report) {
+  for (const std::string module : {"nvidia", "nvidia-uvm"}) {
+    const bool is_there =
+        !is_loaded(host, module) &&
+        kernel::run({{options.modprobe, "--dry-run", "--quiet", module}, {}, "", -1, {}}, kModuleLimit);
+    if (!is_there) {
+      continue;
+    }
+    const Result<std::string> loaded = report.is_done
+                                           ? kernel::run({{options.modprobe, module}, {}, "", -1, {}}, kModuleLimit)
+                                           : Result<std::string>();
+    add_step(report, "load the module " + module, loaded ? Result<void>() : std::unexpected(loaded.error()));
+  }
+}
+
+bool has_udev(const kernel::Host& host) {
+  return kernel::exists(host.root.get(), "etc/udev") || kernel::exists(host.root.get(), "usr/lib/udev") ||
+         kernel::exists(host.root.get(), "lib/udev");
+}
+
+Result<void> install_rule(const kernel::Host& host, const HostSetupOptions& options, SetupReport& report) {
+  if (!has_udev(host)) {
+    report.notes.emplace_back("there is no udev here: run this again whenever the driver is loaded");
+    return {};
+  }
+  const HostFile file(host, kUdevRule);
+  const HostFile::Content old = TRY(file.read());
+  const std::string wanted = udev_rule_for(options.program);
+  const std::string before = old ? old->text : "";
+  if (before == wanted) {
+    return {};
+  }
+  report.files.push_back({kUdevRule, report::render_diff({kUdevRule, before, wanted})});
+  add_step(report, std::string(old ? "write " : "create ") + kUdevRule,
+           report.is_done ? file.write(old, wanted) : Result<void>());
+  return {};
+}
+
+std::string verdict_of(const SetupReport& report) {
+  if (!report.failed.empty()) {
+    return std::to_string(report.failed.size()) + " of " + std::to_string(report.failed.size() + report.steps.size()) +
+           " steps could not be done";
+  }
+  if (report.steps.empty()) {
+    return "the devices have their nodes and links: nothing to do";
+  }
+  const std::string count = std::to_string(report.steps.size()) + (report.steps.size() == 1 ? " step" : " steps");
+  return report.is_done ? "the devices have their nodes and links now: " + count + " done"
+                        : count + " would give the devices their nodes and links";
+}
+
+}  // namespace
+
+std::string udev_rule_for(const std::string& program) {
+  const std::string run = "RUN+=\"" + program + " setup node --quiet\"\n";
+  return std::string(kOurs) +
+         "; `holdfast setup node --undo` removes it.\n"
+         "# NVIDIA's driver makes no links under /dev/char, and not all of its nodes: they are made when it comes.\n"
+         R"(ACTION=="add", SUBSYSTEM=="module", KERNEL=="nvidia|nvidia_uvm|nvidia_modeset", )" +
+         run + R"(ACTION=="bind", SUBSYSTEM=="pci", DRIVER=="nvidia", )" + run;
+}
+
+Result<SetupReport> set_up_host(const kernel::Host& host, const HostSetupOptions& options) {
+  TRY(engine::check_program_path(options.program));
+  SetupReport report;
+  report.subject = "node";
+  report.is_done = options.mode == RunMode::carry_out;
+  if (options.modules == Modules::load) {
+    load_modules(host, options, report);
+  }
+  set_up_devices(host, TRY(read_facts(host)), report);
+  TRY(report.is_done ? check_devices(host, report) : Result<void>());
+  TRY(install_rule(host, options, report));
+  report.verdict = verdict_of(report);
+  return report;
+}
+
+Result<SetupReport> undo_host(const kernel::Host& host, const HostSetupOptions& options) {
+  SetupReport report;
+  report.subject = "node";
+  report.is_done = options.mode == RunMode::carry_out;
+  const HostFile file(host, kUdevRule);
+  const HostFile::Content old = TRY(file.read());
+  if (!old) {
+    report.verdict = std::string(kUdevRule) + " is not there: nothing to undo";
+    return report;
+  }
+  if (!old->text.starts_with(kOurs)) {
+    report.verdict = std::string(kUdevRule) + " is not holdfast's: it is left as it is";
+    return report;
+  }
+  report.files.push_back({kUdevRule, report::render_diff({kUdevRule, old->text, ""})});
+  TRY(report.is_done ? file.remove(old) : Result<void>());
+  report.steps.push_back(std::string("remove ") + kUdevRule);
+  report.notes.emplace_back("nodes and links stay: they have the driver's own numbers, and go with the next start");
+  report.verdict =
+      report.is_done ? "new nodes and links are left to others now" : "new nodes and links would be left to others";
+  return report;
+}
+
+}  // namespace hf::setup

@@ -1,0 +1,32 @@
+// HostSetup: creates the nodes and links that the host's devices need under /dev, and a udev rule that maintains them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/base/run_mode.h"
+#include "core/report/setup_report.h"
+#include "kernel/files/host.h"
+#include "services/setup/engine_setup.h"
+
+namespace hf::setup {
+
+enum class Modules : std::uint8_t { leave, load };
+
+struct HostSetupOptions {
+  std::string program;                      // path of this program, which the udev rule runs
+  std::string modprobe = "/sbin/modprobe";  // loads modules
+  Modules modules = Modules::leave;
+  RunMode mode = RunMode::carry_out;
+};
+
+inline constexpr const char* kUdevRule = "/etc/udev/rules.d/71-holdfast.rules";
+std::string udev_rule_for(const std::string& program);
+
+// The report lists the steps that failed; the others are done.
+Result<report::SetupReport> set_up_host(const kernel::Host& host, const HostSetupOptions& options);
+// Nodes and links stay: their numbers are right without us as well, and /dev is recreated at every boot.
+Result<report::SetupReport> undo_host(const kernel::Host& host, const HostSetupOptions& options);
+
+}  // namespace hf::setup
