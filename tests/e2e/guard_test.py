@@ -501,7 +501,7 @@ class Shield(Plainly):
     def test_no_open_fails_while_programs_come_and_go(self):
         container, opener = self.shielded()
         daemon = self.guard()
-        self.assertIn("shielded container=", daemon.said())
+        self.assertTrue(eventually(lambda: "shielded container=" in daemon.said()), daemon.said())
         opener.look()
         self.take(container)
         self.check_held(opener)
