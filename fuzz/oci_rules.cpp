@@ -1,4 +1,4 @@
-// OCI rules: a list that is parsed is written and parsed again unchanged, and every interpretation of it is a table.
+// OCI rules: every interpretation of a list that is parsed is a table.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,7 +14,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(!rules.error().message.empty(), "an error has a message");
     return 0;
   }
-  check(*hf::oci::parse_device_rules(hf::oci::write_device_rules(*rules)) == *rules, "a round trip changes nothing");
   if (rules->size() > 64) {
     return 0;
   }
