@@ -47,7 +47,7 @@ Result<std::int64_t> parse_span(const std::string& text) {
   const std::int64_t scale = unit == 's'   ? kSecond
                              : unit == 'm' ? 60 * kSecond
                              : unit == 'h' ? 3600 * kSecond
-                             : unit == 'd' ? 24 * 3600 * kSecond
+                             : unit == 'd' ? 24 * (3600 * kSecond)
                                            : 0;
   if (!number || scale == 0) {
     return fail(std::errc::invalid_argument, "since " + quote(text) + ": want a span such as 90s, 30m, 1h or 7d");
