@@ -12,7 +12,7 @@
 
 namespace hf::rules {
 
-Result<report::ChangeReport> change(host::HostOpener& opener, const NamedTarget& named,
-                                    const container::Change& wanted, RunMode mode);
+Result<report::ChangeReport> change(host::HostOpener& opener, const NamedTarget& named, const container::Change& wanted,
+                                    RunMode mode);
 
 }  // namespace hf::rules
