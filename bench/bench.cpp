@@ -22,27 +22,18 @@
 #include "kernel/cgroup/bpf_api.h"
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/files/host.h"
+#include "require.h"
 #include "shapes.h"
 
 namespace {
+
+using hf::bench::die;
+using hf::bench::require;
 
 using namespace hf;
 using bpf::Code;
 using device::RuleSet;
 using device::Table;
-
-[[noreturn]] void die(const std::string& why) {
-  std::fprintf(stderr, "holdfast_bench: %s\n", why.c_str());
-  std::exit(2);
-}
-
-template <class T>
-T need(Result<T> result) {
-  if (!result) {
-    die(result.error().message);
-  }
-  return take(std::move(result));
-}
 
 class Directory {
  public:
@@ -96,8 +87,8 @@ double median_microseconds(int times, const std::function<void()>& body) {
 // A child in the cgroup accesses the device of every rule in turn; the cost of a run is in the kernel's own statistics.
 double nanoseconds_per_check(kernel::Bpf& bpf, const kernel::Cgroup& cgroup, const Code& code,
                              const std::vector<std::string>& nodes) {
-  const kernel::Program program = need(bpf.load(code));
-  need(bpf.attach(cgroup, program, kernel::Beside{}));
+  const kernel::Program program = require(bpf.load(code));
+  require(bpf.attach(cgroup, program, kernel::Beside{}));
   constexpr int kRounds = 200'000;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -117,7 +108,7 @@ double nanoseconds_per_check(kernel::Bpf& bpf, const kernel::Cgroup& cgroup, con
   if (status != 0 || ::bpf_obj_get_info_by_fd(program.fd.get(), &info, &size) < 0 || info.run_cnt == 0) {
     die("the kernel keeps no statistics of programs");
   }
-  need(bpf.detach(cgroup, program, 0));
+  require(bpf.detach(cgroup, program, 0));
   return double(info.run_time_ns) / double(info.run_cnt);
 }
 
@@ -128,12 +119,13 @@ void bench_checks(const kernel::Host& host, kernel::Bpf& bpf) {
   }
   const std::string name = "hf-bench-" + std::to_string(::getpid());
   const Directory cgroup_directory(host.v2->point + "/" + name);
-  const kernel::Cgroup cgroup = need(kernel::open_cgroup(host, container::Hierarchy::v2, {"/" + name}));
+  const kernel::Cgroup cgroup = require(kernel::open_cgroup(host, container::Hierarchy::v2, {"/" + name}));
   std::string node_directory = "/tmp/hf-bench-XXXXXX";
   if (::mkdtemp(node_directory.data()) == nullptr) {
     die("mkdtemp");
   }
-  const double baseline = nanoseconds_per_check(bpf, cgroup, need(bpf::generate(Table::everything())), {"/dev/null"});
+  const double baseline =
+      nanoseconds_per_check(bpf, cgroup, require(bpf::generate(Table::everything())), {"/dev/null"});
   std::printf("one check in the kernel (ns, less the %.0f ns an empty program is measured with)\n", baseline);
   std::printf("%8s %10s %10s %10s %10s   ours/runc ours/crun ours/systemd\n", "rules", "holdfast", "runc", "crun",
               "systemd");
@@ -145,8 +137,8 @@ void bench_checks(const kernel::Host& host, kernel::Bpf& bpf) {
       nodes.push_back(node_directory + "/" + std::to_string(count) + "-" + std::to_string(nodes.size()));
       ::mknod(nodes.back().c_str(), S_IFCHR | 0666, makedev(rule.selector.major->first, rule.selector.minor->first));
     }
-    const Code codes[] = {need(bpf::generate(Table::of_rules(rules))), bench::like_runc(rules), bench::like_crun(rules),
-                          bench::like_systemd(rules)};
+    const Code codes[] = {require(bpf::generate(Table::of_rules(rules))), bench::like_runc(rules),
+                          bench::like_crun(rules), bench::like_systemd(rules)};
     double best[4] = {1e9, 1e9, 1e9, 1e9};
     for (int round = 0; round < 5; ++round) {  // interleaved, so that a slow moment affects all
       for (int i = 0; i < 4; ++i) {
@@ -177,7 +169,7 @@ void bench_core() {
     if (table != Table::of_rules(rules)) {
       die("a filter was misread");
     }
-    const Code ours = need(bpf::generate(table));
+    const Code ours = require(bpf::generate(table));
     std::printf("%8u %14.0f %14.0f %14.0f %16.0f %14.0f\n", count,
                 median_microseconds(201, [&] { (void)bpf::analyse(theirs); }),
                 median_microseconds(201, [&] { (void)bpf::analyse(ours); }),
@@ -195,13 +187,13 @@ void bench_host(const kernel::Host& host, kernel::Bpf& bpf) {
   for (unsigned i = 0; i < kCgroups; ++i) {
     directories.push_back(std::make_unique<Directory>(parent.path() + "/" + std::to_string(i)));
     const kernel::Cgroup cgroup =
-        need(kernel::open_cgroup(host, container::Hierarchy::v2, {"/" + name + "/" + std::to_string(i)}));
+        require(kernel::open_cgroup(host, container::Hierarchy::v2, {"/" + name + "/" + std::to_string(i)}));
     RuleSet rules = rules_of(14);
     rules.push_back({{device::Kind::character, device::Span{195, 195}, device::Span{i % 8, i % 8}},
                      device::Access::all,
                      device::Match::within});
-    const kernel::Program program = need(bpf.load(bench::like_runc(rules)));
-    need(bpf.attach(cgroup, program, kernel::Beside{}));
+    const kernel::Program program = require(bpf.load(bench::like_runc(rules)));
+    require(bpf.attach(cgroup, program, kernel::Beside{}));
   }
   std::vector<double> all;
   for (int i = 0; i < 11; ++i) {
@@ -219,7 +211,7 @@ void bench_host(const kernel::Host& host, kernel::Bpf& bpf) {
 }  // namespace
 
 int main() {
-  const kernel::Host host = need(kernel::open_host());
+  const kernel::Host host = require(kernel::open_host());
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   if (!host.v2) {
     die("needs cgroup v2");

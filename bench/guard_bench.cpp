@@ -37,19 +37,17 @@
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
 #include "kernel/files/host.h"
+#include "require.h"
 
 namespace hf {
 namespace {
+
+using bench::die;
 
 using container::Hierarchy;
 using device::Table;
 
 constexpr int kStandIn = 195;  // major of a device without a driver here, so an allowed open fails with ENXIO
-
-void die(const std::string& why) {
-  std::fprintf(stderr, "guard_bench: %s\n", why.c_str());
-  std::exit(2);
-}
 
 Table default_table(bool with_gpu) {
   device::RuleSet rules;

@@ -23,27 +23,18 @@
 #include "kernel/cgroup/bpf_api.h"
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/files/host.h"
+#include "require.h"
 #include "shapes.h"
 
 namespace {
+
+using hf::bench::die;
+using hf::bench::require;
 
 using namespace hf;
 namespace fs = std::filesystem;
 
 constexpr const char* kBundles = "/run/containerd/io.containerd.runtime.v2.task/hf-bench";
-
-[[noreturn]] void die(const std::string& why) {
-  std::fprintf(stderr, "holdfast_host_bench: %s\n", why.c_str());
-  std::exit(2);
-}
-
-template <class T>
-T need(Result<T> result) {
-  if (!result) {
-    die(result.error().message);
-  }
-  return take(std::move(result));
-}
 
 std::string id_of(unsigned number) {
   std::string id(64, 'a');
@@ -113,11 +104,11 @@ class TestContainers {
     for (auto i = unsigned(pids_.size()); i < count; ++i) {
       const std::string path = name_ + "/docker/" + id_of(i);
       fs::create_directories(host_.v2->point + path);
-      const kernel::Cgroup cgroup = need(kernel::open_cgroup(host_, container::Hierarchy::v2, {path}));
-      device::RuleSet rules = {need(device::parse_rule("c 1:3 rwm")), need(device::parse_rule("c 5:0 rwm")),
-                               need(device::parse_rule("c 10:229 rwm")),
-                               need(device::parse_rule("c 195:" + std::to_string(i % 8) + " rw"))};
-      need(bpf_.attach(cgroup, need(bpf_.load(bench::like_runc(rules))), kernel::Beside{}));
+      const kernel::Cgroup cgroup = require(kernel::open_cgroup(host_, container::Hierarchy::v2, {path}));
+      device::RuleSet rules = {require(device::parse_rule("c 1:3 rwm")), require(device::parse_rule("c 5:0 rwm")),
+                               require(device::parse_rule("c 10:229 rwm")),
+                               require(device::parse_rule("c 195:" + std::to_string(i % 8) + " rw"))};
+      require(bpf_.attach(cgroup, require(bpf_.load(bench::like_runc(rules))), kernel::Beside{}));
       if (with_bundles) {
         write_bundle(id_of(i), path, i < owed);
       }
@@ -185,7 +176,7 @@ void measure(const kernel::Host& host, kernel::Bpf& bpf, const char* title, bool
 }  // namespace
 
 int main() {
-  const kernel::Host host = need(kernel::open_host());
+  const kernel::Host host = require(kernel::open_host());
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   if (!host.v2) {
     die("needs cgroup v2");

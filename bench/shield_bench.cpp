@@ -20,9 +20,13 @@
 #include "kernel/cgroup/filters.h"
 #include "kernel/cgroup/shield.h"
 #include "kernel/files/host.h"
+#include "require.h"
 
 namespace hf {
 namespace {
+
+using bench::die;
+using bench::require;
 
 using container::ShieldEntry;
 using device::Table;
@@ -31,24 +35,6 @@ constexpr int kOpens = 20'000;
 constexpr int kRounds = 15;
 constexpr device::Device kNull{device::Kind::character, 1, 3};
 constexpr device::Access kReadWrite = device::Access::read | device::Access::write;
-
-[[noreturn]] void die(const std::string& why) {
-  std::fprintf(stderr, "shield_bench: %s\n", why.c_str());
-  std::exit(2);
-}
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) {
-    die(result.error().message);
-  }
-  return *std::move(result);
-}
-void must(const Result<void>& result) {
-  if (!result) {
-    die(result.error().message);
-  }
-}
 
 // A cgroup that is removed at the end.
 class Scratch {
@@ -110,13 +96,13 @@ double median(std::vector<double> values) {
 }
 
 int run() {
-  const kernel::Host host = must(kernel::open_host());
+  const kernel::Host host = require(kernel::open_host());
   if (!host.v2) {
     die("there is no cgroup v2");
   }
   const auto bpf = kernel::open_kernel_bpf();
   kernel::Filters filters(host, *bpf);
-  kernel::Shield shield = must(kernel::Shield::open(host, filters));
+  kernel::Shield shield = require(kernel::Shield::open(host, filters));
   const std::string base = "/hf-bench-" + std::to_string(::getpid());
   const Scratch plain_parent(host.v2->point + base);
   const Scratch plain(plain_parent.path() + "/plain");
@@ -124,25 +110,25 @@ int run() {
   const Scratch idle(parent.path() + "/idle");
   const Scratch stands_in(parent.path() + "/stands-in");
   const auto open = [&host](const Scratch& scratch) {
-    return must(kernel::open_cgroup(host, container::Hierarchy::v2,
-                                    container::CgroupPath{scratch.path().substr(host.v2->point.size())}));
+    return require(kernel::open_cgroup(host, container::Hierarchy::v2,
+                                       container::CgroupPath{scratch.path().substr(host.v2->point.size())}));
   };
   const kernel::Program allow =
-      must(bpf->load(must(bpf::generate(Table::of_rules(std::vector{*device::parse_rule("c 1:3 rw")})))));
+      require(bpf->load(require(bpf::generate(Table::of_rules(std::vector{*device::parse_rule("c 1:3 rw")})))));
   const kernel::Program deny =
-      must(bpf->load(must(bpf::generate(Table::of_rules(std::vector{*device::parse_rule("c 1:5 rw")})))));
-  must(bpf->attach(open(plain), allow, kernel::Beside{}));
-  must(bpf->attach(open(idle), allow, kernel::Beside{}));
-  must(bpf->attach(open(stands_in), deny, kernel::Beside{}));
+      require(bpf->load(require(bpf::generate(Table::of_rules(std::vector{*device::parse_rule("c 1:5 rw")})))));
+  require(bpf->attach(open(plain), allow, kernel::Beside{}));
+  require(bpf->attach(open(idle), allow, kernel::Beside{}));
+  require(bpf->attach(open(stands_in), deny, kernel::Beside{}));
   const kernel::Cgroup shield_parent = open(parent);
   for (const Scratch* scratch : {&idle, &stands_in}) {
-    must(shield.set(open(*scratch).id, shield_parent, {ShieldEntry{kNull, kReadWrite, 0, 0}}));
+    require(shield.set(open(*scratch).id, shield_parent, {ShieldEntry{kNull, kReadWrite, 0, 0}}));
   }
-  must(shield.attach(shield_parent));
+  require(shield.attach(shield_parent));
   for (const int entries : {2, 10'000}) {
     for (int i = 0; i < entries - 2; ++i) {  // of cgroups that do not exist
-      must(shield.set({std::uint64_t(1) << 40U | std::uint64_t(i)}, shield_parent,
-                      {ShieldEntry{kNull, kReadWrite, 0, 0}}));
+      require(shield.set({std::uint64_t(1) << 40U | std::uint64_t(i)}, shield_parent,
+                         {ShieldEntry{kNull, kReadWrite, 0, 0}}));
     }
     std::vector<double> without;
     std::vector<double> at_rest;
@@ -160,10 +146,10 @@ int run() {
   }
   // A daemon may use the same map: only the entries made here are removed. The programs go with their cgroups.
   for (std::uint64_t i = 0; i < 10'000; ++i) {
-    must(shield.clear({std::uint64_t(1) << 40U | i}));
+    require(shield.clear({std::uint64_t(1) << 40U | i}));
   }
   for (const Scratch* scratch : {&idle, &stands_in}) {
-    must(shield.clear(open(*scratch).id));
+    require(shield.clear(open(*scratch).id));
   }
   return 0;
 }

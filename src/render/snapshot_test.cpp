@@ -139,10 +139,10 @@ TEST(Metrics, EscapeHostileNames) {
 }
 
 TEST(Metrics, TellContainersOfTheSameNameApart) {
-  Snapshot twins = snapshot();
-  twins.containers = {guarded("web", State::ok), guarded("web", State::ok), guarded("web", State::ok)};
-  twins.containers[1].container = named("other", "web");
-  const std::string page = render_metrics(twins);
+  Snapshot same_titles = snapshot();
+  same_titles.containers = {guarded("web", State::ok), guarded("web", State::ok), guarded("web", State::ok)};
+  same_titles.containers[1].container = named("other", "web");
+  const std::string page = render_metrics(same_titles);
   expect_well_formed(page);
   EXPECT_NE(page.find("{container=\"container:other\""), std::string::npos);
   EXPECT_TRUE(has_line(page, "holdfast_containers_left_out 0"));

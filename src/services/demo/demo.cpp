@@ -398,7 +398,7 @@ class Demonstration {
       trial->figures.held += record.is_shielded ? 1 : 0;
       trial->figures.held_opens += record.held_opens;
       last_writer_ = title_of(record.writer);
-      ++trial->figures.writers[record.writer.is_known() ? record.writer.name : "somebody"];
+      ++trial->figures.writers[record.writer.is_known() ? record.writer.name : "an unknown process"];
       if (record.loss_ns) {
         trial->figures.losses_ns.push_back(*record.loss_ns);
       }

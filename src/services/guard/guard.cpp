@@ -11,9 +11,7 @@ namespace {
 
 using container::Event;
 using container::EventKind;
-using report::Action;
 
-constexpr std::size_t kMostCommonRules = 16;    // sets of rules
 constexpr std::uint64_t kMostKept = 64;         // uses of programs that are remembered
 constexpr std::size_t kMostUnknownEvents = 64;  // changes of cgroups that are not guarded, or not yet
 
@@ -21,12 +19,6 @@ constexpr std::uint64_t kFinishPause = 500'000;        // 0.5 ms
 constexpr std::uint64_t kLongestUpdate = 100'000'000;  // 100 ms
 constexpr std::uint64_t kCreationPause = 5'000'000;    // 5 ms
 constexpr std::uint64_t kLongestCreation = 3'000'000'000;
-
-std::string where_of(const kernel::CgroupsOfProcess& cgroups, container::Hierarchy hierarchy) {
-  const std::optional<kernel::Cgroup>& first = hierarchy == container::Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
-  const std::optional<kernel::Cgroup>& other = hierarchy == container::Hierarchy::v1 ? cgroups.v2 : cgroups.v1;
-  return first ? first->where : other ? other->where : std::string();
-}
 
 // The ids of a cgroup and of all its ancestors.
 void add_ids(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_t>& ids) {
@@ -64,10 +56,6 @@ bool has_ended(const kernel::CgroupsOfProcess& cgroups, const Event& event) {
   // The first process of a new container that is seen belongs to its runtime and ends soon.
   const Result<std::string> processes = kernel::read_start(own->directory.get(), "cgroup.procs", 64);
   return !processes || (event.kind == EventKind::process_gone && processes->empty());
-}
-
-bool same_rules(const container::Effective& a, const container::Effective& b) {
-  return a.exact == b.exact && a.table == b.table;
 }
 
 bool is_gone(const Error& error) {
@@ -342,109 +330,6 @@ void Guard::visit_place(Place& place, const Event& event) {
   }
   report(place, event, *made, started);
   filters_.trim(kMostKept);
-}
-
-const Shared<container::Effective>& Guard::shared(container::Effective rules) {
-  const auto same = std::ranges::find_if(common_rules_, [&rules](const Shared<container::Effective>& common) {
-    return same_rules(*common, rules) && common->why == rules.why;
-  });
-  if (same != common_rules_.end()) {
-    return *same;
-  }
-  if (common_rules_.size() >= kMostCommonRules) {
-    common_rules_.pop_front();
-  }
-  return common_rules_.emplace_back(std::move(rules));
-}
-
-void Guard::report_failure(const Place& place, const Event& event, const Error& error) const {
-  VisitResult result;
-  result.guarded = place.guarded;
-  result.event = event;
-  result.cgroup = where_of(*place.cgroups, event.hierarchy);
-  result.action = Action::failed;
-  result.error = error.message;
-  callbacks_.report_visit(std::move(result));
-}
-
-// A container is shielded only if all its cgroups are.
-void Guard::report_shield(Place& place, const ShieldState& now) {
-  const bool is_news = now.is_on != place.shield.is_on || now.why != place.shield.why;
-  place.shield = now;
-  if (!is_news) {
-    return;
-  }
-  ShieldReport report{place.guarded, now};
-  for (const kernel::CgroupsPtr& cgroups : place.guarded->cgroups()) {
-    const auto other = places_.find(kernel::key_of(*cgroups));
-    if (other != places_.end() && !other->second.shield.is_on && report.state.is_on) {
-      report.state = other->second.shield;
-    }
-  }
-  callbacks_.report_shield(std::move(report));
-}
-
-Action Guard::action_of(const Place& place, const Visit& made, bool is_first) const {
-  const bool is_completion =
-      is_first && place.guarded->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
-  const bool is_held = !made.drift.is_loss();
-  if (made.drift.is_none()) {
-    return Action::none;
-  }
-  if (made.healed_at == 0) {
-    return place.guarded->mode < container::Mode::heal ? Action::observed : Action::failed;
-  }
-  if (!made.left.is_none()) {
-    return Action::failed;
-  }
-  if (place.postponed_event) {
-    return Action::waits;
-  }
-  return is_completion ? Action::completed : is_held ? Action::shielded : Action::healed;
-}
-
-void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {
-  report_shield(place, made.shield);
-  const bool is_healed = made.healed_at != 0;
-  const bool is_lost = made.left.is_loss();
-  const bool is_first = !place.rules;
-  const bool is_news = is_first || !same_rules(**place.rules, made.before) || is_healed || is_lost != place.is_lost;
-  if (!is_news || (is_first && made.drift.is_none())) {
-    place.rules = shared(std::move(made.after));
-    place.is_lost = is_lost;
-    return;
-  }
-  VisitResult result;
-  result.action = action_of(place, made, is_first);
-  result.guarded = place.guarded;
-  result.event = event;
-  result.cgroup = where_of(*place.cgroups, event.hierarchy);
-  result.before = is_first ? made.before : **place.rules;
-  result.left = made.left;
-  result.found = std::move(made.before);
-  result.refused = std::move(made.refused);
-  for (const container::Step& step : made.steps) {
-    result.steps.push_back(to_string(step));
-  }
-  result.is_shielded = !made.drift.is_none() && !made.drift.is_loss();
-  // An entry that was recreated counts from 0.
-  result.held_opens = made.shield.count - (made.shield.count < place.held_reported ? 0 : place.held_reported);
-  place.held_reported = made.shield.count;
-  result.drift = std::move(made.drift);
-  const bool was_lost = place.is_lost && place.lost_since != 0;
-  const bool is_since_known = event.kind != EventKind::found_changed && event.kind != EventKind::lost;
-  if (is_healed) {
-    const std::uint64_t since = was_lost ? place.lost_since : event.at;
-    result.heal_ns =
-        made.healed_at - std::min(made.healed_at, result.is_shielded && is_since_known ? event.at : started);
-    if (!result.is_shielded && result.action != Action::completed && (is_since_known || was_lost)) {
-      result.loss_ns = made.healed_at - std::min(made.healed_at, since);
-    }
-  }
-  place.lost_since = is_lost ? (place.is_lost ? place.lost_since : event.at) : 0;
-  place.is_lost = is_lost;
-  place.rules = shared(std::move(made.after));
-  callbacks_.report_visit(std::move(result));
 }
 
 }  // namespace hf::guard
