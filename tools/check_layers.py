@@ -37,6 +37,8 @@ THIRD_PARTY = {
     "linux/bpf.h": (["core/bpf", "kernel"], False),
     "bpf/": (["kernel"], False),
     "hwloc": (["kernel"], False),
+    "boost/asio": (["kernel/net", "services/web"], False),
+    "boost/beast": (["services/web"], False),
     "nlohmann/": (["adapters", "render"], True),
     "yaml-cpp/": (["adapters"], True),
     "dbus/": (["adapters/systemd"], True),

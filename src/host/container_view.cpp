@@ -26,12 +26,12 @@ class ContainerViewer {
 
   [[nodiscard]] kernel::ProbeRequest probe_request() const {
     kernel::ProbeRequest probe{request_.container, {}, request_.depth, request_.limit};
-    for (const OwedNode& node : request_.owed.nodes) {
+    for (const OwedNode& node : request_.owed->nodes) {
       probe.paths.push_back(node.path);
     }
     for (const device::Unit& unit : inventory_.units) {
       for (const std::string& path : unit.nodes) {
-        if (request_.owed.find(path) == nullptr) {
+        if (request_.owed->find(path) == nullptr) {
           probe.paths.push_back(path);
         }
       }
@@ -41,7 +41,7 @@ class ContainerViewer {
 
   [[nodiscard]] NodeState judge(const OwedNode& owed, const NodeView& seen) const {
     NodeState state;
-    state.owed = owed;
+    state.owed = {request_.owed, owed};
     state.seen = seen;
     state.seen.path = owed.path;
     state.gates = judge_rules(owed);
@@ -56,7 +56,7 @@ class ContainerViewer {
 
   [[nodiscard]] NodeState unseen(const OwedNode& owed, const std::string& why) const {
     NodeState state;
-    state.owed = owed;
+    state.owed = {request_.owed, owed};
     state.seen.path = owed.path;
     state.gates = judge_rules(owed);
     state.diagnosis = {container::AccessFailure::unknown, why};
@@ -73,15 +73,15 @@ class ContainerViewer {
 
   [[nodiscard]] container::Background background_of(const NodeState& state) const {
     container::Background background;
-    const device::Node* on_host = inventory_.find(state.owed.path);
+    const device::Node* on_host = inventory_.find(state.owed->path);
     background.host_has_node = on_host != nullptr && on_host->live.has_value();
-    if (!background.host_has_node && on_host == nullptr && state.owed.device_class.empty()) {
-      background.host_has_node = kernel::read_node(host_, state.owed.path).has_value();
+    if (!background.host_has_node && on_host == nullptr && state.owed->device_class.empty()) {
+      background.host_has_node = kernel::read_node(host_, state.owed->path).has_value();
     }
     if (state.seen.device) {
       background.driver = driver_with(inventory_.drivers, state.seen.device->kind, state.seen.device->major);
     }
-    background.wanted = state.owed.device;
+    background.wanted = state.owed->device;
     background.gates = state.gates.kind;
     background.gates_detail = state.gates.detail;
     background.bits_allow = !rights_ || bits_allow(state.seen, rights_->user);
@@ -103,7 +103,7 @@ ContainerView view_container(const kernel::Host& host, kernel::NodeProber& probe
   ContainerView view;
   view.problem = seen ? "" : seen.error().message;
   view.has_timed_out = !seen && seen.error().code == std::errc::timed_out;
-  const std::vector<OwedNode>& owed = request.owed.nodes;
+  const std::vector<OwedNode>& owed = request.owed->nodes;
   for (std::size_t i = 0; i < owed.size(); ++i) {
     view.nodes.push_back(seen ? viewer.judge(owed[i], (*seen)[i]) : viewer.unseen(owed[i], view.problem));
   }
@@ -115,12 +115,12 @@ ContainerView view_container(const kernel::Host& host, kernel::NodeProber& probe
   return view;
 }
 
-std::vector<NodeState> unseen_nodes(const container::Entitlement& owed, const std::string& why) {
+std::vector<NodeState> unseen_nodes(const Shared<container::Entitlement>& owed, const std::string& why) {
   std::vector<NodeState> nodes;
-  nodes.reserve(owed.nodes.size());
-  for (const OwedNode& node : owed.nodes) {
+  nodes.reserve(owed->nodes.size());
+  for (const OwedNode& node : owed->nodes) {
     NodeState& state = nodes.emplace_back();
-    state.owed = node;
+    state.owed = {owed, node};
     state.seen.path = node.path;
     state.gates = {Answer::Kind::unknown, why};
     state.diagnosis = {container::AccessFailure::unknown, why};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/shared.h"
 #include "core/container/entitlement/entitlement.h"
 #include "core/container/entitlement/node_state.h"
 #include "core/container/gate/gate.h"
@@ -16,7 +17,7 @@ namespace hf::host {
 
 struct ViewRequest {
   const kernel::ContainerHandle& container;
-  const container::Entitlement& owed;
+  const Shared<container::Entitlement>& owed;
   const container::Observed& observed;
   const std::string& observed_problem;  // why nothing was observed
   kernel::Depth depth = kernel::Depth::access;
@@ -33,6 +34,6 @@ ContainerView view_container(const kernel::Host& host, kernel::NodeProber& probe
                              const ViewRequest& request);
 
 // The owed nodes of a container that could not be probed, or was not yet; `why` says so.
-std::vector<container::NodeState> unseen_nodes(const container::Entitlement& owed, const std::string& why);
+std::vector<container::NodeState> unseen_nodes(const Shared<container::Entitlement>& owed, const std::string& why);
 
 }  // namespace hf::host

@@ -117,7 +117,7 @@ Json to_json(const std::vector<Finding>& findings) {
 }
 
 Json to_json(const container::NodeState& node) {
-  Json json = to_json(node.owed);
+  Json json = to_json(*node.owed);
   json["trouble"] = to_string(node.diagnosis.failure);
   json["words"] = text_or_null(node.diagnosis.text);
   json["rules"] = render_text(node.gates);

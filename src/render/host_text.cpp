@@ -128,8 +128,8 @@ std::string identity_of(const Explanation& explanation) {
 
 std::string gate_line(const container::Gate& gate, const container::NodeState& node) {
   std::string verdict = "cannot be read as rules";
-  if (gate.meaning && node.owed.device) {
-    const device::AccessSet set = gate.meaning->at(*node.owed.device);
+  if (gate.meaning && node.owed->device) {
+    const device::AccessSet set = gate.meaning->at(*node.owed->device);
     const bool allows = set.allows(device::Access::read | device::Access::write);
     verdict = allows ? marked(kGreen, "allows") : marked(kRed, "denies");
   }
@@ -276,11 +276,11 @@ std::string render_text(const Explanation& explanation) {
   }
   for (const container::NodeState& node : explanation.nodes) {
     const bool bad = node.is_inaccessible();
-    text += line_of("  " + node.owed.path + " " + devices_of(node.owed.device) + " " + to_string(node.owed.access) +
+    text += line_of("  " + node.owed->path + " " + devices_of(node.owed->device) + " " + to_string(node.owed->access) +
                     ": " + (bad ? marked(kRed, to_string(node.diagnosis.failure)) : marked(kGreen, "ok")));
     text += node.diagnosis.text.empty() ? "" : line_of("      " + node.diagnosis.text);
-    text += line_of(with_short_ids("      because: " + join(node.owed.because, "; ")));
-    for (const container::Gate& gate : node.owed.device ? explanation.gates : std::vector<container::Gate>()) {
+    text += line_of(with_short_ids("      because: " + join(node.owed->because, "; ")));
+    for (const container::Gate& gate : node.owed->device ? explanation.gates : std::vector<container::Gate>()) {
       text += gate_line(gate, node);
     }
     text += seen_line(node);

@@ -109,7 +109,7 @@ std::map<std::string, bool> classes_of(const ContainerStatus& guarded) {
     classes.try_emplace(class_name(node), true);
   }
   for (const container::NodeState& node : *guarded.nodes) {
-    bool& fine = classes.try_emplace(class_name(node.owed), true).first->second;
+    bool& fine = classes.try_emplace(class_name(*node.owed), true).first->second;
     fine = fine && !node.is_inaccessible();
   }
   return classes;

@@ -74,7 +74,7 @@ Json json_of_owed(const container::OwedNode& node) {
 }
 
 Json json_of_node(const container::NodeState& node) {
-  Json json = json_of_owed(node.owed);
+  Json json = json_of_owed(*node.owed);
   json["trouble"] = to_string(node.diagnosis.failure);
   json["troubled"] = node.is_inaccessible();
   put(json, "words", node.diagnosis.text);
@@ -227,8 +227,8 @@ Json json_of_tiers(const container::Tiers& tiers) {
   return json;
 }
 
-Json json_of_record(const BlameRecord& record) {
-  Json json = Json::parse(render_line(record));
+Json json_of_record(const BlameRecordPtr& record) {
+  Json json = Json::parse(render_line(*record));
   json.erase("version");
   return json;
 }

@@ -58,7 +58,7 @@ Snapshot snapshot() {
   made.counters.heals[{"healed", "ok"}] = 3;
   made.counters.events["attach"] = 4;
   made.counters.loss_duration.add(38'000);
-  made.records.push_back({});
+  made.records.push_back(std::make_shared<const BlameRecord>());
   return made;
 }
 

@@ -2,6 +2,7 @@
 // standard input: "loss" publishes a record and a snapshot in which that container has lost its device, "blind" and
 // "fine" a snapshot like that, "storm N" N records.
 #include <array>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -16,12 +17,14 @@ using namespace hf;
 constexpr int kGpus = 8;
 
 container::NodeState node(const std::string& path, const std::string& device_class, unsigned minor, bool is_fine) {
+  container::OwedNode owed;
+  owed.path = path;
+  owed.device_class = device_class;
+  owed.device = device::Device{device::Kind::character, 195, minor};
+  owed.access = device::Access::read | device::Access::write;
+  owed.because = {"oci (/run/containerd/io.containerd.runtime.v2.task/k8s.io/x/config.json)"};
   container::NodeState state;
-  state.owed.path = path;
-  state.owed.device_class = device_class;
-  state.owed.device = device::Device{device::Kind::character, 195, minor};
-  state.owed.access = device::Access::read | device::Access::write;
-  state.owed.because = {"oci (/run/containerd/io.containerd.runtime.v2.task/k8s.io/x/config.json)"};
+  state.owed = std::move(owed);
   state.diagnosis.failure = is_fine ? container::AccessFailure::none : container::AccessFailure::cgroup_denies;
   state.diagnosis.text = is_fine ? "" : "open gives EPERM: the device cgroup denies it";
   return state;
@@ -76,7 +79,7 @@ report::ContainerStatus guarded(int number) {
   }
   container::Entitlement owed;
   for (const container::NodeState& node : nodes) {
-    owed.nodes.push_back(node.owed);
+    owed.nodes.push_back(*node.owed);
   }
   made.container = std::move(it);
   made.owed = std::move(owed);
@@ -107,7 +110,7 @@ device::Inventory inventory() {
   return made;
 }
 
-report::BlameRecord record(std::uint64_t number, const std::string& title) {
+report::BlameRecordPtr record(std::uint64_t number, const std::string& title) {
   report::BlameRecord made;
   made.number = number;
   made.at = kernel::wall_now();
@@ -129,7 +132,7 @@ report::BlameRecord record(std::uint64_t number, const std::string& title) {
     made.heal_ns = 12'000;
     made.steps = {"replaced program 61 with 62"};
   }
-  return made;
+  return std::make_shared<const report::BlameRecord>(std::move(made));
 }
 
 std::vector<report::Finding> findings() {
@@ -183,7 +186,7 @@ class Stage {
     made->findings = findings();
     made->inventory = inventory();
     made->online_cpus = "0-63";
-    made->records = records_;
+    made->records.assign(records_.begin(), records_.end());
     made->counters.losses[{"attach", "kubelet"}] = number_;
     made->counters.heals[{"healed", "ok"}] = number_;
     made->counters.events = {{"attach", 120}, {"load", 300}};
@@ -194,7 +197,7 @@ class Stage {
 
   void add_record(const std::string& title) {
     records_.push_back(record(++number_, title));
-    records_.erase(records_.begin());
+    records_.pop_front();
     board_.publish(records_.back());
   }
 
@@ -203,7 +206,7 @@ class Stage {
   int containers_;
   std::int64_t started_ = kernel::wall_now();
   std::uint64_t number_ = 0;
-  std::vector<report::BlameRecord> records_;
+  std::deque<report::BlameRecordPtr> records_;
 };
 
 void run_command(Stage& stage, const std::string& command, int count) {

@@ -15,11 +15,16 @@ class Shared {
   // Refers to a part of a larger object, which is kept alive as long as the part is in use.
   template <class Owner>
   Shared(const std::shared_ptr<Owner>& owner, const Value& part) : value_(owner, &part) {}
+  template <class Owner>
+  Shared(const Shared<Owner>& owner, const Value& part) : value_(owner.value_, &part) {}
 
   const Value& operator*() const { return *value_; }
   const Value* operator->() const { return value_.get(); }
 
  private:
+  template <class Other>
+  friend class Shared;
+
   std::shared_ptr<const Value> value_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,6 +68,9 @@ struct BlameRecord {
 
   [[nodiscard]] bool is_loss() const { return !devices.empty() && !is_shielded && action != Action::completed; }
 };
+
+// Shared by the snapshots and by all that show the record.
+using BlameRecordPtr = std::shared_ptr<const BlameRecord>;
 
 // The limit of a record as one line of JSON, in the journal and in streams: long texts and lists are truncated to fit.
 inline constexpr std::size_t kMostLine = std::size_t(1) << 20;

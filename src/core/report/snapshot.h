@@ -82,8 +82,8 @@ struct Snapshot {
   std::vector<ContainerStatus> containers;  // all of the host, including those that are owed nothing
   Shared<std::vector<Finding>> findings;
   device::Inventory inventory;
-  std::string online_cpus;           // "0-63"
-  std::vector<BlameRecord> records;  // the latest, newest last
+  std::string online_cpus;              // "0-63"
+  std::vector<BlameRecordPtr> records;  // the latest, newest last
   Counters counters;
 };
 

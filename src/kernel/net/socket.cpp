@@ -194,28 +194,6 @@ Result<Fd> accept_one(const Fd& listener) {
   return socket;
 }
 
-Result<std::size_t> receive(const Fd& socket, std::span<char> buffer) {
-  const ssize_t count = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (count < 0) {
-    return fail_errno(errno, "receive");
-  }
-  return std::size_t(count);
-}
-
-Result<std::size_t> send_some(const Fd& socket, std::string_view bytes) {
-  const ssize_t count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (count < 0) {
-    return fail_errno(errno, "send");
-  }
-  return std::size_t(count);
-}
-
-void end_sending(const Fd& socket) { ::shutdown(socket.get(), SHUT_WR); }
-
-void limit_send_buffer(const Fd& socket, int bytes) {
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-}
-
 std::string own_host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";

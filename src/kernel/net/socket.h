@@ -1,11 +1,8 @@
-// Socket: listens on TCP addresses and unix socket paths, and transfers bytes without waiting.
+// Socket: listens on TCP addresses and unix socket paths, and accepts clients.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "core/base/result.h"
 #include "kernel/files/fd.h"
@@ -37,12 +34,8 @@ class UnixListener {
 
 Result<Fd> connect_unix(const std::string& path);
 
-// None of these waits. Where there is nothing to do, the error is std::errc::resource_unavailable_try_again.
+// Does not wait: where no client waits either, the error is std::errc::resource_unavailable_try_again.
 Result<Fd> accept_one(const Fd& listener);
-Result<std::size_t> receive(const Fd& socket, std::span<char> buffer);    // 0: the other side has ended
-Result<std::size_t> send_some(const Fd& socket, std::string_view bytes);  // never raises SIGPIPE
-void end_sending(const Fd& socket);
-void limit_send_buffer(const Fd& socket, int bytes);  // so that a slow reader is detected early
 
 std::string own_host_name();
 

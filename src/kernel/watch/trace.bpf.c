@@ -90,13 +90,8 @@ struct trace_event_raw_sys_exit {
   long ret;
 };
 
-/* Our own calls are not reported. Our pid is that of our pid namespace, which need not be the initial one. */
-const volatile __u32 own_pid = 0;
-const volatile __u64 own_namespace_device = 0;
-const volatile __u64 own_namespace_inode = 0;
-
-__u64 lost_rules = 0;
-__u64 lost_cgroups = 0;
+const volatile struct trace_settings settings SEC(".rodata.settings") = {};
+struct trace_counters counters SEC(".data.counters") = {};
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -165,8 +160,8 @@ static __always_inline void fill_command(struct trace_event *event, struct task_
 
 static __always_inline bool is_own(void) {
   struct bpf_pidns_info own;
-  return bpf_get_ns_current_pid_tgid(own_namespace_device, own_namespace_inode, &own, sizeof(own)) == 0 &&
-         own.tgid == own_pid;
+  return bpf_get_ns_current_pid_tgid(settings.own_namespace_device, settings.own_namespace_inode, &own, sizeof(own)) == 0 &&
+         own.tgid == settings.own_pid;
 }
 
 /* Reserves an event and fills in what is known of the current process; the caller fills in the rest. */
@@ -301,7 +296,7 @@ int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
   if (context->ret < 0) {
     return 0;
   }
-  struct trace_event *event = begin(&rules, &lost_rules, kind_of(call.command));
+  struct trace_event *event = begin(&rules, &counters.lost_rules, kind_of(call.command));
   if (!event) {
     return 0;
   }
@@ -328,7 +323,7 @@ int on_exit_bpf(struct trace_event_raw_sys_exit *context) {
 
 static __always_inline bool is_ours(void) {
   struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-  return is_own() || BPF_CORE_READ(task, real_parent, tgid) == own_pid;
+  return is_own() || BPF_CORE_READ(task, real_parent, tgid) == settings.own_pid;
 }
 
 /* A container has a cgroup in each of a dozen v1 hierarchies; only the one of the devices controller matters. */
@@ -349,7 +344,7 @@ static __always_inline int report_cgroup(struct bpf_raw_tracepoint_args *context
   if (is_ours() || !decides_about_devices(cgroup)) {
     return 0;
   }
-  struct trace_event *event = begin(&cgroups, &lost_cgroups, kind);
+  struct trace_event *event = begin(&cgroups, &counters.lost_cgroups, kind);
   if (!event) {
     return 0;
   }

@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,7 +20,11 @@
 #include "kernel/files/fd.h"
 #include "kernel/files/file.h"
 #include "kernel/watch/trace_event.h"
-#include "trace.skel.h"
+
+extern "C" {
+extern const unsigned char hf_trace_object[];
+extern const unsigned char hf_trace_object_end[];
+}
 
 namespace hf::kernel {
 namespace {
@@ -128,21 +133,33 @@ Result<bpf_link*> attach_tracepoint(int tracefs, const bpf_program* program) {
   return link;
 }
 
-// Where this fails, libbpf attaches them later through the default mount point of tracefs.
-void attach_tracepoints(trace_skeleton& skeleton) {
-  const Result<Fd> tracefs = mount_tracefs();
-  if (tracefs) {
-    skeleton.links.on_enter_bpf = attach_tracepoint(tracefs->get(), skeleton.progs.on_enter_bpf).value_or(nullptr);
-    skeleton.links.on_exit_bpf = attach_tracepoint(tracefs->get(), skeleton.progs.on_exit_bpf).value_or(nullptr);
+// Through a mount of tracefs that is ours where there can be one, otherwise through its default mount point.
+Result<bpf_link*> attach(const bpf_program* program, const Result<Fd>& tracefs) {
+  if (bpf_program__type(program) == BPF_PROG_TYPE_TRACEPOINT && tracefs) {
+    if (const Result<bpf_link*> link = attach_tracepoint(tracefs->get(), program)) {
+      return link;
+    }
   }
+  bpf_link* link = bpf_program__attach(program);
+  return link != nullptr ? Result<bpf_link*>(link) : fail_errno(errno, "attach the tracer");
+}
+
+Result<trace_settings> own_settings() {
+  struct stat own_namespace{};
+  if (::stat("/proc/self/ns/pid", &own_namespace) < 0) {
+    return fail_errno(errno, "find our pid namespace");
+  }
+  return trace_settings{own_namespace.st_dev, own_namespace.st_ino, std::uint64_t(::getpid())};
 }
 
 }  // namespace
 
 struct Trace::Rings {
-  trace_skeleton* skeleton = nullptr;
+  bpf_object* object = nullptr;
+  std::vector<bpf_link*> links;
   ring_buffer* buffer = nullptr;
-  std::vector<Event> events;  // the ring buffer callbacks append to it
+  const trace_counters* counters = nullptr;  // in memory that is shared with the programs
+  std::vector<Event> events;                 // the ring buffer callbacks append to it
   std::uint64_t lost = 0;
   std::uint64_t missed = 0;
   std::uint64_t counted_missed_at = 0;
@@ -152,7 +169,53 @@ struct Trace::Rings {
   Rings& operator=(const Rings&) = delete;
   ~Rings() {
     ring_buffer__free(buffer);
-    trace_skeleton::destroy(skeleton);
+    if (counters != nullptr) {
+      ::munmap(const_cast<trace_counters*>(counters), sizeof(*counters));
+    }
+    std::ranges::for_each(links, bpf_link__destroy);
+    bpf_object__close(object);
+  }
+
+  [[nodiscard]] int map(const char* name) const { return bpf_object__find_map_fd_by_name(object, name); }
+
+  Result<void> load() {
+    bpf_object_open_opts options{};
+    options.sz = sizeof(options);
+    options.object_name = "holdfast";
+    object = bpf_object__open_mem(hf_trace_object, std::size_t(hf_trace_object_end - hf_trace_object), &options);
+    if (object == nullptr) {
+      return fail_errno(errno, "open the tracer");
+    }
+    const trace_settings settings = TRY(own_settings());
+    bpf_map* told = bpf_object__find_map_by_name(object, ".rodata.settings");
+    if (const int error = bpf_map__set_initial_value(told, &settings, sizeof(settings)); error < 0) {
+      return fail_errno(-error, "set up the tracer");
+    }
+    if (const int error = bpf_object__load(object); error < 0) {
+      return fail_errno(-error, "load the tracer");
+    }
+    return {};
+  }
+
+  Result<void> attach_all() {
+    const Result<Fd> tracefs = mount_tracefs();
+    for (bpf_program* program = nullptr; (program = bpf_object__next_program(object, program)) != nullptr;) {
+      links.push_back(TRY(attach(program, tracefs)));
+    }
+    return {};
+  }
+
+  Result<void> read_maps() {
+    void* shared = ::mmap(nullptr, sizeof(*counters), PROT_READ, MAP_SHARED, map(".data.counters"), 0);
+    if (shared == MAP_FAILED) {
+      return fail_errno(errno, "read the tracer's counters");
+    }
+    counters = static_cast<const trace_counters*>(shared);
+    buffer = ring_buffer__new(map("rules"), collect_event, &events, nullptr);
+    if (buffer == nullptr || ring_buffer__add(buffer, map("cgroups"), collect_event, &events) < 0) {
+      return fail_errno(errno, "read the tracer");
+    }
+    return {};
   }
 };
 
@@ -163,29 +226,9 @@ Trace::~Trace() = default;
 Result<Trace> Trace::open() {
   libbpf_set_print(nullptr);
   auto rings = std::make_unique<Rings>();
-  rings->skeleton = trace_skeleton::open();
-  if (rings->skeleton == nullptr) {
-    return fail_errno(errno, "open the tracer");
-  }
-  struct stat own_namespace{};
-  if (::stat("/proc/self/ns/pid", &own_namespace) < 0) {
-    return fail_errno(errno, "find our pid namespace");
-  }
-  rings->skeleton->rodata->own_pid = std::uint32_t(::getpid());
-  rings->skeleton->rodata->own_namespace_device = own_namespace.st_dev;
-  rings->skeleton->rodata->own_namespace_inode = own_namespace.st_ino;
-  if (const int error = trace_skeleton::load(rings->skeleton); error < 0) {
-    return fail_errno(-error, "load the tracer");
-  }
-  attach_tracepoints(*rings->skeleton);
-  if (const int error = trace_skeleton::attach(rings->skeleton); error < 0) {
-    return fail_errno(-error, "attach the tracer");
-  }
-  rings->buffer = ring_buffer__new(bpf_map__fd(rings->skeleton->maps.rules), collect_event, &rings->events, nullptr);
-  if (rings->buffer == nullptr ||
-      ring_buffer__add(rings->buffer, bpf_map__fd(rings->skeleton->maps.cgroups), collect_event, &rings->events) < 0) {
-    return fail_errno(errno, "read the tracer");
-  }
+  TRY(rings->load());
+  TRY(rings->attach_all());
+  TRY(rings->read_maps());
   return Trace(std::move(rings));
 }
 
@@ -200,9 +243,9 @@ void Trace::take(std::vector<Event>& events) {
   constexpr std::uint64_t kPause = 100'000'000;  // 100 ms: counting costs a system call for each program
   if (const std::uint64_t now = monotonic_now(); now - rings_->counted_missed_at > kPause) {
     rings_->counted_missed_at = now;
-    rings_->missed = count_missed(rings_->skeleton->obj);
+    rings_->missed = count_missed(rings_->object);
   }
-  const auto* counters = rings_->skeleton->bss;
+  const trace_counters* counters = rings_->counters;
   const std::uint64_t lost = __atomic_load_n(&counters->lost_rules, __ATOMIC_RELAXED) +
                              __atomic_load_n(&counters->lost_cgroups, __ATOMIC_RELAXED) + rings_->missed;
   if (lost != rings_->lost) {

@@ -1,4 +1,4 @@
-/* What the tracer's programs in the kernel report. Included by BPF C and by C++, so it is plain C without padding. */
+/* What the tracer's programs in the kernel report, and what they are told. Included by BPF C and by C++, so it is plain C without padding. */
 #ifndef HOLDFAST_TRACE_EVENT_H
 #define HOLDFAST_TRACE_EVENT_H
 
@@ -35,6 +35,19 @@ struct trace_event {
   char name[TRACE_NAME];
   struct trace_parent parents[TRACE_PARENTS];
   char command[TRACE_COMMAND]; /* arguments separated by zeros; of cgroup events: the path of the cgroup */
+};
+
+/* Our own calls are not reported. Our pid is that of our pid namespace, which need not be the initial one. */
+struct trace_settings {
+  unsigned long long own_namespace_device;
+  unsigned long long own_namespace_inode;
+  unsigned long long own_pid;
+};
+
+/* Events that did not fit into their ring buffer. */
+struct trace_counters {
+  unsigned long long lost_rules;
+  unsigned long long lost_cgroups;
 };
 
 #endif

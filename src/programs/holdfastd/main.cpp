@@ -172,7 +172,7 @@ int serve(const DaemonOptions& options) {
   settings.watchdog = watchdog_interval();
   settings.callbacks.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
   web::Board board;
-  settings.callbacks.record = [&board](const report::BlameRecord& record) { board.publish(record); };
+  settings.callbacks.record = [&board](const report::BlameRecordPtr& record) { board.publish(record); };
   settings.callbacks.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
     board.publish(snapshot);
   };

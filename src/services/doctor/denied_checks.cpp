@@ -22,9 +22,9 @@ constexpr Access kReadWrite = Access::read | Access::write;
 constexpr std::int64_t kStartSeconds = 2;
 
 bool denies(const Gate& gate, const NodeState& node) {
-  const Access access = node.owed.access & kReadWrite;
-  return gate.meaning && node.owed.device &&
-         !gate.meaning->allows({*node.owed.device, access == Access::none ? kReadWrite : access});
+  const Access access = node.owed->access & kReadWrite;
+  return gate.meaning && node.owed->device &&
+         !gate.meaning->allows({*node.owed->device, access == Access::none ? kReadWrite : access});
 }
 
 // Does the gate belong to an ancestor cgroup, rather than to this container or a cgroup the runtime created for it?
@@ -90,15 +90,15 @@ bool was_lost(const HostFacts& host, const ContainerFacts& facts, const NodeStat
   if (denier != nullptr && denier->program && denier->program->loaded_at) {
     return *denier->program->loaded_at > facts.container().started_at + kStartSeconds;
   }
-  const bool by_hook = node.owed.sources.contains(container::Source::nvidia_hook);
-  return !node.owed.is_completion && !(by_hook && host.sources.nvidia.no_cgroups);
+  const bool by_hook = node.owed->sources.contains(container::Source::nvidia_hook);
+  return !node.owed->is_completion && !(by_hook && host.sources.nvidia.no_cgroups);
 }
 
 std::string evidence_line(const ContainerFacts& facts, const NodeState& node, const Gate* denier) {
-  const std::string device = node.owed.device ? to_string(*node.owed.device) : "no numbers";
+  const std::string device = node.owed->device ? to_string(*node.owed->device) : "no numbers";
   const std::string cause = denier == nullptr ? "denied (the probe says so; no gate can be read)"
                                               : name_of(*denier) + " denies it" + load_time_of(*denier, facts);
-  return node.owed.path + " (" + device + "): " + cause;
+  return node.owed->path + " (" + device + "): " + cause;
 }
 
 std::vector<std::string> cures_of(const ContainerFacts& facts, const Nodes& nodes) {
@@ -113,7 +113,7 @@ std::vector<std::string> cures_of(const ContainerFacts& facts, const Nodes& node
 std::string holders_of(const ContainerFacts& facts, const Nodes& nodes) {
   std::vector<std::string> pids;
   for (const NodeState* node : nodes) {
-    const auto held = node->owed.device ? facts.holders.pids.find(*node->owed.device) : facts.holders.pids.end();
+    const auto held = node->owed->device ? facts.holders.pids.find(*node->owed->device) : facts.holders.pids.end();
     for (const container::Pid pid : held == facts.holders.pids.end() ? std::vector<container::Pid>() : held->second) {
       const std::string text = std::to_string(pid.value);
       if (std::ranges::find(pids, text) == pids.end()) {
@@ -149,8 +149,8 @@ void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& 
     const Gate* denier = find_denier(facts, *node);
     const bool by_parent_list = denier != nullptr && denier->list &&
                                 std::ranges::any_of(facts.observed.v1_above, [node](const container::V1Limit& limit) {
-                                  return node->owed.device && !hides_exceptions(limit.list) &&
-                                         !meaning(limit.list).allows({*node->owed.device, kReadWrite});
+                                  return node->owed->device && !hides_exceptions(limit.list) &&
+                                         !meaning(limit.list).allows({*node->owed->device, kReadWrite});
                                 });
     if (denier != nullptr && (is_above(*denier, facts) || by_parent_list)) {
       above.push_back(node);
@@ -165,7 +165,7 @@ void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& 
       finding.evidence.push_back(evidence_line(facts, *node, find_denier(facts, *node)));
     }
     const bool injected =
-        std::ranges::any_of(nodes, [&facts](const NodeState* node) { return !is_in_spec(facts, node->owed); });
+        std::ranges::any_of(nodes, [&facts](const NodeState* node) { return !is_in_spec(facts, *node->owed); });
     if (injected && facts.discovered->spec) {
       finding.evidence.push_back(facts.discovered->spec_file +
                                  " has no rule for it: it was, or must be, given behind the " + "runtime's back");
@@ -203,13 +203,13 @@ void check_denied(const HostFacts& host, const ContainerFacts& facts, Findings& 
       std::string where = denier->where;
       for (const container::V1Limit& limit :
            denier->list ? facts.observed.v1_above : std::vector<container::V1Limit>()) {
-        if (!hides_exceptions(limit.list) && !meaning(limit.list).allows({*node->owed.device, kReadWrite})) {
+        if (!hides_exceptions(limit.list) && !meaning(limit.list).allows({*node->owed->device, kReadWrite})) {
           where = limit.where;  // the topmost one: a cgroup cannot allow more than its parent
           finding.evidence.push_back(limit.where + "/devices.list does not allow it either");
         }
       }
       finding.cure.push_back("holdfast grant " + quoted_for_shell("cgroup:" + where) + " '" +
-                             to_string(*node->owed.device) + " rw'");
+                             to_string(*node->owed->device) + " rw'");
     }
     finding.cure.push_back(grant_command(facts, above));
     std::ranges::sort(finding.evidence);

@@ -77,7 +77,7 @@ bool is_named(const container::OwedNode& node, const std::string& wanted) {
 bool mentions(const Finding& finding, const std::vector<container::NodeState>& nodes) {
   const std::string text = finding.verdict + "\n" + join(finding.evidence, "\n");
   return std::ranges::any_of(
-      nodes, [&text](const container::NodeState& node) { return text.find(node.owed.path) != std::string::npos; });
+      nodes, [&text](const container::NodeState& node) { return text.find(node.owed->path) != std::string::npos; });
 }
 
 void sort_by_severity(Findings& findings) {
@@ -183,7 +183,7 @@ Result<report::Explanation> explain(host::OpenHost& machine, const std::string& 
   explanation.gates_problem = diagnosis.facts.observed_problem;
   explanation.gates = diagnosis.facts.observed.gates;
   for (const container::NodeState& node : diagnosis.facts.nodes) {
-    if (device.empty() || is_named(node.owed, device)) {
+    if (device.empty() || is_named(*node.owed, device)) {
       explanation.nodes.push_back(node);
     }
   }

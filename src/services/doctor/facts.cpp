@@ -171,13 +171,14 @@ class Examination {
   }
 
   void view_container(kernel::Depth depth) {
+    const Shared<container::Entitlement> owed(facts_.entitlement);
     if (!handle_) {
       facts_.view_problem = facts_.observed_problem;
-      facts_.nodes = host::unseen_nodes(facts_.entitlement, facts_.observed_problem);
+      facts_.nodes = host::unseen_nodes(owed, facts_.observed_problem);
       return;
     }
-    const host::ViewRequest request{*handle_, facts_.entitlement,    facts_.observed, facts_.observed_problem,
-                                    depth,    machine_.probe_timeout};
+    const host::ViewRequest request{
+        *handle_, owed, facts_.observed, facts_.observed_problem, depth, machine_.probe_timeout};
     host::ContainerView view = host::view_container(machine_.host, machine_.prober, host_.inventory, request);
     if (view.has_timed_out) {  // halving the timeout bounds the total time where many containers hang
       machine_.probe_timeout = std::max(kMinProbeTimeout, machine_.probe_timeout / 2);

@@ -14,7 +14,7 @@ using report::Severity;
 
 // Not mknod: the container may have placed symlinks in the path that lead out of its file system.
 void add_heal(const ContainerFacts& facts, const Nodes& nodes, Finding& finding) {
-  if (std::ranges::any_of(nodes, [](const NodeState* node) { return node->owed.device.has_value(); })) {
+  if (std::ranges::any_of(nodes, [](const NodeState* node) { return node->owed->device.has_value(); })) {
     finding.cure.push_back("holdfast heal " + shell_name_of(facts.container()));
   }
 }
@@ -23,12 +23,12 @@ void add_heal(const ContainerFacts& facts, const Nodes& nodes, Finding& finding)
 void report_completed(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
   const auto history = host.history.find(facts.container().id.value);
   const bool is_in_bundle =
-      std::ranges::any_of(facts.nodes, [&facts](const NodeState& node) { return is_in_spec(facts, node.owed); });
+      std::ranges::any_of(facts.nodes, [&facts](const NodeState& node) { return is_in_spec(facts, *node.owed); });
   const bool has_libraries = std::ranges::any_of(facts.mounts, [](const container::Mount& mount) {
     return base_name(mount.point).starts_with("libcuda.so") || base_name(mount.point).starts_with("libnvidia-ml.so");
   });
   const bool is_nvidia =
-      std::ranges::any_of(facts.nodes, [](const NodeState& node) { return node.owed.device_class == "nvidia"; });
+      std::ranges::any_of(facts.nodes, [](const NodeState& node) { return node.owed->device_class == "nvidia"; });
   if (history == host.history.end() || !history->second.is_completed || is_in_bundle || has_libraries || !is_nvidia ||
       !nodes_with(facts, AccessFailure::missing).empty()) {
     return;
@@ -46,19 +46,19 @@ void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings
   const Nodes missing = nodes_with(facts, AccessFailure::missing);
   const Nodes nowhere = nodes_with(facts, AccessFailure::missing_on_host);
   const auto required =
-      std::size_t(std::ranges::count_if(facts.nodes, [](const NodeState& node) { return !node.owed.is_rule_only; }));
+      std::size_t(std::ranges::count_if(facts.nodes, [](const NodeState& node) { return !node.owed->is_rule_only; }));
   const bool all_missing = missing.size() + nowhere.size() == required && required > 1;
   if (!missing.empty()) {
     const bool injected =
-        std::ranges::none_of(missing, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
+        std::ranges::none_of(missing, [&facts](const NodeState* node) { return is_in_spec(facts, *node->owed); });
     Finding finding = all_missing && injected
                           ? finding_for(facts, "HF-105", Severity::critical,
                                         "was to have " + summary_of(facts.entitlement) + ", but nothing was injected")
                           : finding_for(facts, "HF-104", severity_of(missing),
                                         "has no " + list_paths(missing) + ", though the host has it");
     for (const NodeState* node : missing) {
-      finding.evidence.push_back(node->owed.path + ": not in the container; owed because " +
-                                 join(node->owed.because, "; "));
+      finding.evidence.push_back(node->owed->path + ": not in the container; owed because " +
+                                 join(node->owed->because, "; "));
     }
     if (finding.code == "HF-105") {
       finding.evidence.push_back("neither nodes nor rules of it are in " + facts.discovered->spec_file);
@@ -76,7 +76,7 @@ void report_missing(const HostFacts& host, const ContainerFacts& facts, Findings
     for (const NodeState* node : nowhere) {
       finding.evidence.push_back(node->diagnosis.text);
     }
-    const bool is_nvidia = nowhere.front()->owed.device_class == "nvidia";
+    const bool is_nvidia = nowhere.front()->owed->device_class == "nvidia";
     finding.cure.emplace_back(is_nvidia ? "nvidia-modprobe -u -c 0" : "load the driver of " + list_paths(nowhere));
     findings.push_back(std::move(finding));
   }
@@ -87,7 +87,7 @@ void report_numbers(const ContainerFacts& facts, Findings& findings) {
   Nodes moved;
   Nodes dead;
   for (const NodeState* node : nodes_with(facts, AccessFailure::no_driver)) {
-    const bool has_moved = node->owed.device && node->seen.device != node->owed.device;
+    const bool has_moved = node->owed->device && node->seen.device != node->owed->device;
     (has_moved ? moved : dead).push_back(node);
   }
   Nodes stale = wrong;
@@ -97,7 +97,7 @@ void report_numbers(const ContainerFacts& facts, Findings& findings) {
         finding_for(facts, "HF-106", severity_of(stale),
                     "has " + list_paths(stale) + " with stale device numbers: another driver, or none, is behind");
     for (const NodeState* node : stale) {
-      finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.text);
+      finding.evidence.push_back(node->owed->path + ": " + node->diagnosis.text);
     }
     add_heal(facts, stale, finding);
     finding.cure.push_back(grant_command(facts, stale));
@@ -107,9 +107,9 @@ void report_numbers(const ContainerFacts& facts, Findings& findings) {
     Finding finding =
         finding_for(facts, "HF-107", severity_of(dead), "may open " + list_paths(dead) + ", but no driver answers");
     for (const NodeState* node : dead) {
-      finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.text);
+      finding.evidence.push_back(node->owed->path + ": " + node->diagnosis.text);
     }
-    const bool is_nvidia = dead.front()->owed.device_class == "nvidia";
+    const bool is_nvidia = dead.front()->owed->device_class == "nvidia";
     finding.cure.emplace_back(is_nvidia ? "modprobe nvidia && nvidia-modprobe -u -c 0" : "load the driver");
     findings.push_back(std::move(finding));
   }
@@ -123,7 +123,7 @@ struct FailureFinding {
 };
 
 std::string remount_command(const ContainerFacts& facts, const NodeState& node) {
-  const container::Mount* mount = mount_over(facts.mounts, node.owed.path);
+  const container::Mount* mount = mount_over(facts.mounts, node.owed->path);
   // This runs the host's mount program in the container's namespace; nsenter would run the container's own as root.
   return "mount -N " + std::to_string(facts.container().init.value) + " -o remount,bind,dev " +
          quoted_for_shell(mount == nullptr ? "/dev" : mount->point);
@@ -152,7 +152,7 @@ void report_others(const HostFacts& host, const ContainerFacts& facts, Findings&
                                   (entry.failure == AccessFailure::unknown ? "about " : "cannot open ") +
                                       list_paths(nodes) + ": " + entry.verdict);
     for (const NodeState* node : nodes) {
-      finding.evidence.push_back(node->owed.path + ": " + node->diagnosis.text);
+      finding.evidence.push_back(node->owed->path + ": " + node->diagnosis.text);
     }
     if (entry.failure == AccessFailure::nodev_mount) {
       finding.cure.push_back(remount_command(facts, *nodes.front()));
@@ -169,7 +169,7 @@ void report_others(const HostFacts& host, const ContainerFacts& facts, Findings&
                            entry.failure == AccessFailure::initialisation;
     for (const nvidia::LogEvent& event : of_driver ? host.log : std::vector<nvidia::LogEvent>()) {
       const bool is_relevant = std::ranges::any_of(nodes, [&](const NodeState* node) {
-        const device::Unit* unit = host.inventory.unit_with(node->owed.path);
+        const device::Unit* unit = host.inventory.unit_with(node->owed->path);
         return unit != nullptr && !event.pci.empty() && unit->pci.starts_with(event.pci);
       });
       if (is_relevant) {

@@ -23,7 +23,7 @@ constexpr const char* kStartAgain =
 Nodes allowed_nodes(const ContainerFacts& facts) {
   Nodes nodes;
   for (const NodeState& node : facts.nodes) {
-    if (node.owed.device && node.gates.kind == container::Answer::Kind::allow) {
+    if (node.owed->device && node.gates.kind == container::Answer::Kind::allow) {
       nodes.push_back(&node);
     }
   }
@@ -35,7 +35,7 @@ Nodes not_in_unit(const ContainerFacts& facts) {
   Nodes nodes = allowed_nodes(facts);
   const bool by_program = facts.unit && !facts.unit->pinned.empty();
   std::erase_if(nodes, [&](const NodeState* node) {
-    return facts.unit_table.allows({*node->owed.device, kReadWrite}) && (!by_program || is_in_spec(facts, node->owed));
+    return facts.unit_table.allows({*node->owed->device, kReadWrite}) && (!by_program || is_in_spec(facts, *node->owed));
   });
   return nodes;
 }
@@ -69,15 +69,15 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
   Nodes left_out;
   Nodes lacking;
   for (const NodeState* node : nodes) {
-    const bool unlinked = !host.linked.contains(*node->owed.device);
+    const bool unlinked = !host.linked.contains(*node->owed->device);
     const bool by_runc =
-        leaves_out_unlinked_devices(facts.container().runtime) && unlinked && is_in_spec(facts, node->owed);
+        leaves_out_unlinked_devices(facts.container().runtime) && unlinked && is_in_spec(facts, *node->owed);
     (by_runc ? left_out : lacking).push_back(node);
   }
   const auto describe = [&facts](Finding& finding, const Nodes& affected) {
     for (const NodeState* node : affected) {
-      const bool by_program = facts.unit_table.allows({*node->owed.device, kReadWrite});
-      finding.evidence.push_back(node->owed.path + " (" + to_string(*node->owed.device) + "): allowed now, but " +
+      const bool by_program = facts.unit_table.allows({*node->owed->device, kReadWrite});
+      finding.evidence.push_back(node->owed->path + " (" + to_string(*node->owed->device) + "): allowed now, but " +
                                  (by_program ? "not in " + facts.unit->pinned.front() + ", which systemd attaches again"
                                              : "in no DeviceAllow of " + facts.container().scope));
     }
@@ -98,7 +98,7 @@ void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& f
                                       facts.container().runtime.version + " left it out of the unit");
     describe(finding, left_out);
     for (const NodeState* node : left_out) {
-      const device::Device device = *node->owed.device;
+      const device::Device device = *node->owed->device;
       finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" +
                                  std::to_string(device.minor));
     }
@@ -115,7 +115,7 @@ void report_update(const HostFacts& host, const ContainerFacts& facts, Findings&
   const bool by_bundle = loss->keeps == Loss::Keeps::bundle;
   Nodes nodes = by_unit ? not_in_unit(facts) : allowed_nodes(facts);
   if (by_bundle) {
-    std::erase_if(nodes, [&facts](const NodeState* node) { return is_in_spec(facts, node->owed); });
+    std::erase_if(nodes, [&facts](const NodeState* node) { return is_in_spec(facts, *node->owed); });
   }
   const std::string trigger = trigger_of(host, facts);
   if (nodes.empty() || (by_unit && trigger.empty())) {

@@ -29,7 +29,7 @@ Nodes nodes_with(const ContainerFacts& facts, AccessFailure failure) {
 
 Severity severity_of(const Nodes& nodes) {
   const bool only_helpers = std::ranges::all_of(nodes, [](const NodeState* node) {
-    return node->owed.part == device::Part::helper || node->owed.part == device::Part::extra;
+    return node->owed->part == device::Part::helper || node->owed->part == device::Part::extra;
   });
   return only_helpers ? Severity::warning : Severity::critical;
 }
@@ -62,7 +62,7 @@ std::string list_paths(const Nodes& nodes) {
   std::vector<std::string> paths;
   paths.reserve(nodes.size());
   for (const NodeState* node : nodes) {
-    paths.push_back(node->owed.path);
+    paths.push_back(node->owed->path);
   }
   return join(paths, ", ");
 }
@@ -70,10 +70,10 @@ std::string list_paths(const Nodes& nodes) {
 std::string grant_command(const ContainerFacts& facts, const Nodes& nodes) {
   std::string command = "holdfast grant " + shell_name_of(facts.container());
   for (const NodeState* node : nodes) {
-    const Access access = node->owed.access & kReadWrite;
-    if (node->owed.device) {
+    const Access access = node->owed->access & kReadWrite;
+    if (node->owed->device) {
       command +=
-          " '" + to_string(*node->owed.device) + " " + to_string(access == Access::none ? kReadWrite : access) + "'";
+          " '" + to_string(*node->owed->device) + " " + to_string(access == Access::none ? kReadWrite : access) + "'";
     }
   }
   return command;
@@ -86,10 +86,10 @@ std::string unit_command(const ContainerFacts& facts, const Nodes& nodes) {
   std::string command = "systemctl set-property --runtime " + quoted_for_shell(facts.container().scope);
   bool any = false;
   for (const NodeState* node : nodes) {
-    if (!node->owed.device || facts.unit_table.allows({*node->owed.device, kReadWrite})) {
+    if (!node->owed->device || facts.unit_table.allows({*node->owed->device, kReadWrite})) {
       continue;
     }
-    const device::Device device = *node->owed.device;
+    const device::Device device = *node->owed->device;
     const device::Rule rule{
         {device.kind, device::Span{device.major, device.major}, device::Span{device.minor, device.minor}},
         kReadWrite,

@@ -9,9 +9,7 @@
 #include <map>
 #include <thread>
 
-#include <poll.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -25,6 +23,7 @@
 #include "kernel/cgroup/exchange_note.h"
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
+#include "kernel/net/event_loop.h"
 #include "kernel/process/process.h"
 #include "kernel/watch/watch.h"
 #include "services/guard/guard.h"
@@ -32,7 +31,6 @@
 #include "services/guard/newcomers.h"
 #include "services/guard/recorder_thread.h"
 #include "services/guard/survey_thread.h"
-#include "services/guard/task_queue.h"
 
 namespace hf::guard {
 namespace {
@@ -47,6 +45,8 @@ constexpr std::uint64_t kFastPoll = 50 * kMillisecond;        // where the kerne
 constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothing happens
 
 constexpr std::chrono::milliseconds kShutdownLimit{500};
+// A process that causes thousands of events would wake the loop for each of them: then it pauses, and takes many at
+// once.
 constexpr std::uint64_t kFloodTime = 100 * kMillisecond;
 constexpr std::size_t kFlood = 500;  // events within kFloodTime
 constexpr std::chrono::milliseconds kFloodPause{1};
@@ -106,6 +106,8 @@ class Loop {
     for (const std::string& line : kernel::finish_exchanges(host, filters_)) {
       settings_.callbacks.log("lock-interrupted cgroup=" + quote(line), true);
     }
+    loop_.watch(watch_.descriptor(), [] {});  // it only wakes the loop, which takes events after every wait
+    loop_.watch(signals_.get(), [this] { handle_signals(); });
     watch_directories();
     log_tiers();
     write_status_file();
@@ -113,13 +115,12 @@ class Loop {
 
   void run() {
     while (!stops_) {
-      wait();
+      if (is_flooded_) {
+        std::this_thread::sleep_for(kFloodPause);
+      }
+      loop_.run_until(next_due());
       const std::uint64_t now = kernel::monotonic_now();
       take_events(now);
-      for (const TaskQueue::Task& task : tasks_.take()) {
-        task();
-      }
-      handle_signals();
       if (now >= next_sweep_) {
         sweep(now);
       }
@@ -194,14 +195,17 @@ class Loop {
 
   // Called from the newcomers thread.
   void add_newcomer(const GuardedContainerPtr& guarded) {
-    tasks_.post([this, guarded] { guard_.add_newcomer(guarded); });
+    loop_.post([this, guarded] {
+      take_events(kernel::monotonic_now());
+      guard_.add_newcomer(guarded);
+    });
     survey_thread_.request(SurveyScope::changes);
   }
 
   SurveyThread::Reports reports() {
     SurveyThread::Reports reports;
     reports.survey = [this](const SurveyPtr& survey, SurveyScope scope) {
-      tasks_.post([this, survey, scope] { adopt(survey, scope); });
+      loop_.post([this, survey, scope] { adopt(survey, scope); });
       newcomers_.adopt(survey);
       recorder_.post([survey](Recorder& recorder) { recorder.adopt(survey); });
       inspector_.inspect(survey, scope);
@@ -225,7 +229,7 @@ class Loop {
       recorder_.post([findings](Recorder& recorder) { recorder.set_findings(findings); });
     };
     reports.reloaded = [this] {
-      tasks_.post([this] {
+      loop_.post([this] {
         ++counts_[to_string(EventKind::reload)];
         next_sweep_ = 0;
         survey_thread_.request(SurveyScope::everything);
@@ -276,8 +280,8 @@ class Loop {
     }
   }
 
-  // Adopting a survey visits containers. Pending events are handled first: they name the writer of a change, which a
-  // visit cannot.
+  // Adopting a survey visits containers, as adding a newcomer does. Pending events are handled first: they name the
+  // writer of a change, which a visit cannot.
   void adopt(const SurveyPtr& survey, SurveyScope scope) {
     take_events(kernel::monotonic_now());
     guard_.adopt(*survey);
@@ -385,23 +389,9 @@ class Loop {
     }
   }
 
-  // A process that causes thousands of events would wake this loop for each of them: then many are taken at once.
-  void wait() {
-    if (is_flooded_) {
-      std::this_thread::sleep_for(kFloodPause);
-    }
-    const std::uint64_t now = kernel::monotonic_now();
-    std::uint64_t until = next_sweep_;
-    until = std::min(until, next_waiting_.value_or(until));
-    until = settings_.watchdog.count() > 0 ? std::min(until, next_heartbeat_) : until;
-    timespec timeout{};
-    if (until > now) {
-      timeout.tv_sec = time_t((until - now) / 1'000'000'000U);
-      timeout.tv_nsec = long((until - now) % 1'000'000'000U);
-    }
-    std::array<pollfd, 3> waiting = {
-        {{watch_.descriptor(), POLLIN, 0}, {tasks_.descriptor(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
-    (void)::ppoll(waiting.data(), waiting.size(), &timeout, nullptr);
+  [[nodiscard]] std::uint64_t next_due() const {
+    const std::uint64_t work = std::min(next_sweep_, next_waiting_.value_or(next_sweep_));
+    return settings_.watchdog.count() > 0 ? std::min(work, next_heartbeat_) : work;
   }
 
   const kernel::Host& host_;
@@ -410,7 +400,7 @@ class Loop {
   kernel::Filters filters_;
   kernel::Watch watch_;
   Shielding shielding_;
-  TaskQueue tasks_;
+  kernel::EventLoop loop_;
   RecorderThread recorder_;
   Guard guard_;
   kernel::Fd signals_;

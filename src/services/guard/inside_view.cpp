@@ -19,7 +19,7 @@ constexpr std::uint64_t kLongestPause = 600 * kSecond;
 std::vector<container::NodeState> InsideView::to_recreate() const {
   std::vector<container::NodeState> found;
   std::ranges::copy_if(nodes, std::back_inserter(found), [this](const container::NodeState& node) {
-    return can_be_recreated(node) && guarded->healed->find(node.owed.path) != nullptr;
+    return can_be_recreated(node) && guarded->healed->find(node.owed->path) != nullptr;
   });
   return found;
 }
@@ -30,7 +30,7 @@ InsideView probe_inside(const ProbeTools& tools, const GuardedContainerPtr& guar
   const Result<container::Observed> observed = kernel::observe(filters, guarded->handle->actual());
   const container::Observed nothing;
   const std::string problem = observed ? "" : observed.error().message;
-  const host::ViewRequest request{*guarded->handle, *guarded->owed,        observed ? *observed : nothing,
+  const host::ViewRequest request{*guarded->handle, guarded->owed,         observed ? *observed : nothing,
                                   problem,          kernel::Depth::access, limit};
   host::ContainerView seen = host::view_container(tools.host, tools.prober, inventory, request);
   return {guarded, std::move(seen.nodes), seen.has_timed_out};

@@ -1,20 +1,18 @@
 #include "services/guard/inspector.h"
 
 #include <algorithm>
-#include <array>
 
 #include <malloc.h>
-#include <poll.h>
-#include <sys/prctl.h>
 
 #include "kernel/files/clock.h"
+#include "kernel/process/thread.h"
 
 namespace hf::guard {
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
-constexpr std::uint64_t kLongestWait = 60 * kSecond;
+constexpr std::uint64_t kLongestWait = 60 * kSecond;  // then a lost connection to systemd is opened again
 constexpr std::uint64_t kProbeShare = 4000;      // pause after probing all containers, in multiples of its CPU time
 constexpr std::uint64_t kDiagnosisShare = 2000;  // the same for diagnoses
 constexpr std::uint64_t kDiagnosisPause = 15 * kSecond;
@@ -30,13 +28,13 @@ Inspector::Inspector(const kernel::Host& host, Reports reports)
       thread_([this] { work(); }) {}
 
 Inspector::~Inspector() {
-  tasks_.post([this] { stops_ = true; });
+  loop_.post([this] { stops_ = true; });
   thread_.join();
 }
 
 bool Inspector::ends_within(std::chrono::milliseconds limit) {
   is_leaving_ = true;
-  tasks_.post([this] { stops_ = true; });
+  loop_.post([this] { stops_ = true; });
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!has_ended_ && (is_acting_ || std::chrono::steady_clock::now() < end)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -45,7 +43,7 @@ bool Inspector::ends_within(std::chrono::milliseconds limit) {
 }
 
 void Inspector::inspect(SurveyPtr survey, SurveyScope scope) {
-  tasks_.post([this, survey = std::move(survey), scope] {
+  loop_.post([this, survey = std::move(survey), scope] {
     survey_ = survey;
     is_new_survey_ = true;
     wants_diagnosis_ = true;
@@ -64,16 +62,13 @@ void Inspector::inspect(SurveyPtr survey, SurveyScope scope) {
 }
 
 void Inspector::work() {
-  ::prctl(PR_SET_NAME, "hf-inspector");
+  kernel::name_thread("hf-inspector");
   while (!stops_) {
     maintain_units_and_locks();
     probe_next(kernel::monotonic_now());
     diagnose_if_due(kernel::monotonic_now());
-    std::array<pollfd, 2> waiting = {{{tasks_.descriptor(), POLLIN, 0}, {upkeep_.descriptor(), POLLIN, 0}}};
-    (void)::poll(waiting.data(), waiting.size(), milliseconds_to_wait(kernel::monotonic_now()));
-    for (const TaskQueue::Task& task : tasks_.take()) {
-      task();
-    }
+    watch_bus();
+    loop_.run_until(std::min(next_due(), kernel::monotonic_now() + kLongestWait));
     if (upkeep_.take_reload()) {
       reports_.reloaded();
     }
@@ -136,15 +131,18 @@ void Inspector::diagnose_if_due(std::uint64_t now) {
   ::malloc_trim(0);
 }
 
-int Inspector::milliseconds_to_wait(std::uint64_t now) const {
-  if (is_new_survey_) {
-    return 0;
+// The connection may have been closed and opened again under the same number.
+void Inspector::watch_bus() {
+  loop_.unwatch(bus_);
+  bus_ = upkeep_.descriptor();
+  if (bus_ >= 0) {
+    loop_.watch(bus_, [] {});  // it only wakes the loop: reloads are taken after every wait
   }
-  std::uint64_t until = std::min(now + kLongestWait, schedule_.next_due());
-  if (wants_diagnosis_) {
-    until = std::min(until, last_diagnosis_ + std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_cpu_));
-  }
-  return until <= now ? 0 : int((until - now) / kMillisecond) + 1;
+}
+
+std::uint64_t Inspector::next_due() const {
+  const std::uint64_t diagnosis = last_diagnosis_ + std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_cpu_);
+  return is_new_survey_ ? 0 : std::min(schedule_.next_due(), wants_diagnosis_ ? diagnosis : kernel::EventLoop::kNever);
 }
 
 }  // namespace hf::guard

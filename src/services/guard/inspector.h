@@ -14,9 +14,9 @@
 #include "core/report/finding.h"
 #include "kernel/cgroup/bpf_api.h"
 #include "kernel/files/host.h"
+#include "kernel/net/event_loop.h"
 #include "services/guard/inside_view.h"
 #include "services/guard/survey.h"
-#include "services/guard/task_queue.h"
 #include "services/guard/upkeep.h"
 
 namespace hf::guard {
@@ -48,7 +48,8 @@ class Inspector {
   void probe_next(std::uint64_t now);
   void diagnose_if_due(std::uint64_t now);
   void report_results(std::vector<VisitResult> results);
-  [[nodiscard]] int milliseconds_to_wait(std::uint64_t now) const;
+  void watch_bus();
+  [[nodiscard]] std::uint64_t next_due() const;
 
   const kernel::Host& host_;
   Reports reports_;
@@ -56,7 +57,7 @@ class Inspector {
   std::unique_ptr<kernel::NodeProber> prober_;
   Upkeep upkeep_;
   ProbeSchedule schedule_;
-  TaskQueue tasks_;
+  kernel::EventLoop loop_;
   SurveyPtr survey_;
   bool is_new_survey_ = false;
   bool stops_ = false;
@@ -68,6 +69,7 @@ class Inspector {
   bool wants_diagnosis_ = false;
   std::uint64_t last_diagnosis_ = 0;
   std::uint64_t diagnosis_cpu_ = 0;
+  int bus_ = -1;  // the descriptor of systemd's bus that is watched
   std::thread thread_;
 };
 

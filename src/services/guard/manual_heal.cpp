@@ -68,7 +68,7 @@ void add_planned_upkeep(const InsideView& view, HealReport::Line& line) {
     line.steps.push_back("tell systemd that " + view.guarded->container.scope + " may have " + node.path);
   }
   for (const container::NodeState& node : view.to_recreate()) {
-    line.steps.push_back("recreate " + node.owed.path + " as " + to_string(*node.owed.device));
+    line.steps.push_back("recreate " + node.owed->path + " as " + to_string(*node.owed->device));
   }
 }
 

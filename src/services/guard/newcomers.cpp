@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <poll.h>
-#include <sys/prctl.h>
-
 #include "core/base/text.h"
 #include "core/container/cgroup_name.h"
 #include "host/census.h"
@@ -13,6 +10,7 @@
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
 #include "kernel/process/process.h"
+#include "kernel/process/thread.h"
 
 namespace hf::guard {
 namespace {
@@ -30,12 +28,12 @@ Newcomers::Newcomers(const kernel::Host& host, config::Config config, Report rep
     : host_(host), config_(std::move(config)), report_(std::move(report)), thread_([this] { work(); }) {}
 
 Newcomers::~Newcomers() {
-  tasks_.post([this] { stops_ = true; });
+  loop_.post([this] { stops_ = true; });
   thread_.join();
 }
 
 bool Newcomers::ends_within(std::chrono::milliseconds limit) {
-  tasks_.post([this] { stops_ = true; });
+  loop_.post([this] { stops_ = true; });
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!has_ended_ && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -52,7 +50,7 @@ void Newcomers::handle(const container::Event& event) {
   }
   ++queued_events_;
   Waiting waiting{event.hierarchy, event.text, name->cgroup, event.member, event.writer.pid, 0, kFirstPause};
-  tasks_.post([this, waiting = std::move(waiting)] {
+  loop_.post([this, waiting = std::move(waiting)] {
     --queued_events_;
     const bool is_waiting = std::ranges::any_of(waiting_, [&waiting](const Waiting& other) {
       return other.container == waiting.container && other.process == waiting.process;
@@ -65,7 +63,7 @@ void Newcomers::handle(const container::Event& event) {
 }
 
 void Newcomers::adopt(SurveyPtr survey) {
-  tasks_.post([this, survey = std::move(survey)] {
+  loop_.post([this, survey = std::move(survey)] {
     survey_ = survey;
     known_.clear();
     examined_.clear();
@@ -79,30 +77,24 @@ void Newcomers::adopt(SurveyPtr survey) {
 }
 
 void Newcomers::set_config(const config::Config& config) {
-  tasks_.post([this, config] { config_ = config; });
+  loop_.post([this, config] { config_ = config; });
 }
 
 void Newcomers::work() {
-  ::prctl(PR_SET_NAME, "hf-newcomers");
+  kernel::name_thread("hf-newcomers");
   while (!stops_) {
-    wait();
-    for (const TaskQueue::Task& task : tasks_.take()) {
-      task();
-    }
+    loop_.run_until(next_due());
     examine_due(kernel::monotonic_now());
   }
   has_ended_ = true;
 }
 
-void Newcomers::wait() {
-  int milliseconds = -1;
-  const std::uint64_t now = kernel::monotonic_now();
+std::uint64_t Newcomers::next_due() const {
+  std::uint64_t next = kernel::EventLoop::kNever;
   for (const Waiting& waiting : waiting_) {
-    const int left = waiting.at <= now ? 0 : int((waiting.at - now) / kMillisecond) + 1;
-    milliseconds = milliseconds < 0 ? left : std::min(milliseconds, left);
+    next = std::min(next, waiting.at);
   }
-  pollfd poll{tasks_.descriptor(), POLLIN, 0};
-  (void)::poll(&poll, 1, milliseconds);
+  return next;
 }
 
 void Newcomers::examine_due(std::uint64_t now) {

@@ -15,8 +15,8 @@
 #include "adapters/config/config.h"
 #include "core/container/guard/event.h"
 #include "kernel/files/host.h"
+#include "kernel/net/event_loop.h"
 #include "services/guard/survey.h"
-#include "services/guard/task_queue.h"
 
 namespace hf::guard {
 
@@ -48,7 +48,7 @@ class Newcomers {
   };
 
   void work();
-  void wait();
+  [[nodiscard]] std::uint64_t next_due() const;
   void examine_due(std::uint64_t now);
   // False: try again.
   bool examine_one(const Waiting& waiting);
@@ -58,7 +58,7 @@ class Newcomers {
   const kernel::Host& host_;
   config::Config config_;
   Report report_;
-  TaskQueue tasks_;
+  kernel::EventLoop loop_;
   SurveyPtr survey_;
   std::set<std::string> known_;     // cgroups of containers that the last survey found
   std::set<std::string> examined_;  // cgroups that were examined since

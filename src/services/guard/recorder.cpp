@@ -69,7 +69,7 @@ void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>&
 
 // Does the last visit contradict the older probe from inside?
 bool is_outdated(const NodeState& node, const std::vector<std::string>& denied_paths) {
-  const bool denied = std::ranges::find(denied_paths, node.owed.path) != denied_paths.end();
+  const bool denied = std::ranges::find(denied_paths, node.owed->path) != denied_paths.end();
   return node.diagnosis.failure == (denied ? AccessFailure::none : AccessFailure::cgroup_denies);
 }
 
@@ -206,7 +206,7 @@ void Recorder::record_upkeep(const VisitResult& result) {
   score.is_hardened = score.is_hardened || record.action == Action::hardened;
   score.is_locked = score.is_locked || record.action == Action::locked;
   ++snapshot_.counters.heals[{to_string(result.action), result.error.empty() ? "ok" : "failed"}];
-  append(record);
+  append(std::move(record));
 }
 
 void Recorder::write(Pending& pending) {
@@ -224,10 +224,10 @@ void Recorder::write(Pending& pending) {
   if (record.heal_ns) {
     counters.heal_duration.add(*record.heal_ns);
   }
-  append(record);
+  append(std::move(record));
 }
 
-void Recorder::append(BlameRecord& record) {
+void Recorder::append(BlameRecord record) {
   if (journal_) {
     const Result<void> written = journal_->append(record);
     if (!written) {
@@ -237,8 +237,9 @@ void Recorder::append(BlameRecord& record) {
     record.number = ++numbers_without_journal_;
   }
   callbacks_.log(log_line_of(record), record.is_loss() || !record.error.empty());
-  callbacks_.record(record);
-  snapshot_.records.push_back(record);
+  const auto shared = std::make_shared<const BlameRecord>(std::move(record));
+  callbacks_.record(shared);
+  snapshot_.records.push_back(shared);
   if (snapshot_.records.size() > kMostRecords) {
     snapshot_.records.erase(snapshot_.records.begin(), snapshot_.records.end() - std::ptrdiff_t(kMostRecords));
   }
@@ -333,7 +334,7 @@ report::ContainerStatus Recorder::status_of(const GuardedContainerPtr& shared) c
   status.why_not_shielded = known.why_not_shielded;
   status.held_opens = known.held_opens;
   const auto view = views_.find(key_of(guarded));
-  status.nodes = view != views_.end() ? view->second : Shared(host::unseen_nodes(*guarded.owed, "not probed yet"));
+  status.nodes = view != views_.end() ? view->second : Shared(host::unseen_nodes(guarded.owed, "not probed yet"));
   if (score != scores_.end()) {
     status.nodes = as_visited(status.nodes, known.denied);
   }

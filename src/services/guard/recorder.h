@@ -22,7 +22,7 @@ namespace hf::guard {
 // Called from the recorder's thread; `log` also from others.
 struct Callbacks {
   std::function<void(std::shared_ptr<const report::Snapshot>)> snapshot;
-  std::function<void(const report::BlameRecord&)> record;
+  std::function<void(const report::BlameRecordPtr&)> record;
   std::function<void(const std::string& decision, bool is_warning)> log;  // "healed container=web device=…"
 };
 
@@ -65,7 +65,7 @@ class Recorder {
 
   void record_upkeep(const VisitResult& result);
   void write(Pending& pending);
-  void append(report::BlameRecord& record);
+  void append(report::BlameRecord record);
   void publish();
   [[nodiscard]] report::ContainerStatus status_of(const GuardedContainerPtr& shared) const;
 

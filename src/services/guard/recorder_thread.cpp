@@ -1,16 +1,15 @@
 #include "services/guard/recorder_thread.h"
 
-#include <poll.h>
-#include <sys/prctl.h>
-
 #include "kernel/files/clock.h"
+#include "kernel/process/thread.h"
 
 namespace hf::guard {
 namespace {
 
-constexpr std::uint64_t kBusyTime = 1'000'000'000;  // 1 s after a task more are expected
-constexpr int kBusyPause = 25;                      // milliseconds
-constexpr int kIdlePause = 5'000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kBusyTime = 1'000 * kMillisecond;  // after a task more are expected
+constexpr std::uint64_t kBusyPause = 25 * kMillisecond;
+constexpr std::uint64_t kIdlePause = 5'000 * kMillisecond;
 
 }  // namespace
 
@@ -20,28 +19,23 @@ RecorderThread::RecorderThread(const kernel::Host& host, const Callbacks& callba
 RecorderThread::~RecorderThread() { finish(); }
 
 void RecorderThread::finish() {
-  tasks_.post([this] { stops_ = true; });
+  loop_.post([this] { stops_ = true; });
   if (thread_.joinable()) {
     thread_.join();
   }
 }
 
 void RecorderThread::post(std::function<void(Recorder&)> work) {
-  tasks_.post([this, work = std::move(work)] { work(recorder_); });
+  loop_.post([this, work = std::move(work)] { work(recorder_); });
 }
 
 void RecorderThread::work() {
-  ::prctl(PR_SET_NAME, "hf-recorder");
+  kernel::name_thread("hf-recorder");
+  std::uint64_t now = kernel::monotonic_now();
   while (!stops_) {
-    pollfd waiting{tasks_.descriptor(), POLLIN, 0};
-    (void)::poll(&waiting, 1, is_idle_ ? kIdlePause : kBusyPause);
-    const std::vector<TaskQueue::Task> tasks = tasks_.take();
-    for (const TaskQueue::Task& task : tasks) {
-      task();
-    }
-    const std::uint64_t now = kernel::monotonic_now();
-    busy_until_ = tasks.empty() ? busy_until_ : now + kBusyTime;
-    is_idle_ = now > busy_until_;
+    const std::size_t tasks = loop_.run_until(now + (now > busy_until_ ? kIdlePause : kBusyPause));
+    now = kernel::monotonic_now();
+    busy_until_ = tasks == 0 ? busy_until_ : now + kBusyTime;
     recorder_.tick(now);
   }
   recorder_.flush();

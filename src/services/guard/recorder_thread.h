@@ -5,8 +5,8 @@
 #include <functional>
 #include <thread>
 
+#include "kernel/net/event_loop.h"
 #include "services/guard/recorder.h"
-#include "services/guard/task_queue.h"
 
 namespace hf::guard {
 
@@ -25,9 +25,8 @@ class RecorderThread {
   void work();
 
   Recorder recorder_;
-  TaskQueue tasks_;
+  kernel::EventLoop loop_;
   bool stops_ = false;
-  bool is_idle_ = false;
   std::uint64_t busy_until_ = 0;
   std::thread thread_;
 };

@@ -1,18 +1,14 @@
 #include "services/guard/survey_thread.h"
 
-#include <algorithm>
-
 #include <malloc.h>
-#include <poll.h>
-#include <sys/prctl.h>
 
 #include "kernel/files/clock.h"
+#include "kernel/process/thread.h"
 
 namespace hf::guard {
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-constexpr std::uint64_t kLongestWait = 60'000 * kMillisecond;
 constexpr std::uint64_t kCostOfFailure = 100 * kMillisecond;  // a survey that fails is tried again, but not at once
 
 }  // namespace
@@ -21,12 +17,12 @@ SurveyThread::SurveyThread(const kernel::Host& host, config::Config config, Repo
     : config_(std::move(config)), reports_(std::move(reports)), surveyor_(host), thread_([this] { work(); }) {}
 
 SurveyThread::~SurveyThread() {
-  tasks_.post([this] { stops_ = true; });
+  loop_.post([this] { stops_ = true; });
   thread_.join();
 }
 
 bool SurveyThread::ends_within(std::chrono::milliseconds limit) {
-  tasks_.post([this] { stops_ = true; });
+  loop_.post([this] { stops_ = true; });
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!has_ended_ && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -35,24 +31,21 @@ bool SurveyThread::ends_within(std::chrono::milliseconds limit) {
 }
 
 void SurveyThread::request(SurveyScope scope) {
-  tasks_.post([this, scope] { schedule_.request(scope, kernel::monotonic_now()); });
+  loop_.post([this, scope] { schedule_.request(scope, kernel::monotonic_now()); });
 }
 
 void SurveyThread::set_config(const config::Config& config) {
-  tasks_.post([this, config] {
+  loop_.post([this, config] {
     config_ = config;
     schedule_.request_at_once(SurveyScope::everything, kernel::monotonic_now());
   });
 }
 
 void SurveyThread::work() {
-  ::prctl(PR_SET_NAME, "hf-survey");
+  kernel::name_thread("hf-survey");
   while (!stops_) {
     survey_if_due(kernel::monotonic_now());
-    wait(kernel::monotonic_now());
-    for (const TaskQueue::Task& task : tasks_.take()) {
-      task();
-    }
+    loop_.run_until(schedule_.next(kernel::monotonic_now()));
   }
   has_ended_ = true;
 }
@@ -74,12 +67,6 @@ void SurveyThread::survey_if_due(std::uint64_t now) {
     reports_.refresh(config_);
   }
   ::malloc_trim(0);
-}
-
-void SurveyThread::wait(std::uint64_t now) {
-  const std::uint64_t until = std::min(schedule_.next(now), now + kLongestWait);
-  pollfd waiting{tasks_.descriptor(), POLLIN, 0};
-  (void)::poll(&waiting, 1, until <= now ? 0 : int((until - now) / kMillisecond) + 1);
 }
 
 }  // namespace hf::guard

@@ -11,9 +11,9 @@
 
 #include "adapters/config/config.h"
 #include "kernel/files/host.h"
+#include "kernel/net/event_loop.h"
 #include "services/guard/survey.h"
 #include "services/guard/survey_schedule.h"
-#include "services/guard/task_queue.h"
 
 namespace hf::guard {
 
@@ -39,12 +39,11 @@ class SurveyThread {
  private:
   void work();
   void survey_if_due(std::uint64_t now);
-  void wait(std::uint64_t now);
 
   config::Config config_;
   Reports reports_;
   Surveyor surveyor_;
-  TaskQueue tasks_;
+  kernel::EventLoop loop_;
   bool stops_ = false;
   std::atomic<bool> has_ended_ = false;
   SurveySchedule schedule_;

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kLockPause{5};
 constexpr int kMostLockTries = 20;
 
 std::string make_node(const kernel::Host& host, const GuardedContainer& guarded, const container::NodeState& node) {
-  const kernel::NewNode wanted{node.owed.path, *node.owed.device, node.owed.permissions};
+  const kernel::NewNode wanted{node.owed->path, *node.owed->device, node.owed->permissions};
   const Result<void> made = kernel::make_node_in(host, *guarded.handle, wanted, kNodeLimit);
   return made ? std::string() : made.error().message;
 }
@@ -103,11 +103,11 @@ void Upkeep::recreate_nodes(const InsideView& view, std::vector<VisitResult>& re
   const GuardedContainerPtr& guarded = view.guarded;
   VisitResult result = upkeep_result(guarded, Action::mended);
   for (const container::NodeState& node : view.to_recreate()) {
-    if (!is_first_try(*guarded, "recreate " + node.owed.path + " " + to_string(*node.owed.device))) {
+    if (!is_first_try(*guarded, "recreate " + node.owed->path + " " + to_string(*node.owed->device))) {
       continue;
     }
     const std::string error = make_node(host_, *guarded, node);
-    result.steps.push_back("created " + node.owed.path + " again as " + to_string(*node.owed.device) + ": " +
+    result.steps.push_back("created " + node.owed->path + " again as " + to_string(*node.owed->device) + ": " +
                            node.diagnosis.text);
     result.error += (result.error.empty() || error.empty() ? "" : "; ") + error;
   }

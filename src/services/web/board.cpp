@@ -11,10 +11,9 @@ void Board::publish(std::shared_ptr<const report::Snapshot> snapshot) {
   wake_subscribers();
 }
 
-void Board::publish(const report::BlameRecord& record) {
-  auto copy = std::make_shared<const report::BlameRecord>(record);
+void Board::publish(const report::BlameRecordPtr& record) {
   const std::scoped_lock lock(mutex_);
-  records_.push_back(std::move(copy));
+  records_.push_back(record);
   if (records_.size() > kMostRecords) {
     records_.pop_front();
     ++first_;
@@ -34,21 +33,21 @@ Board::Batch Board::records_from(std::uint64_t position) const {
   return {from, {records_.begin() + std::ptrdiff_t(from - first_), records_.end()}};
 }
 
-std::shared_ptr<const kernel::Wakeup> Board::subscribe() const {
-  auto wakeup = std::make_shared<const kernel::Wakeup>();
+std::uint64_t Board::subscribe(std::function<void()> wake) const {
   const std::scoped_lock lock(mutex_);
-  subscribers_.emplace_back(wakeup);
-  return wakeup;
+  subscribers_.emplace(++last_subscription_, std::move(wake));
+  return last_subscription_;
+}
+
+void Board::unsubscribe(std::uint64_t subscription) const {
+  const std::scoped_lock lock(mutex_);
+  subscribers_.erase(subscription);
 }
 
 void Board::wake_subscribers() const {
-  std::erase_if(subscribers_, [](const std::weak_ptr<const kernel::Wakeup>& subscriber) {
-    const std::shared_ptr<const kernel::Wakeup> wakeup = subscriber.lock();
-    if (wakeup) {
-      wakeup->ring();
-    }
-    return !wakeup;
-  });
+  for (const auto& [subscription, wake] : subscribers_) {
+    wake();
+  }
 }
 
 }  // namespace hf::web

@@ -10,8 +10,8 @@ report::BlameRecord without_details(const report::BlameRecord& record) {
 
 report::Snapshot without_details(const report::Snapshot& snapshot) {
   report::Snapshot brief = snapshot;
-  for (report::BlameRecord& record : brief.records) {
-    record = without_details(record);
+  for (report::BlameRecordPtr& record : brief.records) {
+    record = std::make_shared<const report::BlameRecord>(without_details(*record));
   }
   return brief;
 }

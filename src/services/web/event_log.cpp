@@ -12,7 +12,7 @@ void EventLog::follow(const Board& board) {
     bytes_ = 0;
     end_ = batch.first;
   }
-  for (const std::shared_ptr<const report::BlameRecord>& record : batch.records) {
+  for (const report::BlameRecordPtr& record : batch.records) {
     events_.push_back({record->number, std::make_shared<const std::string>(render_event(*record)),
                        std::make_shared<const std::string>(render_event(without_details(*record)))});
     bytes_ += events_.back().text->size() + events_.back().brief->size();

@@ -1,34 +1,28 @@
 #include "services/web/reply.h"
 
-#include <string_view>
+#include <array>
+#include <sstream>
+#include <utility>
+
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/write.hpp>
 
 namespace hf::web {
 namespace {
 
-// Our pages cannot be framed, contact no other server and run only scripts from this binary.
-constexpr std::string_view kSecurityHeaders =
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
-    "X-Content-Type-Options: nosniff\r\n"
-    "X-Frame-Options: DENY\r\n"
-    "Referrer-Policy: no-referrer\r\n"
-    "Cross-Origin-Resource-Policy: same-origin\r\n"
-    "Cache-Control: no-store\r\n";
+namespace http = boost::beast::http;
 
-std::string_view reason_of(int status) {
-  switch (status) {
-    case 200: return "OK";
-    case 304: return "Not Modified";
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 431: return "Request Header Fields Too Large";
-    case 503: return "Service Unavailable";
-    default: return "Error";
-  }
-}
+// Our pages cannot be framed, contact no other server and run only scripts from this binary.
+constexpr std::array<std::pair<const char*, const char*>, 6> kSecurityHeaders = {{
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+     "form-action 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+}};
 
 }  // namespace
 
@@ -40,16 +34,30 @@ Reply text_reply(int status, const std::string& text) {
 }
 
 std::string render_head(const Reply& reply, After after) {
-  std::string head = "HTTP/1.1 " + std::to_string(reply.status) + " ";
-  head.append(reason_of(reply.status)).append("\r\n");
+  http::response_header<> head;
+  head.version(11);
+  head.result(unsigned(reply.status));
   if (reply.status != 304) {
-    head += "Content-Type: " + reply.type + "\r\n";
+    head.set(http::field::content_type, reply.type);
   }
-  head += reply.body ? "Content-Length: " + std::to_string(reply.body->size()) + "\r\n" : "";
-  head += reply.tag.empty() ? "" : "ETag: " + reply.tag + "\r\n";
-  head += reply.status == 405 ? "Allow: GET, HEAD\r\n" : "";
-  head += after == After::closes ? "Connection: close\r\n" : "";
-  return head.append(kSecurityHeaders).append("\r\n");
+  if (reply.body) {
+    head.set(http::field::content_length, std::to_string(reply.body->size()));
+  }
+  if (!reply.tag.empty()) {
+    head.set(http::field::etag, reply.tag);
+  }
+  if (reply.status == 405) {
+    head.set(http::field::allow, "GET, HEAD");
+  }
+  if (after == After::closes) {
+    head.set(http::field::connection, "close");
+  }
+  for (const auto& [name, value] : kSecurityHeaders) {
+    head.set(name, value);
+  }
+  std::ostringstream text;
+  text << head;
+  return text.str();
 }
 
 }  // namespace hf::web

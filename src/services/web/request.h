@@ -3,7 +3,9 @@
 
 #include <map>
 #include <string>
-#include <string_view>
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/message.hpp>
 
 #include "core/base/result.h"
 
@@ -12,15 +14,15 @@ namespace hf::web {
 struct Request {
   std::string method;
   std::string path;
-  std::string query;                           // after the "?"; "" if there is none
-  std::map<std::string, std::string> headers;  // names in lower case
+  std::string query;                                                // after the "?"; "" if there is none
+  std::map<std::string, std::string, boost::beast::iless> headers;  // upper and lower case are the same
   bool keeps_alive = true;
 
   [[nodiscard]] std::string header(const std::string& name) const;  // "" if there is none
   [[nodiscard]] bool is_get_or_head() const { return method == "GET" || method == "HEAD"; }
 };
 
-// Takes the head without the empty line at its end.
-Result<Request> parse_request(std::string_view head);
+// Fails where the target is no path, or where a header that decides about trust is there twice.
+Result<Request> request_of(const boost::beast::http::request_header<>& head);
 
 }  // namespace hf::web

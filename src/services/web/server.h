@@ -4,15 +4,12 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "core/base/result.h"
 #include "services/web/board.h"
 #include "services/web/details.h"
 
 namespace hf::web {
-
-class Loop;
 
 struct Settings {
   std::string address;  // "127.0.0.1:9465", "" for none
@@ -36,10 +33,11 @@ class Server {
   [[nodiscard]] std::string address() const;  // with the actual port; "" if there is none
 
  private:
-  explicit Server(std::unique_ptr<Loop> loop);
+  class Service;
 
-  std::unique_ptr<Loop> loop_;
-  std::thread thread_;
+  explicit Server(std::unique_ptr<Service> service);
+
+  std::unique_ptr<Service> service_;
 };
 
 }  // namespace hf::web

@@ -105,7 +105,7 @@ class ServerTest : public testing::Test {
     report::BlameRecord record;
     record.number = number;
     record.container = std::string(size, 'x');
-    board_.publish(record);
+    board_.publish(std::make_shared<const report::BlameRecord>(std::move(record)));
   }
 
   Board board_;

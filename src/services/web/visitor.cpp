@@ -4,19 +4,12 @@
 #include <array>
 
 #include <arpa/inet.h>
+#include <boost/beast/core/string.hpp>
 
 #include "core/base/text.h"
 
 namespace hf::web {
 namespace {
-
-char to_lower(char character) {
-  return character >= 'A' && character <= 'Z' ? char(character + ('a' - 'A')) : character;
-}
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return to_lower(x) == to_lower(y); });
-}
 
 bool is_address(int family, const std::string& text) {
   std::array<unsigned char, sizeof(::in6_addr)> address{};
@@ -40,14 +33,14 @@ bool is_ours(const std::string& host, const std::string& own_name) {
   if (host.starts_with('[')) {
     return host.ends_with(']') && is_address(AF_INET6, host.substr(1, host.size() - 2));
   }
-  return is_address(AF_INET, host) || equal_ignoring_case(host, "localhost") ||
-         (!own_name.empty() && equal_ignoring_case(host, own_name));
+  return is_address(AF_INET, host) || boost::beast::iequals(host, "localhost") ||
+         (!own_name.empty() && boost::beast::iequals(host, own_name));
 }
 
 bool is_same_origin(std::string_view origin, std::string_view host) {
   // Both schemes are accepted, because a proxy in front of us may terminate TLS.
   return std::ranges::any_of(std::array<std::string_view, 2>{"http://", "https://"}, [&](std::string_view scheme) {
-    return origin.starts_with(scheme) && equal_ignoring_case(origin.substr(scheme.size()), host);
+    return origin.starts_with(scheme) && boost::beast::iequals(origin.substr(scheme.size()), host);
   });
 }
 

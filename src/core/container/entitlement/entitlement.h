@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,17 @@ namespace hf::container {
 // environment: such a request without any hook that would act on it.
 enum class Source : std::uint8_t { ledger, kubelet, dra, oci, cdi, nvidia_hook, environment };
 std::string to_string(Source source);
+
+class SourceSet {
+ public:
+  void insert(Source source) { bits_ = std::uint8_t(bits_ | bit_of(source)); }
+  [[nodiscard]] bool contains(Source source) const { return (bits_ & bit_of(source)) != 0; }
+
+ private:
+  static std::uint8_t bit_of(Source source) { return std::uint8_t(1U << unsigned(source)); }
+
+  std::uint8_t bits_ = 0;
+};
 
 // Owner and mode of a device node that has to be created.
 struct Permissions {
@@ -71,7 +81,7 @@ struct OwedNode {
   std::optional<device::Device> claimed;  // as in the evidence
   device::Access access = device::Access::none;
   std::vector<std::string> because;
-  std::set<Source> sources;    // of the claims that name it
+  SourceSet sources;           // of the claims that name it
   bool is_completion = false;  // no evidence names it, but a claimed device does not work without it
   bool is_rule_only = false;   // only access is owed, not the device node
   Permissions permissions;     // of the device node

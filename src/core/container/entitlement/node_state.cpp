@@ -140,7 +140,7 @@ std::string to_string(State state) {
 }
 
 bool can_be_recreated(const NodeState& node) {
-  if (!node.owed.device || node.owed.is_rule_only) {
+  if (!node.owed->device || node.owed->is_rule_only) {
     return false;
   }
   switch (node.diagnosis.failure) {
@@ -149,7 +149,7 @@ bool can_be_recreated(const NodeState& node) {
     case AccessFailure::wrong_driver:
     case AccessFailure::no_device_node:
     case AccessFailure::permission_bits: return true;
-    case AccessFailure::no_driver: return node.seen.device != node.owed.device;
+    case AccessFailure::no_driver: return node.seen.device != node.owed->device;
     default: return false;
   }
 }
@@ -168,17 +168,17 @@ State state_of(const std::vector<NodeState>& nodes, bool at_risk) {
   bool moved = false;
   bool unclear = false;
   for (const NodeState& node : nodes) {
-    Tally& tally = classes[node.owed.device_class];
+    Tally& tally = classes[node.owed->device_class];
     const bool bad = node.is_inaccessible();
-    const bool is_unit = node.owed.part == Part::unit;
+    const bool is_unit = node.owed->part == Part::unit;
     tally.units += is_unit ? 1 : 0;
     tally.usable += is_unit && !bad ? 1 : 0;
-    tally.control_is_fine = tally.control_is_fine && (!bad || node.owed.part != Part::control);
+    tally.control_is_fine = tally.control_is_fine && (!bad || node.owed->part != Part::control);
     inaccessible = inaccessible || bad;
     unclear = unclear || node.diagnosis.failure == AccessFailure::unknown;
     moved = moved || (bad && (node.diagnosis.failure == AccessFailure::wrong_driver ||
-                              (node.diagnosis.failure == AccessFailure::no_driver && node.owed.device &&
-                               node.seen.device != node.owed.device)));
+                              (node.diagnosis.failure == AccessFailure::no_driver && node.owed->device &&
+                               node.seen.device != node.owed->device)));
   }
   const bool lost = std::ranges::any_of(classes, [](const auto& entry) {
     return entry.second.units > 0 && (entry.second.usable == 0 || !entry.second.control_is_fine);

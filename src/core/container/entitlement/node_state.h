@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/shared.h"
 #include "core/container/entitlement/entitlement.h"
 #include "core/container/gate/gate.h"
 #include "core/device/device.h"
@@ -64,7 +65,7 @@ Diagnosis classify(const NodeView& seen, const Background& background);
 
 // An owed device node with everything known about it.
 struct NodeState {
-  OwedNode owed;
+  Shared<OwedNode> owed;  // mostly a part of the container's entitlement
   NodeView seen;
   Answer gates;  // for read and write
   Diagnosis diagnosis;
@@ -72,7 +73,7 @@ struct NodeState {
   // Whether the container lacks access that it is owed.
   [[nodiscard]] bool is_inaccessible() const {
     return diagnosis.failure != AccessFailure::none &&
-           (!owed.is_rule_only || diagnosis.failure == AccessFailure::cgroup_denies);
+           (!owed->is_rule_only || diagnosis.failure == AccessFailure::cgroup_denies);
   }
 };
 

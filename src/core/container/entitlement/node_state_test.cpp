@@ -105,10 +105,12 @@ TEST(PermissionBits, AreEvaluatedLikeInTheKernel) {
 }
 
 NodeState node(Part part, AccessFailure failure) {
+  OwedNode owed;
+  owed.device_class = "nvidia";
+  owed.part = part;
+  owed.device = kGpu;
   NodeState state;
-  state.owed.device_class = "nvidia";
-  state.owed.part = part;
-  state.owed.device = kGpu;
+  state.owed = std::move(owed);
   state.seen.device = failure == AccessFailure::no_driver ? kOther : kGpu;
   state.diagnosis.failure = failure;
   return state;
