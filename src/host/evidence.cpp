@@ -4,7 +4,7 @@
 #include <array>
 
 #include "adapters/ledger/ledger.h"
-#include "adapters/nvidia/request.h"
+#include "adapters/nvidia/resolve.h"
 #include "core/base/text.h"
 #include "core/device/table.h"
 #include "kernel/files/device_node.h"
@@ -19,8 +19,6 @@ using container::WantedNode;
 using device::Access;
 using device::Device;
 using device::Inventory;
-
-constexpr std::string_view kDeviceMounts = "/var/run/nvidia-container-devices/";
 
 Access access_of(const device::Table& table, const Device& device) {
   Access access = Access::none;
@@ -39,20 +37,27 @@ bool is_default_device(const device::Rule& rule) {
 
 class ClaimCollector {
  public:
-  ClaimCollector(const kernel::Host& host, const DiscoveredContainer& discovered, const Sources& sources,
-                 const Inventory& inventory)
-      : host_(host), discovered_(discovered), sources_(sources), inventory_(inventory) {}
+  ClaimCollector(const kernel::Host& host, const Sources& sources, const Inventory& inventory)
+      : host_(host), sources_(sources), inventory_(inventory) {}
 
-  std::vector<Claim> collect() {
-    collect_ledger();
-    if (discovered_.spec) {
-      collect_spec(*discovered_.spec);
-      collect_annotations(*discovered_.spec);
-      collect_nvidia(*discovered_.spec);
+  std::vector<Claim> collect(const DiscoveredContainer& discovered) {
+    const std::optional<container::Pod>& pod = discovered.container.pod;
+    collect_ledger(discovered);
+    if (discovered.spec) {
+      collect_spec(*discovered.spec, discovered.spec_file);
+      collect_annotations(*discovered.spec, pod);
+      collect_nvidia(*discovered.spec, discovered.spec_file);
     }
-    if (discovered_.container.pod) {
-      collect_kubelet(*discovered_.container.pod);
-    }
+    collect_kubelet(pod);
+    return std::move(claims_);
+  }
+
+  std::vector<Claim> collect(const NewContainer& created) {
+    collect_spec(created.spec, created.spec_file);
+    collect_annotations(created.spec, created.pod);
+    add_nvidia(Source::nvidia_hook, request_text(created.nvidia.visible.text, created.spec_file),
+               nvidia::resolve(created.nvidia, inventory_));
+    collect_kubelet(created.pod);
     return std::move(claims_);
   }
 
@@ -64,16 +69,15 @@ class ClaimCollector {
     return made;
   }
 
-  void collect_ledger() {
-    const Result<std::optional<ledger::Entry>> entry = ledger::read_entry(host_, discovered_.container.id);
+  void collect_ledger(const DiscoveredContainer& discovered) {
+    const container::Container& it = discovered.container;
+    const Result<std::optional<ledger::Entry>> entry = ledger::read_entry(host_, it.id);
     if (!entry || !*entry) {
       return;  // the doctor reports a damaged entry
     }
-    Claim& made =
-        claim(Source::ledger, std::string(ledger::kDirectory) + "/" + discovered_.container.id.value + ".json");
+    Claim& made = claim(Source::ledger, std::string(ledger::kDirectory) + "/" + it.id.value + ".json");
     made.nodes = (*entry)->nodes;
-    const container::Container& it = discovered_.container;
-    const bool same_bundle = (*entry)->bundle.empty() || ((*entry)->bundle == it.bundle && discovered_.spec);
+    const bool same_bundle = (*entry)->bundle.empty() || ((*entry)->bundle == it.bundle && discovered.spec);
     const bool same_cgroup = (*entry)->cgroup.empty() || (*entry)->cgroup == it.cgroup;
     made.refused = !same_bundle   ? "it was written for another bundle"
                    : !same_cgroup ? "it was written for another cgroup"
@@ -81,7 +85,7 @@ class ClaimCollector {
   }
 
   // A node is claimed only as far as the spec's own rules allow its device: a node without a rule grants nothing.
-  void collect_spec(const oci::Spec& spec) {
+  void collect_spec(const oci::Spec& spec, const std::string& file) {
     const device::Table table = meaning(spec.rules, device::OciReading::later_wins);
     const bool allows_all = table.contains(device::Table::everything());
     Claim given;
@@ -106,12 +110,12 @@ class ClaimCollector {
       }
     }
     if (!given.nodes.empty() || !given.rules.empty()) {
-      Claim& made = claim(Source::oci, discovered_.spec_file);
+      Claim& made = claim(Source::oci, file);
       made.nodes = std::move(given.nodes);
       made.rules = std::move(given.rules);
     }
     if (!listed.nodes.empty()) {
-      Claim& made = claim(Source::oci, discovered_.spec_file);
+      Claim& made = claim(Source::oci, file);
       made.nodes = std::move(listed.nodes);
       made.refused = "the spec lists the node, but no rule in it allows the device";
     }
@@ -128,42 +132,49 @@ class ClaimCollector {
     return nodes;
   }
 
-  void collect_annotations(const oci::Spec& spec) {
+  void collect_annotations(const oci::Spec& spec, const std::optional<container::Pod>& pod) {
     for (const std::string& name : kube::cdi_names_in(spec.annotations)) {
       std::vector<WantedNode> nodes = nodes_of_cdi(name);
-      const bool is_carried_out = !discovered_.container.pod && covers(nodes);
+      const bool is_carried_out = !pod && covers(nodes);
       if (!nodes.empty() && !is_carried_out) {
         claim(Source::cdi, name).nodes = std::move(nodes);
       }
     }
   }
 
-  void collect_nvidia(const oci::Spec& spec) {
+  void collect_nvidia(const oci::Spec& spec, const std::string& file) {
     const bool has_hook =
         std::ranges::any_of(spec.hooks, [](const oci::Hook& hook) { return nvidia::is_nvidia_hook(hook.path); });
     nvidia::Request request = nvidia::request_in(spec.environment, spec.is_privileged);
-    std::vector<std::string> by_mount;
-    for (const oci::SpecMount& mount : spec.mounts) {
-      // An image can declare a volume, but not a mount of /dev/null.
-      if (sources_.nvidia.accepts_mounts && mount.source == "/dev/null" &&
-          mount.destination.starts_with(kDeviceMounts)) {
-        by_mount.push_back(mount.destination.substr(kDeviceMounts.size()));
-      }
+    nvidia::DeviceMounts mounts;
+    for (const oci::SpecMount& mount : sources_.nvidia.accepts_mounts ? spec.mounts : kNoMounts) {
+      add_mount(mounts, mount.source, mount.destination);
     }
-    request.visible = by_mount.empty() ? request.visible : join(by_mount, ",");
+    const bool is_by_mount = !mounts.names.empty();
+    if (is_by_mount) {
+      request.visible = mounts.visible;
+    }
     const nvidia::Resolved resolved = nvidia::resolve(request, inventory_);
-    if (resolved.nodes.empty()) {
-      return;
-    }
-    const std::string where = "NVIDIA_VISIBLE_DEVICES=" + request.visible + " in " + discovered_.spec_file;
-    Claim& made = claim(has_hook ? Source::nvidia_hook : Source::environment, where);
-    made.nodes = resolved.nodes;
-    made.not_wanted = resolved.not_wanted;
-    if (has_hook && by_mount.empty() && !sources_.nvidia.accepts_environment && !spec.is_privileged) {
-      made.refused = "NVIDIA's settings refuse requests by environment from unprivileged containers";
-    }
     if (!has_hook && covers(resolved.nodes)) {
-      claims_.pop_back();  // the request was fulfilled without the hook: the spec has the nodes
+      return;  // the request was fulfilled without the hook: the spec has the nodes
+    }
+    const std::string text = is_by_mount ? join(mounts.names, ",") : request.visible.text;
+    const bool is_refused = has_hook && !is_by_mount && !sources_.nvidia.accepts_environment && !spec.is_privileged;
+    add_nvidia(has_hook ? Source::nvidia_hook : Source::environment, request_text(text, file), resolved,
+               is_refused ? "NVIDIA's settings refuse requests by environment from unprivileged containers" : "");
+  }
+
+  static std::string request_text(const std::string& visible, const std::string& file) {
+    return "NVIDIA_VISIBLE_DEVICES=" + visible + " in " + file;
+  }
+
+  void add_nvidia(Source source, const std::string& where, const nvidia::Resolved& resolved,
+                  const std::string& refused = {}) {
+    if (!resolved.nodes.empty()) {
+      Claim& made = claim(source, where);
+      made.nodes = resolved.nodes;
+      made.not_wanted = resolved.not_wanted;
+      made.refused = refused;
     }
   }
 
@@ -177,20 +188,17 @@ class ClaimCollector {
     });
   }
 
-  void collect_kubelet(const container::Pod& pod) {
-    for (const kube::Allocation& allocation : sources_.checkpoint ? sources_.checkpoint->allocations : kNone) {
-      if (allocation.pod_uid == pod.uid && !pod.uid.empty() && !pod.container.empty() &&
-          allocation.container == pod.container) {
-        collect_allocation(allocation);
-      }
+  void collect_kubelet(const std::optional<container::Pod>& pod) {
+    if (!pod) {
+      return;
     }
-    for (const kube::PreparedClaim& prepared : sources_.prepared) {
-      if (pod.uid.empty() || std::ranges::find(prepared.pod_uids, pod.uid) == prepared.pod_uids.end()) {
-        continue;
-      }
-      Claim& made = claim(Source::dra, "resource claim " + prepared.name);
+    for (const kube::Allocation* allocation : allocations_to(sources_, *pod)) {
+      collect_allocation(*allocation);
+    }
+    for (const kube::PreparedClaim* prepared : claims_prepared_for(sources_, *pod)) {
+      Claim& made = claim(Source::dra, "resource claim " + prepared->name);
       made.is_about_pod = true;
-      for (const std::string& name : prepared.cdi_devices) {
+      for (const std::string& name : prepared->cdi_devices) {
         const std::vector<WantedNode> nodes = nodes_of_cdi(name);
         made.nodes.insert(made.nodes.end(), nodes.begin(), nodes.end());
       }
@@ -221,10 +229,9 @@ class ClaimCollector {
     }
   }
 
-  inline static const std::vector<kube::Allocation> kNone;
+  inline static const std::vector<oci::SpecMount> kNoMounts;
 
   const kernel::Host& host_;
-  const DiscoveredContainer& discovered_;
   const Sources& sources_;
   const Inventory& inventory_;
   std::vector<Claim> claims_;
@@ -278,11 +285,40 @@ Sources read_sources(const kernel::Host& host) {
   return sources;
 }
 
+std::vector<const kube::Allocation*> allocations_to(const Sources& sources, const container::Pod& pod) {
+  std::vector<const kube::Allocation*> found;
+  if (!sources.checkpoint || pod.uid.empty() || pod.container.empty()) {
+    return found;
+  }
+  for (const kube::Allocation& allocation : sources.checkpoint->allocations) {
+    if (allocation.pod_uid == pod.uid && allocation.container == pod.container) {
+      found.push_back(&allocation);
+    }
+  }
+  return found;
+}
+
+std::vector<const kube::PreparedClaim*> claims_prepared_for(const Sources& sources, const container::Pod& pod) {
+  std::vector<const kube::PreparedClaim*> found;
+  for (const kube::PreparedClaim& claim : sources.prepared) {
+    if (!pod.uid.empty() && std::ranges::find(claim.pod_uids, pod.uid) != claim.pod_uids.end()) {
+      found.push_back(&claim);
+    }
+  }
+  return found;
+}
+
 std::vector<Claim> claims_of(const kernel::Host& host, const DiscoveredContainer& discovered, const Sources& sources,
                              const Inventory& inventory) {
-  std::vector<Claim> claims = ClaimCollector(host, discovered, sources, inventory).collect();
+  std::vector<Claim> claims = ClaimCollector(host, sources, inventory).collect(discovered);
   const container::Container& it = discovered.container;
   return weigh(std::move(claims), {it.pod.has_value(), sources.knows_allocations, it.inside ? it.inside->value : ""});
+}
+
+std::vector<Claim> claims_of(const kernel::Host& host, const NewContainer& created, const Sources& sources,
+                             const Inventory& inventory) {
+  std::vector<Claim> claims = ClaimCollector(host, sources, inventory).collect(created);
+  return weigh(std::move(claims), {created.pod.has_value(), sources.knows_allocations, ""});
 }
 
 container::Entitlement entitlement_of(const kernel::Host& host, const DiscoveredContainer& discovered,

@@ -8,7 +8,9 @@
 #include "adapters/cdi/cdi.h"
 #include "adapters/config/config.h"
 #include "adapters/kube/checkpoint.h"
+#include "adapters/nvidia/request.h"
 #include "adapters/nvidia/settings.h"
+#include "adapters/oci/spec.h"
 #include "core/container/entitlement/entitlement.h"
 #include "core/device/inventory.h"
 #include "host/census.h"
@@ -31,8 +33,22 @@ Sources read_sources(const kernel::Host& host);
 // Reads only kubelet's part of the sources.
 void read_allocations(const kernel::Host& host, Sources& sources);
 
+// What kubelet allocated to this container of the pod; nothing where the container's name or its pod is unknown.
+std::vector<const kube::Allocation*> allocations_to(const Sources& sources, const container::Pod& pod);
+std::vector<const kube::PreparedClaim*> claims_prepared_for(const Sources& sources, const container::Pod& pod);
+
 std::vector<container::Claim> claims_of(const kernel::Host& host, const DiscoveredContainer& discovered,
                                         const Sources& sources, const device::Inventory& inventory);
+
+// A container that is being created by holdfast-runtime, which acts on the request as NVIDIA's hook would.
+struct NewContainer {
+  const oci::Spec& spec;
+  std::string spec_file;
+  std::optional<container::Pod> pod;
+  const nvidia::Request& nvidia;  // only what is trusted: it is not read from the spec again
+};
+std::vector<container::Claim> claims_of(const kernel::Host& host, const NewContainer& created, const Sources& sources,
+                                        const device::Inventory& inventory);
 
 container::Entitlement entitlement_of(const kernel::Host& host, const DiscoveredContainer& discovered,
                                       const Sources& sources, const device::Inventory& inventory,

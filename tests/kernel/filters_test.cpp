@@ -62,6 +62,8 @@ TEST_F(FilterTest, EveryGateUpToTheRootCountsAndTheOneThatRefusesIsNamed) {
   ASSERT_EQ(observed.gates.size(), 2U);
   EXPECT_TRUE(observed.gates[0].is_own);
   EXPECT_FALSE(observed.gates[1].is_own);
+  EXPECT_EQ(observed.gates[0].cgroup, child.cgroup().path);
+  EXPECT_EQ(observed.gates[1].cgroup, parent.cgroup().path);
   EXPECT_EQ(container::effective(observed).table, table({"c 1:3 rw"}));
   const container::Answer answer = container::judge(observed, *device::parse_request("c:195:1:r"));
   EXPECT_EQ(answer.kind, container::Answer::Kind::deny);

@@ -68,6 +68,19 @@ bool Registry::is_effective(const Spec& spec, const std::string& device) const {
   return owner.spec == &spec && owner.rival == nullptr;
 }
 
+std::vector<const container::ContainerEdits*> Registry::effective_edits(const Spec& spec) const {
+  std::vector<const container::ContainerEdits*> effective;
+  for (const auto& [name, edits] : spec.devices) {
+    if (is_effective(spec, name)) {
+      effective.push_back(&edits);
+    }
+  }
+  if (!effective.empty() || spec.devices.empty()) {
+    effective.push_back(&spec.all);
+  }
+  return effective;
+}
+
 std::optional<container::ContainerEdits> Registry::edits_of(const std::string& name) const {
   const std::size_t equals = name.find('=');
   if (equals == std::string::npos) {

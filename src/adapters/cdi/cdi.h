@@ -32,6 +32,8 @@ struct Registry {
   // of the same directory.
   [[nodiscard]] std::optional<container::ContainerEdits> edits_of(const std::string& name) const;
   [[nodiscard]] bool is_effective(const Spec& spec, const std::string& device) const;
+  // The edits of a spec that are in effect; none where other specs hide all of its devices.
+  [[nodiscard]] std::vector<const container::ContainerEdits*> effective_edits(const Spec& spec) const;
 };
 Registry read_registry(const kernel::Host& host);
 

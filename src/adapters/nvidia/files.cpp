@@ -13,28 +13,12 @@ namespace {
 const std::vector<std::string> kReadOnly = {"ro", "nosuid", "nodev", "rbind", "rprivate"};
 const std::vector<std::string> kSocket = {"nosuid", "nodev", "rbind", "rprivate", "noexec"};
 
-// The requested capabilities: an empty set means the default, and "display" needs the graphics libraries as well.
-class WantedCapabilities {
- public:
-  explicit WantedCapabilities(const std::set<std::string>& requested) : capabilities_(requested) {
-    if (capabilities_.empty()) {
-      capabilities_ = {"utility", "compute"};
-    }
-    if (capabilities_.contains("display")) {
-      capabilities_.insert("graphics");
-    }
-  }
-
-  [[nodiscard]] bool has(const std::string& capability) const {
-    return capability.empty() || capabilities_.contains("all") || capabilities_.contains(capability);
-  }
-  [[nodiscard]] bool has(const DriverFile& file) const {
-    return has(file.capability) && (file.kind != FileKind::library32 || has("compat32"));
-  }
-
- private:
-  std::set<std::string> capabilities_;
-};
+// "display" needs the graphics libraries as well.
+bool needs(const DriverCapabilities& capabilities, const DriverFile& file) {
+  const bool has_capability = file.capability.empty() || capabilities.has(file.capability) ||
+                              (file.capability == "graphics" && capabilities.has("display"));
+  return has_capability && (file.kind != FileKind::library32 || capabilities.has("compat32"));
+}
 
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
@@ -100,12 +84,11 @@ Result<DriverFiles> read_driver_files(const kernel::Host& host, const std::strin
   return driver;
 }
 
-container::ContainerEdits edits_of(const DriverFiles& driver, const std::set<std::string>& capabilities,
+container::ContainerEdits edits_of(const DriverFiles& driver, const DriverCapabilities& capabilities,
                                    const HookSettings& hook) {
-  const WantedCapabilities wanted(capabilities);
   std::vector<DriverFile> selected;
   std::ranges::copy_if(driver.files, std::back_inserter(selected),
-                       [&](const DriverFile& file) { return wanted.has(file); });
+                       [&](const DriverFile& file) { return needs(capabilities, file); });
   container::ContainerEdits edits;
   edits.environment = {"NVIDIA_VISIBLE_DEVICES=void"};  // or NVIDIA's own runtime would edit the container as well
   for (const DriverFile& file : selected) {

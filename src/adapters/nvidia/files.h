@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "adapters/nvidia/request.h"
 #include "core/base/result.h"
 #include "core/container/entitlement/edits.h"
 #include "kernel/files/host.h"
@@ -48,9 +48,8 @@ struct HookSettings {
   std::string path = "/usr/bin/holdfast-runtime";  // "": no hook
 };
 
-// The files that these values of NVIDIA_DRIVER_CAPABILITIES ask for. "all" may be one of them; an empty set means
-// "utility,compute". Device nodes are not among the edits.
-container::ContainerEdits edits_of(const DriverFiles& driver, const std::set<std::string>& capabilities,
+// The files that these capabilities ask for. Device nodes are not among the edits.
+container::ContainerEdits edits_of(const DriverFiles& driver, const DriverCapabilities& capabilities,
                                    const HookSettings& hook = {});
 
 }  // namespace hf::nvidia

@@ -246,7 +246,7 @@ TEST(DriverFiles, IncludeTheSocketsOfRunningDaemons) {
   ASSERT_NE(find(driver, "/run/nvidia-persistenced/socket"), nullptr);
   EXPECT_EQ(std::ranges::count(driver.files, FileKind::socket, &DriverFile::kind), 1)
       << "a regular file and a symlink are no sockets";
-  const container::ContainerEdits edits = edits_of(driver, {"utility"}, {});
+  const container::ContainerEdits edits = edits_of(driver, {{"utility"}}, {});
   ASSERT_EQ(edits.mounts.size(), 1U);
   EXPECT_EQ(edits.mounts[0].options, (std::vector<std::string>{"nosuid", "nodev", "rbind", "rprivate", "noexec"}));
 }
@@ -258,15 +258,15 @@ TEST(DriverEdits, AreThoseOfTheRequestedCapabilities) {
   const std::string directory = "/usr/local/nvidia/lib64/";
   const std::string always = directory + "libnvidia-new.so.580.159.04";
   const std::string compiler = directory + "libnvidia-gpucomp.so.580.159.04";
-  EXPECT_EQ(sources(edits_of(driver, {"utility"})),
+  EXPECT_EQ(sources(edits_of(driver, {{"utility"}})),
             (std::vector<std::string>{"/usr/local/nvidia/bin/nvidia-smi", compiler,
                                       directory + "libnvidia-ml.so.580.159.04", always}));
-  EXPECT_EQ(sources(edits_of(driver, {"video"})),
+  EXPECT_EQ(sources(edits_of(driver, {{"video"}})),
             (std::vector<std::string>{compiler, always, directory + "libnvidia-opticalflow.so.580.159.04",
                                       directory + "libvdpau_nvidia.so.580.159.04"}));
-  EXPECT_EQ(edits_of(driver, {}), edits_of(driver, {"compute", "utility"}));
-  EXPECT_EQ(edits_of(driver, {"all"}).mounts.size(), driver.files.size());
-  EXPECT_EQ(edits_of(driver, {"none"}).mounts.size(), 2U);
+  EXPECT_EQ(edits_of(driver, {}), edits_of(driver, {{"compute", "utility"}}));
+  EXPECT_EQ(edits_of(driver, {{"all"}}).mounts.size(), driver.files.size());
+  EXPECT_EQ(edits_of(driver, {{"none"}}).mounts.size(), 2U);
 }
 
 TEST(DriverEdits, OfThirtyTwoBitLibrariesNeedCompat32) {
@@ -274,15 +274,15 @@ TEST(DriverEdits, OfThirtyTwoBitLibrariesNeedCompat32) {
                                    {"usr/lib/libcuda.so.580.159.04", kElf32},
                                    {"usr/lib/libnvcuvid.so.580.159.04", kElf32}}));
   const DriverFiles driver = read(host);
-  EXPECT_EQ(edits_of(driver, {"compute"}).mounts.size(), 1U);
-  EXPECT_EQ(edits_of(driver, {"compute", "compat32"}).mounts.size(), 2U);
-  EXPECT_EQ(edits_of(driver, {"all"}).mounts.size(), 3U);
+  EXPECT_EQ(edits_of(driver, {{"compute"}}).mounts.size(), 1U);
+  EXPECT_EQ(edits_of(driver, {{"compute", "compat32"}}).mounts.size(), 2U);
+  EXPECT_EQ(edits_of(driver, {{"all"}}).mounts.size(), 3U);
 }
 
 TEST(DriverEdits, MountReadOnlyAndAddOneHook) {
   const FakeHost host(h200_files());
   link_h200(host);
-  const container::ContainerEdits edits = edits_of(read(host), {"compute", "utility"}, {"/opt/hook"});
+  const container::ContainerEdits edits = edits_of(read(host), {{"compute", "utility"}}, {"/opt/hook"});
   EXPECT_EQ(edits.environment, std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=void"});
   for (const container::MountEdit& mount : edits.mounts) {
     EXPECT_EQ(mount.options, (std::vector<std::string>{"ro", "nosuid", "nodev", "rbind", "rprivate"})) << mount.source;

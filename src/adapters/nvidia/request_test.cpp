@@ -1,155 +1,108 @@
 #include "adapters/nvidia/request.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
 namespace hf::nvidia {
 namespace {
 
+using Environment = std::map<std::string, std::string>;
 using Strings = std::vector<std::string>;
+using Channels = std::vector<std::uint32_t>;
 
-// Three GPUs whose minors are not their indices, the last one in MIG mode.
-device::Inventory three_gpus() {
-  device::Inventory inventory;
-  for (int i = 0; i < 3; ++i) {
-    device::Unit unit;
-    unit.device_class = "nvidia";
-    unit.name = std::to_string(2 - i);
-    unit.pci = "0000:6" + std::to_string(i) + ":00.0";
-    unit.uuid = "GPU-1111111" + std::to_string(i) + "-0000-0000-0000-000000000000";
-    unit.nodes = {"/dev/nvidia" + unit.name, "/dev/dri/card" + unit.name};
-    inventory.units.push_back(unit);
-  }
-  inventory.units[2].mig_enabled = true;
-  inventory.units[2].mig = {{"MIG-a", 1, 0, {"/dev/nvidia-caps/nvidia-cap12"}},
-                            {"MIG-b", 2, 0, {"/dev/nvidia-caps/nvidia-cap21"}}};
-  device::Unit other;
-  other.device_class = "rdma";
-  other.nodes = {"/dev/infiniband/uverbs0"};
-  inventory.units.insert(inventory.units.begin(), other);
-  return inventory;
-}
+constexpr const char* kUuid = "GPU-11111111-2222-3333-4444-555555555555";
 
-Strings paths_of(const std::vector<container::WantedNode>& nodes) {
-  Strings paths;
-  for (const container::WantedNode& node : nodes) {
-    paths.push_back(node.path);
-  }
-  return paths;
-}
-
-// The device nodes without those that all GPUs share.
-Strings own_nodes(const Resolved& resolved) {
-  Strings paths = paths_of(resolved.nodes);
-  for (const char* shared : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
-    std::erase(paths, shared);
-  }
-  return paths;
-}
-
-TEST(VisibleDevices, AreResolvedAsNvidiaResolvesThem) {
+TEST(VisibleDevices, AreParsed) {
   struct Case {
-    const char* visible;
-    Strings nodes;
-    Strings unknown;
+    const char* text;
+    bool all;
+    bool none;
+    Strings ids;
+    Strings cdi_names;
   };
-  const Strings all = {"/dev/nvidia2", "/dev/nvidia1", "/dev/nvidia0"};
-  const std::vector<Case> cases = {
-      {"", {}, {}},
-      {"none", {}, {}},
-      {"void", {}, {}},
-      {"0", {"/dev/nvidia2"}, {}},
-      {"2", {"/dev/nvidia0"}, {}},
-      {"0,0", {"/dev/nvidia2"}, {}},
-      {"0,", {"/dev/nvidia2"}, {}},
-      {" 0 , 1", {"/dev/nvidia2", "/dev/nvidia1"}, {}},
-      {"99", {}, {"99"}},
-      {"0,99", {"/dev/nvidia2"}, {"99"}},
-      {"-1", {}, {"-1"}},
-      {"99999999999999999999", {}, {"99999999999999999999"}},
-      {"GPU-11111111-0000-0000-0000-000000000000", {"/dev/nvidia1"}, {}},
-      {"GPU-11111111-0000-0000-0000-000000000000,1", {"/dev/nvidia1"}, {}},
-      {"0000:61:00.0", {"/dev/nvidia1"}, {}},
-      {"2:1", {"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap21"}, {}},
-      {"MIG-a", {"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap12"}, {}},
-      {"2:9", {}, {"2:9"}},
-      {"0:0", {}, {"0:0"}},
-      {"2:", {}, {"2:"}},
-      {":", {}, {":"}},
-      {"1:2:3", {}, {"1:2:3"}},
-      {"MIG-", {}, {"MIG-"}},
-      {"GPU-ffffffff", {}, {"GPU-ffffffff"}},
-      {"/dev/nvidia0", {}, {"/dev/nvidia0"}},
-      {"nvidia.com/gpu=0", {}, {"nvidia.com/gpu=0"}},
-  };
-  for (const Case& entry : cases) {
-    const Resolved resolved = resolve({entry.visible, "", "", "", ""}, three_gpus());
-    EXPECT_EQ(own_nodes(resolved), entry.nodes) << entry.visible;
-    EXPECT_EQ(resolved.unknown, entry.unknown) << entry.visible;
-  }
-  EXPECT_EQ(own_nodes(resolve({"0,all", "", "", "", ""}, three_gpus())).size(),
-            all.size() + 2);  // and the two MIG devices of one of them
-}
-
-TEST(VisibleDevices, ThatNameNoGpuWantNoSharedNodesEither) {
-  for (const char* visible : {"", "void", "99"}) {
-    EXPECT_TRUE(resolve({visible, "all", "0", "", ""}, three_gpus()).nodes.empty()) << visible;
+  for (const Case& entry : std::vector<Case>{
+           {"", false, false, {}, {}},
+           {"void", false, false, {}, {}},
+           {"Void, ,VOID", false, false, {}, {}},
+           {"all", true, false, {}, {}},
+           {" ALL ", true, false, {}, {}},
+           {"none", false, true, {}, {}},
+           {"None,void", false, true, {}, {}},
+           {"0,1", false, false, {"0", "1"}, {}},
+           {" 0 , 1,,0", false, false, {"0", "1", "0"}, {}},
+           {"00,0", false, false, {"00", "0"}, {}},
+           {kUuid, false, false, {kUuid}, {}},
+           {"MIG-a,0:1,0000:65:00.0", false, false, {"MIG-a", "0:1", "0000:65:00.0"}, {}},
+           {"allx,nonesuch,voids", false, false, {"allx", "nonesuch", "voids"}, {}},
+           {"nvidia.com/gpu=0", false, false, {}, {"nvidia.com/gpu=0"}},
+           {"nvidia.com/gpu=0, nvidia.com/gpu=0", false, false, {}, {"nvidia.com/gpu=0", "nvidia.com/gpu=0"}},
+           {"nvidia.com/gpu=all,1,all", true, false, {"1"}, {"nvidia.com/gpu=all"}},
+           {"/dev/nvidia0,/x=1,a=b/c,a/b", false, false, {"/dev/nvidia0", "/x=1", "a=b/c", "a/b"}, {}},
+           {"none,all,2,vendor.com/thing=1,void", true, true, {"2"}, {"vendor.com/thing=1"}},
+       }) {
+    const VisibleDevices visible = parse_visible_devices(entry.text);
+    EXPECT_EQ(visible, (VisibleDevices{entry.text, entry.all, entry.none, entry.ids, entry.cdi_names})) << entry.text;
+    EXPECT_EQ(visible.requests_gpus(), entry.all || entry.none || !entry.ids.empty()) << entry.text;
   }
 }
 
-TEST(VisibleDevices, NeverWantDriNodes) {
-  for (const std::string& path : paths_of(resolve({"all", "all", "", "", ""}, three_gpus()).nodes)) {
-    EXPECT_FALSE(path.starts_with("/dev/dri")) << path;
-  }
-}
-
-TEST(DriverCapabilities, SelectTheSharedNodes) {
+TEST(DriverCapabilities, AreParsed) {
   struct Case {
-    const char* capabilities;
-    bool uvm;
-    bool modeset;
+    const char* text;
+    std::set<std::string> names;
   };
-  device::Inventory inventory = three_gpus();
-  inventory.nodes.emplace_back().path = "/dev/nvidia-modeset";
-  for (const Case& entry :
-       {Case{"", true, false}, Case{"compute", true, false}, Case{"utility", false, false}, Case{"all", true, true},
-        Case{"display", false, true}, Case{"compute,utility", true, false}, Case{"bogus", false, false}}) {
-    const Resolved resolved = resolve({"0", entry.capabilities, "", "", ""}, inventory);
-    const Strings paths = paths_of(resolved.nodes);
-    const auto has = [&paths](const char* path) { return std::ranges::find(paths, path) != paths.end(); };
-    EXPECT_TRUE(has("/dev/nvidiactl")) << entry.capabilities;
-    EXPECT_EQ(has("/dev/nvidia-uvm"), entry.uvm) << entry.capabilities;
-    EXPECT_EQ(has("/dev/nvidia-uvm-tools"), entry.uvm) << entry.capabilities;
-    EXPECT_EQ(resolved.not_wanted.empty(), entry.uvm) << entry.capabilities;
-    EXPECT_EQ(has("/dev/nvidia-modeset"), entry.modeset) << entry.capabilities;
+  for (const Case& entry : std::vector<Case>{{"", {"utility", "compute"}},
+                                             {"all", {"all"}},
+                                             {"utility, Compute,,utility", {"utility", "compute"}},
+                                             {"bogus", {"bogus"}},
+                                             {" , ", {}}}) {
+    EXPECT_EQ(parse_driver_capabilities(entry.text).names, entry.names) << entry.text;
   }
+  EXPECT_TRUE(parse_driver_capabilities("ALL").has("display"));
+  EXPECT_FALSE(parse_driver_capabilities("utility").has("compute"));
 }
 
-TEST(ImexChannels, ThatAreNotNumbersAreIgnored) {
-  const Strings paths = paths_of(resolve({"0", "", "0, 7,x,-1,,../../sda", "", ""}, three_gpus()).nodes);
-  EXPECT_EQ(paths.size(), 6U);
-  EXPECT_EQ(paths[4], "/dev/nvidia-caps-imex-channels/channel0");
-  EXPECT_EQ(paths[5], "/dev/nvidia-caps-imex-channels/channel7");
+TEST(DeviceMounts, AreCollected) {
+  DeviceMounts mounts;
+  for (const char* name :
+       {"GPU-1", "0, 1", "void", "nvidia.com/gpu=0", "cdi/nvidia.com/gpu/2", "cdi/x", "imex/7", "imex/x", "GPU-1"}) {
+    add_mount(mounts, "/dev/null", std::string(kDeviceMounts) + name);
+  }
+  EXPECT_EQ(mounts.names.size(), 9U);
+  EXPECT_EQ(mounts.visible.text, "GPU-1,0, 1,void,nvidia.com/gpu=0,GPU-1");
+  EXPECT_EQ(mounts.visible.ids, (Strings{"GPU-1", "0", "1", "nvidia.com/gpu=0", "GPU-1"}))
+      << "a CDI name has another form";
+  EXPECT_EQ(mounts.visible.cdi_names, (Strings{"nvidia.com/gpu=2", ""}));
+  EXPECT_EQ(mounts.imex_channels, Channels{7});
 }
 
-TEST(PluginIds, NameTheNodesOfOneDevice) {
-  const device::Inventory inventory = three_gpus();
-  EXPECT_EQ(paths_of(nodes_of("GPU-11111110-0000-0000-0000-000000000000::3", inventory)), Strings{"/dev/nvidia2"});
-  EXPECT_EQ(paths_of(nodes_of("1", inventory)), Strings{"/dev/nvidia1"});
-  EXPECT_EQ(paths_of(nodes_of("MIG-b::0", inventory)), (Strings{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap21"}));
-  for (const char* id : {"", "::", "::3", "all", "none", "GPU-ffffffff-0000-0000-0000-000000000000", "3"}) {
-    EXPECT_TRUE(nodes_of(id, inventory).empty()) << id;
-  }
+TEST(DeviceMounts, AreOnlyThoseOfDevNullBelowTheirDirectory) {
+  DeviceMounts mounts;
+  add_mount(mounts, "/var/lib/docker/volumes/x", "/var/run/nvidia-container-devices/all");
+  add_mount(mounts, "", "/var/run/nvidia-container-devices/all");
+  add_mount(mounts, "/dev/null", "/var/run/nvidia-container-devices");
+  add_mount(mounts, "/dev/null", "/run/nvidia-container-devices/all");
+  EXPECT_TRUE(mounts.names.empty());
+  EXPECT_EQ(mounts.visible, VisibleDevices());
 }
 
 TEST(Request, IsReadFromTheEnvironment) {
-  using Environment = std::map<std::string, std::string>;
-  EXPECT_EQ(request_in({{"NVIDIA_VISIBLE_DEVICES", "0"}, {"CUDA_VERSION", "12"}}).visible, "0");
-  EXPECT_EQ(request_in({{"NVIDIA_VISIBLE_DEVICES", ""}, {"CUDA_VERSION", "12"}}).visible, "");
-  EXPECT_EQ(request_in(Environment{{"CUDA_VERSION", "8.0"}}).visible, "all");
-  EXPECT_EQ(request_in({{"CUDA_VERSION", "12"}, {"NVIDIA_REQUIRE_CUDA", "cuda>=12"}}).visible, "");
-  EXPECT_EQ(request_in(Environment{}).visible, "");
+  EXPECT_EQ(request_in({{"NVIDIA_VISIBLE_DEVICES", "0"}, {"CUDA_VERSION", "12"}}).visible.ids, Strings{"0"});
+  EXPECT_EQ(request_in({{"NVIDIA_VISIBLE_DEVICES", ""}, {"CUDA_VERSION", "12"}}).visible, VisibleDevices());
+  EXPECT_TRUE(request_in(Environment{{"CUDA_VERSION", "8.0"}}).visible.all);
+  EXPECT_EQ(request_in({{"CUDA_VERSION", "12"}, {"NVIDIA_REQUIRE_CUDA", "cuda>=12"}}).visible, VisibleDevices());
+  EXPECT_EQ(request_in(Environment{}).visible, VisibleDevices());
+  EXPECT_EQ(request_in(Environment{{"NVIDIA_IMEX_CHANNELS", "0, 7,x,-1,,../../sda"}}).imex_channels, (Channels{0, 7}));
+}
+
+TEST(Request, MayAdministerMigOnlyIfTheContainerIsPrivileged) {
+  for (const char* value : {"all", "0", ""}) {
+    const Environment environment = {{"NVIDIA_MIG_CONFIG_DEVICES", value}, {"NVIDIA_MIG_MONITOR_DEVICES", value}};
+    const bool is_all = std::string(value) == "all";
+    EXPECT_EQ(request_in(environment, true).configures_mig, is_all) << value;
+    EXPECT_EQ(request_in(environment, true).monitors_mig, is_all) << value;
+    EXPECT_FALSE(request_in(environment).configures_mig) << value;
+    EXPECT_FALSE(request_in(environment).monitors_mig) << value;
+  }
 }
 
 TEST(NvidiaHook, IsRecognizedByItsFileName) {
@@ -159,30 +112,6 @@ TEST(NvidiaHook, IsRecognizedByItsFileName) {
        {"", "/", "/usr/bin/nvidia-container-runtime-hook/", "/usr/bin/nvidia-cdi-hook", "/bin/true"}) {
     EXPECT_FALSE(is_nvidia_hook(path)) << path;
   }
-}
-
-// libnvidia-container, src/cli/common.c: select_gpu_device compares whole UUIDs, select_all_devices takes MIG too.
-TEST(VisibleDevices, AreMatchedByTheWholeUuid) {
-  for (const char* prefix : {"GPU-", "GPU-1111111"}) {
-    EXPECT_TRUE(resolve({prefix, "", "", "", ""}, three_gpus()).nodes.empty()) << prefix;
-  }
-  EXPECT_EQ(own_nodes(resolve({"gpu-11111111-0000-0000-0000-000000000000", "", "", "", ""}, three_gpus())),
-            Strings{"/dev/nvidia1"});
-}
-
-TEST(VisibleDevices, OfAllIncludeTheMigDevices) {
-  EXPECT_EQ(own_nodes(resolve({"all", "", "", "", ""}, three_gpus())).size(), 5U);
-}
-
-// The indices are those of NVML, which does not count a GPU that the driver refuses to open.
-TEST(VisibleDevices, DoNotCountExcludedGpus) {
-  device::Inventory inventory = three_gpus();
-  inventory.units[1].is_excluded = true;
-  EXPECT_EQ(own_nodes(resolve({"0", "", "", "", ""}, inventory)), Strings{"/dev/nvidia1"});
-}
-
-TEST(DriverCapabilities, MayHaveBlanksBetweenThem) {
-  EXPECT_TRUE(resolve({"0", "utility, compute", "", "", ""}, three_gpus()).not_wanted.empty());
 }
 
 }  // namespace

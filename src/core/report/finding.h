@@ -19,7 +19,8 @@ struct Finding {
   std::string container;  // its id; "" for the host
   std::string verdict;    // one sentence
   std::vector<std::string> evidence;
-  std::vector<std::string> cure;  // commands for this host, or advice where no command helps
+  std::vector<std::string> cure;        // commands for this host, or advice where no command helps
+  std::vector<std::string> nodes = {};  // paths of the device nodes that it is about; not shown
 };
 
 }  // namespace hf::report

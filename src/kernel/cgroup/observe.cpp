@@ -21,13 +21,13 @@ using container::ProgramId;
 constexpr std::string_view kHidden =
     "it allows all by default, and the kernel does not list what it refuses all the same";
 
-Gate gate_of(const ReadProgram& read, container::Attachment attachment, std::string where) {
+Gate gate_of(const ReadProgram& read, container::Attachment attachment) {
   const Program& program = read.program;
   return {
       Hierarchy::v2,
-      std::move(where),
+      {},
+      std::nullopt,
       true,
-      0,
       read.owner,
       container::AttachedProgram{program.id, program.name, program.uid, program.loaded_at, attachment, program.code},
       std::nullopt,
@@ -56,8 +56,8 @@ Gate gate_of(const device::V1List& list, const Cgroup& cgroup) {
   const std::string doubt = hides_exceptions(list) ? std::string(kHidden) : std::string();
   return {Hierarchy::v1,
           cgroup.where,
+          cgroup.path,
           !cgroup.path.is_root(),
-          0,
           {},
           std::nullopt,
           list,
@@ -69,11 +69,11 @@ Gate gate_of(const device::V1List& list, const Cgroup& cgroup) {
 }
 
 // The kernel lists the program but an LSM may forbid to open it. Only a probe can find out what such a gate decides.
-Gate unreadable_gate(ProgramId id, container::Attachment attachment, const std::string& where, const Error& error) {
+Gate unreadable_gate(ProgramId id, container::Attachment attachment, const Error& error) {
   return {Hierarchy::v2,
-          where,
+          {},
+          std::nullopt,
           true,
-          0,
           {},
           container::AttachedProgram{id, {}, std::nullopt, std::nullopt, attachment, {}},
           std::nullopt,
@@ -84,14 +84,14 @@ Gate unreadable_gate(ProgramId id, container::Attachment attachment, const std::
           {}};
 }
 
-Result<Gate> read_gate(Filters& filters, ProgramId id, container::Attachment attachment, const std::string& where) {
+Result<Gate> read_gate(Filters& filters, ProgramId id, container::Attachment attachment) {
   const Result<ReadProgramPtr> read = filters.read(id);
   if (read) {
-    return gate_of(**read, attachment, where);
+    return gate_of(**read, attachment);
   }
   const bool forbidden =
       read.error().code == std::errc::operation_not_permitted || read.error().code == std::errc::permission_denied;
-  return forbidden ? Result<Gate>(unreadable_gate(id, attachment, where, read.error())) : std::unexpected(read.error());
+  return forbidden ? Result<Gate>(unreadable_gate(id, attachment, read.error())) : std::unexpected(read.error());
 }
 
 // The gates of one cgroup. If a program vanishes between listing and reading it, the list is read again.
@@ -102,11 +102,13 @@ Result<std::vector<Gate>> own_gates(Filters& filters, const Cgroup& cgroup) {
     std::vector<Gate> gates;
     std::optional<Error> vanished;
     for (const ProgramId id : attached.ids) {
-      Result<Gate> gate = read_gate(filters, id, attached.attachment, cgroup.where);
+      Result<Gate> gate = read_gate(filters, id, attached.attachment);
       if (!gate) {
         vanished = gate.error();
         break;
       }
+      gate->where = cgroup.where;
+      gate->cgroup = cgroup.path;
       gates.push_back(*std::move(gate));
     }
     if (!vanished) {
@@ -129,8 +131,9 @@ Result<void> add_gates_above_mount(Filters& filters, const Cgroup& cgroup, Obser
       continue;
     }
     // How it is attached cannot be read from here, so assume that a new program below would switch it off.
-    Result<Gate> gate = read_gate(filters, id, container::Attachment::overridable, "above what is mounted here");
+    Result<Gate> gate = read_gate(filters, id, container::Attachment::overridable);
     if (gate) {
+      gate->where = "above what is mounted here";
       gate->is_own = false;
       observed.gates.push_back(*std::move(gate));
     } else if (gate.error().code != std::errc::no_such_file_or_directory) {
@@ -154,7 +157,6 @@ Result<void> add_v2(Filters& filters, const Cgroup& cgroup, Observed& observed) 
         continue;
       }
       gate.is_own = is_own && !level.path.is_root();
-      gate.depth = depth_of(level.path);
       if (gate.shield) {
         TRY(add_entries(*TRY(filters.read(*gate.program->id)), cgroup, gate));
       }
@@ -217,7 +219,7 @@ Result<Observed> observe_own(Filters& filters, const CgroupsOfProcess& cgroups) 
 
 Result<Gate> observe_program(Filters& filters, ProgramId id) {
   const ReadProgramPtr read = TRY(filters.read(id));
-  return gate_of(*read, container::Attachment::several, {});
+  return gate_of(*read, container::Attachment::several);
 }
 
 Result<ObservedHost> observe_host(const Host& host, Filters& filters) {

@@ -14,39 +14,25 @@ namespace {
 
 using report::Finding;
 
-struct ContainerDiagnosis {
+struct ExaminedContainer {
   ContainerFacts facts;
-  Findings findings;
-  container::State state = container::State::not_owed;
-  container::ShieldCover shield;
+  ContainerDiagnosis diagnosis;
 };
-
-bool is_allocation_gone(const Finding& finding) { return finding.code == "HF-128"; }
-bool is_risk(const Finding& finding) { return finding.code.starts_with("HF-2"); }
 
 class ContainerExaminer {
  public:
   ContainerExaminer(host::OpenHost& machine, const HostFacts& host) : machine_(machine), host_(host) {}
 
-  ContainerDiagnosis examine(const host::DiscoveredContainer& discovered, kernel::Depth depth) {
-    ContainerDiagnosis diagnosis;
-    diagnosis.facts = read_container_facts(machine_, host_, discovered, depth);
-    const bool denied = std::ranges::any_of(diagnosis.facts.nodes, [](const container::NodeState& node) {
+  ExaminedContainer examine(const host::DiscoveredContainer& discovered, kernel::Depth depth) {
+    ContainerFacts facts = read_container_facts(machine_, host_, discovered, depth);
+    const bool denied = std::ranges::any_of(facts.nodes, [](const container::NodeState& node) {
       return node.diagnosis.failure == container::AccessFailure::cgroup_denies;
     });
     if (denied) {
-      diagnosis.facts.holders = holders();
+      facts.holders = holders();
     }
-    for (const auto check : {check_denied, check_nodes, check_risk, check_filters, check_libraries, check_evidence}) {
-      check(host_, diagnosis.facts, diagnosis.findings);
-    }
-    diagnosis.shield = container::cover_of(diagnosis.facts.entitlement, diagnosis.facts.observed);
-    diagnosis.state =
-        state_of(diagnosis.facts.nodes, std::ranges::any_of(diagnosis.findings, is_risk) && !diagnosis.shield.is_on);
-    if (diagnosis.state == container::State::not_owed && std::ranges::any_of(diagnosis.findings, is_allocation_gone)) {
-      diagnosis.state = container::State::lost;  // the container is owed a device that the host no longer has
-    }
-    return diagnosis;
+    ContainerDiagnosis diagnosis = check_container(host_, facts);
+    return {std::move(facts), std::move(diagnosis)};
   }
 
  private:
@@ -73,17 +59,16 @@ bool is_named(const container::OwedNode& node, const std::string& wanted) {
   return node.path == wanted || name == wanted || node.device_class == wanted || by_number;
 }
 
-// Is the finding about one of these nodes?
-bool mentions(const Finding& finding, const std::vector<container::NodeState>& nodes) {
-  const std::string text = finding.verdict + "\n" + join(finding.evidence, "\n");
-  return std::ranges::any_of(
-      nodes, [&text](const container::NodeState& node) { return text.find(node.owed->path) != std::string::npos; });
+bool is_about_any(const Finding& finding, const std::vector<container::NodeState>& nodes) {
+  return std::ranges::any_of(nodes, [&finding](const container::NodeState& node) {
+    return std::ranges::find(finding.nodes, node.owed->path) != finding.nodes.end();
+  });
 }
 
 void sort_by_severity(Findings& findings) {
   std::ranges::sort(findings, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& finding) {
-      return std::tuple(-int(finding.severity), finding.subject != "host", finding.subject, finding.code,
+      return std::tuple(-int(finding.severity), !finding.container.empty(), finding.subject, finding.code,
                         finding.verdict);
     };
     return key(a) < key(b);
@@ -98,6 +83,32 @@ std::vector<std::string> codes_of(const Findings& findings) {
     }
   }
   return codes;
+}
+
+report::ContainerLine line_of(const ExaminedContainer& examined) {
+  const auto& [facts, diagnosis] = examined;
+  return {facts.container(), facts.entitlement, diagnosis.state, codes_of(diagnosis.findings), diagnosis.shield};
+}
+
+// With all nodes and findings.
+report::Explanation explain_all(const ExaminedContainer& examined) {
+  const ContainerFacts& facts = examined.facts;
+  report::Explanation explanation;
+  explanation.line = line_of(examined);
+  explanation.claims = facts.claims;
+  explanation.gates_problem = facts.observed_problem;
+  explanation.gates = facts.observed.gates;
+  explanation.nodes = facts.nodes;
+  if (facts.unit) {
+    explanation.unit = facts.container().scope;
+    explanation.unit_allows = facts.unit->allow;
+  }
+  for (const container::NodeView& seen : facts.strangers) {
+    explanation.strangers.push_back(seen.path);
+  }
+  explanation.findings = examined.diagnosis.findings;
+  sort_by_severity(explanation.findings);
+  return explanation;
 }
 
 std::vector<std::string> notes_of(const HostFacts& host, const host::Census& census) {
@@ -127,9 +138,7 @@ Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wan
   report::DoctorReport report;
   std::vector<const host::DiscoveredContainer*> discovered_containers;
   if (wanted.containers.empty()) {
-    check_host(host, census, report.findings);
-    check_cdi(host, report.findings);
-    check_kubelet(host, report.findings);
+    report.findings = check_host(host, census);
     for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
       discovered_containers.push_back(&discovered);
     }
@@ -138,11 +147,10 @@ Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wan
   }
   ContainerExaminer examiner(machine, host);
   for (const host::DiscoveredContainer* discovered : discovered_containers) {
-    ContainerDiagnosis diagnosis =
-        examiner.examine(*discovered, wanted.deep ? kernel::Depth::open : kernel::Depth::access);
+    auto [facts, diagnosis] = examiner.examine(*discovered, wanted.deep ? kernel::Depth::open : kernel::Depth::access);
     ++report.states[to_string(diagnosis.state)];
     ++report.containers;
-    if (!diagnosis.facts.entitlement.owes_nothing()) {
+    if (!facts.entitlement.owes_nothing()) {
       report.shields.push_back({title_of(discovered->container), diagnosis.shield});
     }
     std::ranges::move(diagnosis.findings, std::back_inserter(report.findings));
@@ -161,9 +169,7 @@ Result<report::ContainerList> list_containers(host::OpenHost& machine) {
   list.notes = notes_of(host, census);
   ContainerExaminer examiner(machine, host);
   for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
-    ContainerDiagnosis diagnosis = examiner.examine(discovered, kernel::Depth::access);
-    list.lines.push_back({discovered.container, std::move(diagnosis.facts.entitlement), diagnosis.state,
-                          codes_of(diagnosis.findings), diagnosis.shield});
+    list.lines.push_back(line_of(examiner.examine(discovered, kernel::Depth::access)));
   }
   return list;
 }
@@ -173,38 +179,22 @@ Result<report::Explanation> explain(host::OpenHost& machine, const std::string& 
   host::Census census;
   const HostFacts host = TRY(read_host_facts(machine, census, {deep, true}));
   const host::DiscoveredContainer* discovered = TRY(host::find_discovered(machine.host, census, {container})).front();
-  ContainerDiagnosis diagnosis =
+  const ExaminedContainer examined =
       ContainerExaminer(machine, host).examine(*discovered, deep ? kernel::Depth::open : kernel::Depth::access);
-  report::Explanation explanation;
+  report::Explanation explanation = explain_all(examined);
   explanation.now = machine.now;
-  explanation.line = {discovered->container, diagnosis.facts.entitlement, diagnosis.state, codes_of(diagnosis.findings),
-                      diagnosis.shield};
-  explanation.claims = diagnosis.facts.claims;
-  explanation.gates_problem = diagnosis.facts.observed_problem;
-  explanation.gates = diagnosis.facts.observed.gates;
-  for (const container::NodeState& node : diagnosis.facts.nodes) {
-    if (device.empty() || is_named(*node.owed, device)) {
-      explanation.nodes.push_back(node);
-    }
+  if (!device.empty()) {
+    std::erase_if(explanation.nodes,
+                  [&device](const container::NodeState& node) { return !is_named(*node.owed, device); });
+    std::erase_if(explanation.findings,
+                  [&](const Finding& finding) { return !is_about_any(finding, explanation.nodes); });
   }
   if (!device.empty() && explanation.nodes.empty()) {
     return fail(std::errc::no_such_device,
                 "device " + quote(device) + ": " + title_of(discovered->container) + " is owed no such device" +
-                    (diagnosis.facts.nodes.empty() ? std::string(", and no other")
-                                                   : "; it is owed " + summary_of(diagnosis.facts.entitlement)));
+                    (examined.facts.nodes.empty() ? std::string(", and no other")
+                                                  : "; it is owed " + summary_of(examined.facts.entitlement)));
   }
-  if (diagnosis.facts.unit) {
-    explanation.unit = discovered->container.scope;
-    explanation.unit_allows = diagnosis.facts.unit->allow;
-  }
-  for (const container::NodeView& seen : diagnosis.facts.strangers) {
-    explanation.strangers.push_back(seen.path);
-  }
-  if (!device.empty()) {
-    std::erase_if(diagnosis.findings, [&](const Finding& finding) { return !mentions(finding, explanation.nodes); });
-  }
-  sort_by_severity(diagnosis.findings);
-  explanation.findings = std::move(diagnosis.findings);
   return explanation;
 }
 

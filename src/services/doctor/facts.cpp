@@ -25,17 +25,15 @@ std::string read(const kernel::Host& host, const std::string& path) {
   return std::string(trim(kernel::read_text(host.root.get(), path).value_or("")));
 }
 
-// The version is part of the file name: libnvidia-ml.so.550.54.15.
 std::map<std::string, std::string> find_libraries(const kernel::Host& host) {
   constexpr std::array<const char*, 5> kDirectories = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
                                                        "/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current",
                                                        "/usr/lib"};
-  constexpr std::string_view kName = "libnvidia-ml.so.";
   std::map<std::string, std::string> found;
   for (const char* directory : kDirectories) {
     for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(directory))) {
-      if (name.starts_with(kName) && name.find('.', kName.size()) != std::string::npos) {
-        found[std::string(directory) + "/" + name] = name.substr(kName.size());
+      if (std::optional<std::string> version = library_version_in(name)) {
+        found[std::string(directory) + "/" + name] = *std::move(version);
       }
     }
   }
@@ -89,19 +87,16 @@ std::string read_kubelet_version(const kernel::Host& host) {
   return {};
 }
 
+std::optional<kube::CpuState> read_cpu_state(const kernel::Host& host) {
+  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), "var/lib/kubelet/cpu_manager_state");
+  Result<kube::CpuState> state = text ? kube::parse_cpu_state(*text) : std::unexpected(text.error());
+  return state ? std::optional(*std::move(state)) : std::nullopt;
+}
+
 std::set<HostFacts::MissingFile> find_missing_files(const kernel::Host& host, const cdi::Registry& registry) {
   std::set<HostFacts::MissingFile> missing;
   for (const cdi::Spec& spec : registry.specs) {
-    std::vector<const container::ContainerEdits*> all;
-    for (const auto& [name, edits] : spec.devices) {
-      if (registry.is_effective(spec, name)) {
-        all.push_back(&edits);
-      }
-    }
-    if (!all.empty() || spec.devices.empty()) {
-      all.push_back(&spec.all);
-    }
-    for (const container::ContainerEdits* edits : all) {
+    for (const container::ContainerEdits* edits : registry.effective_edits(spec)) {
       for (const container::MountEdit& mount : edits->mounts) {
         const bool is_of_host = mount.source.starts_with('/');  // a pseudo file system such as tmpfs has no path
         if (is_of_host && !kernel::exists(host.root.get(), kernel::below_root(mount.source))) {
@@ -208,24 +203,27 @@ std::map<std::string, HostFacts::History> read_history(const kernel::Host& host,
 
 }  // namespace
 
+std::optional<std::string> library_version_in(std::string_view file_name) {
+  constexpr std::string_view kName = "libnvidia-ml.so.";
+  // libnvidia-ml.so.1 is a symlink.
+  const bool is_library = file_name.starts_with(kName) && file_name.find('.', kName.size()) != std::string_view::npos;
+  return is_library ? std::optional(std::string(file_name.substr(kName.size()))) : std::nullopt;
+}
+
 Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, HostQuestions questions) {
   const kernel::Host& host = machine.host;
   HostFacts facts;
   facts.config = TRY(config::read_config(host));
   census = TRY(host::take_census(host, facts.config));
-  facts.now = machine.now;
-  facts.layout = layout_of(host);
+  facts.has_v2 = host.v2.has_value();
   facts.inventory =
       host::take_inventory(host, facts.config, questions.libraries ? host::Libraries::ask : host::Libraries::leave);
   facts.sources = host::read_sources(host);
-  facts.jit_harden = read(host, "proc/sys/net/core/bpf_jit_harden");
+  facts.jit_harden = parse_number<std::uint32_t>(read(host, "proc/sys/net/core/bpf_jit_harden"));
   facts.has_systemd = systemd::is_running(host);
   if (kernel::exists(host.root.get(), "var/lib/kubelet")) {
     facts.kubelet_version = read_kubelet_version(host);
-    const Result<std::string> state = kernel::read_trusted_file(host.root.get(), "var/lib/kubelet/cpu_manager_state");
-    const Result<kube::CpuState> parsed =
-        state ? kube::parse_cpu_state(*state) : Result<kube::CpuState>(std::unexpected(state.error()));
-    facts.cpu_state = parsed ? std::optional(*parsed) : std::nullopt;
+    facts.cpu_state = read_cpu_state(host);
   }
   if (facts.inventory.state_of("nvidia") != nullptr) {
     facts.log = nvidia::read_kernel_log(host);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "adapters/config/config.h"
@@ -29,12 +30,11 @@
 namespace hf::doctor {
 
 struct HostFacts {
-  std::string layout;  // "v1", "v2", "hybrid"
   config::Config config;
   device::Inventory inventory;
   host::Sources sources;
-  std::int64_t now = 0;
-  std::string jit_harden;  // net.core.bpf_jit_harden
+  bool has_v2 = false;                      // cgroup v2 is mounted
+  std::optional<std::uint32_t> jit_harden;  // net.core.bpf_jit_harden
   bool has_systemd = false;
   std::string kubelet_version;
   std::optional<kube::CpuState> cpu_state;
@@ -65,6 +65,10 @@ struct HostQuestions {
   bool libraries = false;  // also ask NVML
   bool journal = false;
 };
+// The version in the name of one of the driver's libraries: "550.54.15" of libnvidia-ml.so.550.54.15. Absent for other
+// files. It is compared as text: the driver itself demands the very same text of its libraries.
+std::optional<std::string> library_version_in(std::string_view file_name);
+
 Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, HostQuestions questions);
 
 struct ContainerFacts {

@@ -11,11 +11,9 @@ namespace hf::doctor {
 namespace {
 
 using container::NodeState;
-using device::Access;
 using report::Finding;
 using report::Severity;
 
-constexpr Access kReadWrite = Access::read | Access::write;
 constexpr const char* kStartAgain =
     "start it again with its devices in the bundle: by CDI, or with --device for each node";
 
@@ -40,118 +38,168 @@ Nodes not_in_unit(const ContainerFacts& facts) {
   return nodes;
 }
 
-// Describes what will cause the update: kubelet's static CPU manager, or a resize.
-std::string trigger_of(const HostFacts& host, const ContainerFacts& facts) {
+// The devices that systemd's unit lacks, by whose doing.
+struct UnitLacks {
+  Nodes left_out_by_runc;
+  Nodes others;
+};
+UnitLacks compare_with_unit(const HostFacts& host, const ContainerFacts& facts) {
+  UnitLacks lacks;
+  for (const NodeState* node : facts.unit ? not_in_unit(facts) : Nodes()) {
+    const bool by_runc = leaves_out_unlinked_devices(facts.container().runtime) &&
+                         !host.linked.contains(*node->owed->device) && is_in_spec(facts, *node->owed);
+    (by_runc ? lacks.left_out_by_runc : lacks.others).push_back(node);
+  }
+  return lacks;
+}
+
+Finding finding_about_unit(const ContainerFacts& facts, const char* code, const Nodes& nodes, const std::string& why) {
+  Finding finding =
+      finding_about(facts, code, nodes, "will lose " + list_paths(nodes) + " at the next daemon-reload: " + why);
+  finding.severity = Severity::warning;
+  for (const NodeState* node : nodes) {
+    const bool by_program = facts.unit_table.allows({*node->owed->device, kReadWrite});
+    finding.evidence.push_back(node->owed->path + " (" + to_string(*node->owed->device) + "): allowed now, but " +
+                               (by_program ? "not in " + facts.unit->pinned.front() + ", which systemd attaches again"
+                                           : "in no DeviceAllow of " + facts.container().scope));
+  }
+  finding.evidence.push_back("read in " + join(facts.unit->files, ", "));
+  finding.cure.push_back(
+      (facts.unit->pinned.empty() ? unit_command(facts, nodes) : std::nullopt).value_or(kStartAgain));
+  return finding;
+}
+
+// What will make kubelet update the container's resources.
+enum class Trigger : std::uint8_t { unknown, polling_cpu_manager, cpu_manager, resize };
+
+Trigger trigger_of(const HostFacts& host, const ContainerFacts& facts) {
+  constexpr Version kFirstWithoutPolling{1, 22, 0};
+  constexpr Version kFirstWithResize{1, 33, 0};
   if (!facts.container().pod) {
-    return {};
+    return Trigger::unknown;
   }
+  const std::optional<Version> kubelet = parse_version(host.kubelet_version);
   if (host.cpu_state && host.cpu_state->policy == "static") {
-    const std::optional<Version> version = parse_version(host.kubelet_version);
-    const bool is_old = version && *version < *parse_version("1.22");
-    return std::string(
-               "kubelet's static CPU manager is active (/var/lib/kubelet/cpu_manager_state): it updates the "
-               "container ") +
-           (is_old ? "every 10 seconds"
-                   : "after its start, when an exclusive pod comes or goes, and after each restart of kubelet");
+    return kubelet && *kubelet < kFirstWithoutPolling ? Trigger::polling_cpu_manager : Trigger::cpu_manager;
   }
-  const std::optional<Version> version = parse_version(host.kubelet_version);
-  if (version && *version >= *parse_version("1.33")) {
-    return "kubelet " + host.kubelet_version + " can resize pods in place, and that is an update";
+  return kubelet && *kubelet >= kFirstWithResize ? Trigger::resize : Trigger::unknown;
+}
+
+std::string describe(Trigger trigger, const HostFacts& host) {
+  const std::string by_cpu_manager =
+      "kubelet's static CPU manager is active (/var/lib/kubelet/cpu_manager_state): it updates the container ";
+  switch (trigger) {
+    case Trigger::unknown: return {};
+    case Trigger::polling_cpu_manager: return by_cpu_manager + "every 10 seconds";
+    case Trigger::cpu_manager:
+      return by_cpu_manager + "after its start, when an exclusive pod comes or goes, and after each restart of kubelet";
+    case Trigger::resize: return "kubelet " + host.kubelet_version + " can resize pods in place, and that is an update";
   }
   return {};
 }
 
-void report_unit(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
-  if (!facts.unit) {
-    return;
-  }
-  const Nodes nodes = not_in_unit(facts);
-  Nodes left_out;
-  Nodes lacking;
-  for (const NodeState* node : nodes) {
-    const bool unlinked = !host.linked.contains(*node->owed->device);
-    const bool by_runc =
-        leaves_out_unlinked_devices(facts.container().runtime) && unlinked && is_in_spec(facts, *node->owed);
-    (by_runc ? left_out : lacking).push_back(node);
-  }
-  const auto describe = [&facts](Finding& finding, const Nodes& affected) {
-    for (const NodeState* node : affected) {
-      const bool by_program = facts.unit_table.allows({*node->owed->device, kReadWrite});
-      finding.evidence.push_back(node->owed->path + " (" + to_string(*node->owed->device) + "): allowed now, but " +
-                                 (by_program ? "not in " + facts.unit->pinned.front() + ", which systemd attaches again"
-                                             : "in no DeviceAllow of " + facts.container().scope));
-    }
-    finding.evidence.push_back("read in " + join(facts.unit->files, ", "));
-    const std::string command = facts.unit->pinned.empty() ? unit_command(facts, affected) : std::string();
-    finding.cure.push_back(command.empty() ? kStartAgain : command);
-  };
-  if (!lacking.empty()) {
-    Finding finding =
-        finding_for(facts, "HF-201", Severity::warning,
-                    "will lose " + list_paths(lacking) + " at the next daemon-reload: systemd's unit does not list it");
-    describe(finding, lacking);
-    findings.push_back(std::move(finding));
-  }
-  if (!left_out.empty()) {
-    Finding finding = finding_for(facts, "HF-202", Severity::warning,
-                                  "will lose " + list_paths(left_out) + " at the next daemon-reload: runc " +
-                                      facts.container().runtime.version + " left it out of the unit");
-    describe(finding, left_out);
-    for (const NodeState* node : left_out) {
-      const device::Device device = *node->owed->device;
-      finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" +
-                                 std::to_string(device.minor));
-    }
-    findings.push_back(std::move(finding));
-  }
-}
+// The devices that the next update of the container's resources takes away.
+struct UpdateRisk {
+  Loss loss;
+  Nodes nodes;
+  Trigger trigger = Trigger::unknown;
+  bool by_unit = false;  // an update puts the unit's list in force
+};
 
-void report_update(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
+std::optional<UpdateRisk> foresee_update(const HostFacts& host, const ContainerFacts& facts) {
   const std::optional<Loss> loss = how_update_loses(facts.container());
   if (!loss || !facts.discovered->spec || facts.spec_allows_all) {
-    return;
+    return std::nullopt;
   }
-  const bool by_unit = loss->keeps == Loss::Keeps::unit && facts.unit;
-  const bool by_bundle = loss->keeps == Loss::Keeps::bundle;
-  Nodes nodes = by_unit ? not_in_unit(facts) : allowed_nodes(facts);
-  if (by_bundle) {
-    std::erase_if(nodes, [&facts](const NodeState* node) { return is_in_spec(facts, *node->owed); });
+  UpdateRisk risk{*loss, {}, trigger_of(host, facts), loss->keeps == Loss::Keeps::unit && facts.unit};
+  risk.nodes = risk.by_unit ? not_in_unit(facts) : allowed_nodes(facts);
+  if (loss->keeps == Loss::Keeps::bundle) {
+    std::erase_if(risk.nodes, [&facts](const NodeState* node) { return is_in_spec(facts, *node->owed); });
   }
-  const std::string trigger = trigger_of(host, facts);
-  if (nodes.empty() || (by_unit && trigger.empty())) {
-    return;  // HF-201 reports it: a reload and an update have the same effect
-  }
-  const std::string when = trigger.empty() ? "at the next update of its resources" : "by kubelet's next update";
-  const container::ShieldCover cover = container::cover_of(facts.entitlement, facts.observed);
-  Finding finding =
-      host.has_guard || cover.is_on
-          ? finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::note,
-                        "has its rules rewritten " + when + ", and keeps " + list_paths(nodes) +
-                            (cover.is_on ? ": the shield holds it open" : ": holdfastd gives it back at once"))
-          : finding_for(facts, trigger.empty() ? "HF-203" : "HF-204", Severity::warning,
-                        "will lose " + list_paths(nodes) + " " + when);
-  finding.evidence.push_back(loss->why);
+  // Without a trigger HF-201 reports it: a reload and an update have the same effect.
+  const bool is_reported = risk.by_unit && risk.trigger == Trigger::unknown;
+  return risk.nodes.empty() || is_reported ? std::nullopt : std::optional(risk);
+}
+
+std::vector<std::string> evidence_of(const HostFacts& host, const ContainerFacts& facts, const UpdateRisk& risk) {
+  std::vector<std::string> lines = {risk.loss.why};
   if (const auto history = host.history.find(facts.container().id.value); history != host.history.end()) {
-    finding.evidence.push_back("its rules were rewritten " + std::to_string(history->second.rewrites) +
-                               " times so far (holdfast blame " + shell_name_of(facts.container()) + ")");
+    lines.push_back("its rules were rewritten " + std::to_string(history->second.rewrites) +
+                    " times so far (holdfast blame " + shell_name_of(facts.container()) + ")");
   }
-  if (by_bundle) {
-    finding.evidence.push_back(facts.discovered->spec_file + " has no rule for " + list_paths(nodes));
+  if (risk.loss.keeps == Loss::Keeps::bundle) {
+    lines.push_back(facts.discovered->spec_file + " has no rule for " + list_paths(risk.nodes));
   }
-  if (!trigger.empty()) {
-    finding.evidence.push_back(trigger);
+  if (risk.trigger != Trigger::unknown) {
+    lines.push_back(describe(risk.trigger, host));
   }
-  const std::string command = by_unit && facts.unit->pinned.empty() ? unit_command(facts, nodes) : std::string();
-  const bool by_bundle_or_unit = by_bundle || by_unit;
-  finding.cure.push_back(!command.empty() ? command : by_bundle_or_unit ? kStartAgain : loss->cure);
-  findings.push_back(std::move(finding));
+  return lines;
+}
+
+std::string cure_of(const ContainerFacts& facts, const UpdateRisk& risk) {
+  if (risk.by_unit && facts.unit->pinned.empty()) {
+    return unit_command(facts, risk.nodes).value_or(kStartAgain);
+  }
+  return risk.by_unit || risk.loss.keeps == Loss::Keeps::bundle ? kStartAgain : risk.loss.cure;
+}
+
+Finding finding_about_update(const HostFacts& host, const ContainerFacts& facts, const char* code,
+                             const UpdateRisk& risk) {
+  const std::string paths = list_paths(risk.nodes);
+  const std::string when =
+      risk.trigger == Trigger::unknown ? "at the next update of its resources" : "by kubelet's next update";
+  const bool is_shielded = container::cover_of(facts.entitlement, facts.observed).is_on;
+  const bool is_kept = host.has_guard || is_shielded;
+  Finding finding =
+      finding_about(facts, code, risk.nodes,
+                    is_kept ? "has its rules rewritten " + when + ", and keeps " + paths +
+                                  (is_shielded ? ": the shield holds it open" : ": holdfastd gives it back at once")
+                            : "will lose " + paths + " " + when);
+  finding.severity = is_kept ? Severity::note : Severity::warning;
+  finding.evidence = evidence_of(host, facts, risk);
+  finding.cure.push_back(cure_of(facts, risk));
+  return finding;
 }
 
 }  // namespace
 
-void check_risk(const HostFacts& host, const ContainerFacts& facts, Findings& findings) {
-  report_unit(host, facts, findings);
-  report_update(host, facts, findings);
+Findings find_devices_not_in_unit(const HostFacts& host, const ContainerFacts& facts) {
+  const Nodes nodes = compare_with_unit(host, facts).others;
+  if (nodes.empty()) {
+    return {};
+  }
+  return {finding_about_unit(facts, "HF-201", nodes, "systemd's unit does not list it")};
+}
+
+Findings find_devices_runc_left_out(const HostFacts& host, const ContainerFacts& facts) {
+  const Nodes nodes = compare_with_unit(host, facts).left_out_by_runc;
+  if (nodes.empty()) {
+    return {};
+  }
+  Finding finding = finding_about_unit(facts, "HF-202", nodes,
+                                       "runc " + facts.container().runtime.version + " left it out of the unit");
+  for (const NodeState* node : nodes) {
+    const device::Device device = *node->owed->device;
+    finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" +
+                               std::to_string(device.minor));
+  }
+  return {finding};
+}
+
+Findings find_loss_at_update(const HostFacts& host, const ContainerFacts& facts) {
+  const std::optional<UpdateRisk> risk = foresee_update(host, facts);
+  if (!risk || risk->trigger != Trigger::unknown) {
+    return {};
+  }
+  return {finding_about_update(host, facts, "HF-203", *risk)};
+}
+
+Findings find_loss_by_kubelet(const HostFacts& host, const ContainerFacts& facts) {
+  const std::optional<UpdateRisk> risk = foresee_update(host, facts);
+  if (!risk || risk->trigger == Trigger::unknown) {
+    return {};
+  }
+  return {finding_about_update(host, facts, "HF-204", *risk)};
 }
 
 }  // namespace hf::doctor

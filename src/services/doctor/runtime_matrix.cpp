@@ -8,8 +8,12 @@ namespace {
 
 using container::CgroupDriver;
 
-bool is_between(const std::optional<Version>& version, const char* first, const char* last) {
-  return version && *version >= *parse_version(first) && *version <= *parse_version(last);
+constexpr Version kLastRuncThatRewritesAll{1, 0, 0, 95};  // 1.0.0-rc95
+constexpr Version kCrun118{1, 18, 0};
+constexpr Version kLastCrun118{1, 18, 99};
+
+bool is_between(const std::optional<Version>& version, const Version& first, const Version& last) {
+  return version && *version >= first && *version <= last;
 }
 
 }  // namespace
@@ -21,7 +25,7 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
   const bool by_systemd = container.driver == CgroupDriver::systemd;
   const bool is_runc = container.runtime.name == "runc";
   const bool is_crun = container.runtime.name == "crun";
-  if (is_runc && version && *version <= *parse_version("1.0.0-rc95")) {
+  if (is_runc && version && *version <= kLastRuncThatRewritesAll) {
     return Loss{by_systemd ? unit : bundle,
                 runtime + " rewrites all device rules from the bundle at every update (runc before 1.0.0)",
                 {}};
@@ -31,7 +35,7 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
                 runtime + " with the systemd cgroup driver: an update makes systemd put the unit's own list in force",
                 {}};
   }
-  if (is_crun && by_systemd && is_between(version, "1.18", "1.18.99")) {
+  if (is_crun && by_systemd && is_between(version, kCrun118, kLastCrun118)) {
     return Loss{nothing, runtime + " empties the unit's DeviceAllow at every update (crun 1.18)",
                 "install crun 1.19 or newer, then start the container again"};
   }
@@ -43,7 +47,7 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
                     " puts them in force",
                 {}};
   }
-  if (is_crun && container.engine == "podman" && version && *version >= *parse_version("1.18") && !by_systemd) {
+  if (is_crun && container.engine == "podman" && version && *version >= kCrun118 && !by_systemd) {
     return Loss{bundle,
                 "podman 5 sends the bundle's device rules with every update, and " + runtime + " puts them in force",
                 {}};
@@ -55,7 +59,7 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
 }
 
 bool leaves_out_unlinked_devices(const container::Runtime& runtime) {
-  return runtime.name == "runc" && is_between(parse_version(runtime.version), "1.1.3", "1.1.6");
+  return runtime.name == "runc" && is_between(parse_version(runtime.version), Version{1, 1, 3}, Version{1, 1, 6});
 }
 
 }  // namespace hf::doctor

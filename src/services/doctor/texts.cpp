@@ -9,11 +9,8 @@ namespace {
 
 using container::AccessFailure;
 using container::NodeState;
-using device::Access;
 using report::Finding;
 using report::Severity;
-
-constexpr Access kReadWrite = Access::read | Access::write;
 
 }  // namespace
 
@@ -34,22 +31,27 @@ Severity severity_of(const Nodes& nodes) {
   return only_helpers ? Severity::warning : Severity::critical;
 }
 
-std::string quoted_for_shell(const std::string& argument) {
-  const bool plain = !argument.empty() && argument.find_first_not_of(
-                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                              "_-./:@=+,") == std::string::npos;
-  if (plain) {
-    return argument;
+std::vector<std::string> paths_of(const Nodes& nodes) {
+  std::vector<std::string> paths;
+  paths.reserve(nodes.size());
+  for (const NodeState* node : nodes) {
+    paths.push_back(node->owed->path);
   }
-  std::string quoted = "'";
-  for (const char character : argument) {
-    quoted += character == '\'' ? "'\\''" : std::string(1, character);
-  }
-  return quoted + "'";
+  return paths;
 }
 
-std::string shell_name_of(const container::Container& container) {
-  return quoted_for_shell(container::unambiguous_name_of(container));
+std::string list_paths(const Nodes& nodes) { return join(paths_of(nodes), ", "); }
+
+std::vector<std::string> diagnosis_lines(const Nodes& nodes) {
+  std::vector<std::string> lines;
+  for (const NodeState* node : nodes) {
+    lines.push_back(node->owed->path + ": " + node->diagnosis.text);
+  }
+  return lines;
+}
+
+Finding finding_for_host(const char* code, Severity severity, std::string verdict) {
+  return {code, severity, "host", {}, std::move(verdict), {}, {}};
 }
 
 Finding finding_for(const ContainerFacts& facts, const char* code, Severity severity, std::string verdict) {
@@ -58,30 +60,31 @@ Finding finding_for(const ContainerFacts& facts, const char* code, Severity seve
   return {code, severity, subject, it.id.value, std::move(verdict), {}, {}};
 }
 
-std::string list_paths(const Nodes& nodes) {
-  std::vector<std::string> paths;
-  paths.reserve(nodes.size());
-  for (const NodeState* node : nodes) {
-    paths.push_back(node->owed->path);
-  }
-  return join(paths, ", ");
+Finding finding_about(const ContainerFacts& facts, const char* code, const Nodes& nodes, std::string verdict) {
+  Finding finding = finding_for(facts, code, severity_of(nodes), std::move(verdict));
+  finding.nodes = paths_of(nodes);
+  return finding;
 }
 
 std::string grant_command(const ContainerFacts& facts, const Nodes& nodes) {
   std::string command = "holdfast grant " + shell_name_of(facts.container());
   for (const NodeState* node : nodes) {
-    const Access access = node->owed->access & kReadWrite;
     if (node->owed->device) {
-      command +=
-          " '" + to_string(*node->owed->device) + " " + to_string(access == Access::none ? kReadWrite : access) + "'";
+      command += " '" + to_string(*node->owed->device) + " " + to_string(request_for(*node->owed).access) + "'";
     }
   }
   return command;
 }
 
-std::string unit_command(const ContainerFacts& facts, const Nodes& nodes) {
+std::optional<std::string> heal_command(const ContainerFacts& facts, const Nodes& nodes) {
+  // Not mknod: the container may have placed symlinks in the path that lead out of its file system.
+  const bool any = std::ranges::any_of(nodes, [](const NodeState* node) { return node->owed->device.has_value(); });
+  return any ? std::optional("holdfast heal " + shell_name_of(facts.container())) : std::nullopt;
+}
+
+std::optional<std::string> unit_command(const ContainerFacts& facts, const Nodes& nodes) {
   if (!facts.unit) {
-    return {};
+    return std::nullopt;
   }
   std::string command = "systemctl set-property --runtime " + quoted_for_shell(facts.container().scope);
   bool any = false;
@@ -99,11 +102,45 @@ std::string unit_command(const ContainerFacts& facts, const Nodes& nodes) {
       any = true;
     }
   }
-  return any ? command : std::string();
+  return any ? std::optional(command) : std::nullopt;
 }
 
 bool is_in_spec(const ContainerFacts& facts, const container::OwedNode& node) {
   return node.device && facts.discovered->spec && facts.spec_table.allows({*node.device, kReadWrite});
+}
+
+bool is_moved_up(const container::Container& container) {
+  const auto devices = container.v1.find("devices");
+  return devices != container.v1.end() && devices->second != "/" && container.cgroup != "/" &&
+         !container::is_within(devices->second, container.cgroup) &&
+         container::is_within(container.cgroup, devices->second);
+}
+
+const device::DriverState* loaded_driver(const HostFacts& host) {
+  const device::DriverState* driver = host.inventory.state_of("nvidia");
+  return driver == nullptr || driver->version.empty() ? nullptr : driver;
+}
+
+bool is_about(const nvidia::LogEvent& event, const device::Unit& unit) {
+  return !event.pci.empty() && unit.pci.starts_with(event.pci);
+}
+
+std::string shell_name_of(const container::Container& container) {
+  return quoted_for_shell(container::unambiguous_name_of(container));
+}
+
+std::string quoted_for_shell(const std::string& argument) {
+  const bool plain = !argument.empty() && argument.find_first_not_of(
+                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                              "_-./:@=+,") == std::string::npos;
+  if (plain) {
+    return argument;
+  }
+  std::string quoted = "'";
+  for (const char character : argument) {
+    quoted += character == '\'' ? "'\\''" : std::string(1, character);
+  }
+  return quoted + "'";
 }
 
 }  // namespace hf::doctor

@@ -1,6 +1,8 @@
 #include "services/shim/delivery.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -46,8 +48,10 @@ class DeliveryTest : public testing::Test {
   }
 
   Result<Delivery> plan(const std::string& json) {
-    return plan_delivery(
-        host_, config_, {"/bundle", *oci::parse_spec(json), "/usr/bin/holdfast-runtime", {}, Starter::containerd_shim});
+    const DeliveryInput input{
+        "/bundle", *oci::parse_spec(json), "/usr/bin/holdfast-runtime", {}, Starter::containerd_shim};
+    std::optional<Facts> facts = read_facts(host_, config_, input);
+    return facts ? plan_delivery(host_, config_, input, *std::move(facts)) : Delivery();
   }
 
   static std::vector<std::string> paths(const Delivery& delivery) {
@@ -148,6 +152,106 @@ TEST_F(DeliveryTest, RemovesNvidiasHooksThatItReplaces) {
       "hooks":{"prestart":[{"path":"/usr/bin/nvidia-container-runtime-hook"}]}})");
   ASSERT_TRUE(delivery);
   EXPECT_EQ(delivery->change.dropped_hooks, std::vector<std::string>{"/usr/bin/nvidia-container-runtime-hook"});
+}
+
+class ImexTest : public DeliveryTest {
+ protected:
+  ImexTest() : DeliveryTest(files()) {}
+  static test::Files files() {
+    test::Files all = two_gpus();
+    all["proc/devices"] =
+        "Character devices:\n195 nvidia\n235 nvidia-caps-imex-channels\n511 nvidia-uvm\n\nBlock devices:\n";
+    return all;
+  }
+  std::vector<std::string> channels(const std::string& rest) {
+    const Result<Delivery> delivery = plan(R"({"mounts":[
+        {"source":"/dev/null","destination":"/var/run/nvidia-container-devices/0"},
+        {"source":"/dev/null","destination":"/var/run/nvidia-container-devices/imex/7"}])" +
+                                           rest + "}");
+    EXPECT_TRUE(delivery) << delivery.error().message;
+    std::vector<std::string> found = delivery ? paths(*delivery) : std::vector<std::string>();
+    std::erase_if(found, [](const std::string& path) { return !path.contains("imex"); });
+    return found;
+  }
+};
+
+TEST_F(ImexTest, GivesTheChannelsOfMountsRatherThanThoseOfTheEnvironment) {
+  const std::vector<std::string> seven = {"/dev/nvidia-caps-imex-channels/channel7"};
+  EXPECT_EQ(channels(""), seven);
+  EXPECT_EQ(channels(R"(,"process":{"env":["NVIDIA_IMEX_CHANNELS=0,1"]})"), seven);
+  EXPECT_TRUE(channels(R"(,"linux":{"cgroupsPath":")" + kPodCgroup + "\"}").empty()) << "kubelet allocated none";
+}
+
+class StepsTest : public DeliveryTest {
+ protected:
+  void SetUp() override {
+    config_.runtime.creates_nodes = true;
+    if (::geteuid() != 0) {
+      GTEST_SKIP() << "only root can create nodes";
+    }
+    if (::mknod((fake_.root() + "/dev/nvidia-uvm").c_str(), S_IFCHR | 0640, makedev(509, 0)) != 0) {
+      GTEST_SKIP() << "no nodes can be created here";
+    }
+  }
+
+  // What is below /dev of the host.
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(fake_.root() + "/dev")) {
+      struct stat status{};
+      EXPECT_EQ(::lstat(entry.path().c_str(), &status), 0);
+      const std::string name = entry.path().string().substr(fake_.root().size());
+      all.push_back(name + (S_ISCHR(status.st_mode) ? " " + std::to_string(major(status.st_rdev)) + ":" +
+                                                          std::to_string(minor(status.st_rdev))
+                            : S_ISLNK(status.st_mode) ? " → " + std::filesystem::read_symlink(entry.path()).string()
+                                                      : ""));
+    }
+    std::ranges::sort(all);
+    return all;
+  }
+};
+
+TEST_F(StepsTest, AreListedByThePlanAndTakenOnlyByCarryOut) {
+  const std::vector<std::string> before = files();
+  const Result<Delivery> delivery =
+      plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_DRIVER_CAPABILITIES=utility,compute")"));
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  const auto node = [](const char* path, std::uint32_t major, std::uint32_t minor) {
+    return HostStep{CreateNode{path, {device::Kind::character, major, minor}, {}}};
+  };
+  const auto link = [](const char* path, const char* target) { return HostStep{CreateSymlink{path, target}, true}; };
+  const std::vector<HostStep> steps = {
+      node("/dev/nvidia-uvm", 511, 0),       link("/dev/char/511:0", "../nvidia-uvm"),
+      node("/dev/nvidia-uvm-tools", 511, 1), link("/dev/char/511:1", "../nvidia-uvm-tools"),
+      node("/dev/nvidia0", 195, 0),          link("/dev/char/195:0", "../nvidia0"),
+      node("/dev/nvidiactl", 195, 255),      link("/dev/char/195:255", "../nvidiactl")};
+  EXPECT_EQ(delivery->steps, steps);
+  EXPECT_EQ(files(), before);
+  const Result<void> done = carry_out(host_, delivery->steps);
+  ASSERT_TRUE(done) << done.error().message;
+  const std::vector<std::string> after = {"/dev/char",
+                                          "/dev/char/195:0 → ../nvidia0",
+                                          "/dev/char/195:255 → ../nvidiactl",
+                                          "/dev/char/511:0 → ../nvidia-uvm",
+                                          "/dev/char/511:1 → ../nvidia-uvm-tools",
+                                          "/dev/nvidia-uvm 511:0",
+                                          "/dev/nvidia-uvm-tools 511:1",
+                                          "/dev/nvidia0 195:0",
+                                          "/dev/nvidiactl 195:255"};
+  EXPECT_EQ(files(), after);
+  const Result<Delivery> again = plan(asking("\"NVIDIA_VISIBLE_DEVICES=0\""));
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(std::ranges::all_of(again->steps, &HostStep::may_fail)) << "no node is created twice";
+  ASSERT_TRUE(carry_out(host_, again->steps));
+  EXPECT_EQ(files(), after);
+}
+
+TEST_F(StepsTest, AreNotPlannedWhereTheConfigForbidsThem) {
+  config_.runtime.creates_nodes = false;
+  const Result<Delivery> delivery = plan(asking("\"NVIDIA_VISIBLE_DEVICES=0\""));
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  EXPECT_TRUE(delivery->steps.empty());
+  EXPECT_EQ(delivery->given.size(), 4U);
 }
 
 TEST_F(DeliveryTest, RefusesACdiNameThatIsInNoSpec) {

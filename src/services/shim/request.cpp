@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
+#include <utility>
 
 #include "adapters/kube/checkpoint.h"
 #include "core/base/text.h"
@@ -12,67 +12,29 @@
 namespace hf::shim {
 namespace {
 
-constexpr std::string_view kDeviceMounts = "/var/run/nvidia-container-devices/";
-
-bool is_cdi_name(std::string_view name) {
-  const std::size_t slash = name.find('/');
-  return slash != std::string_view::npos && slash > 0 && name.find('=', slash) != std::string_view::npos;
-}
-
-bool is_void(std::string_view name) {
-  constexpr std::string_view kVoid = "void";
-  return name.empty() ||
-         std::ranges::equal(name, kVoid, [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
-}
-
-// "cdi/nvidia.com/gpu/0" → "nvidia.com/gpu=0"
-std::string cdi_name_of(std::string_view path) {
-  const std::size_t last = path.rfind('/');
-  return last == std::string_view::npos ? std::string()
-                                        : std::string(path.substr(0, last)) + "=" + std::string(path.substr(last + 1));
-}
-
 void collect_mounts(const oci::Spec& spec, DeviceRequest& request) {
-  std::vector<std::string> visible;
-  std::vector<std::string> channels;
+  nvidia::DeviceMounts mounts;
   for (const oci::SpecMount& mount : spec.mounts) {
-    // An image can declare a volume, but not a mount of /dev/null.
-    if (mount.source != "/dev/null" || !mount.destination.starts_with(kDeviceMounts)) {
-      continue;
-    }
-    const std::string_view id = std::string_view(mount.destination).substr(kDeviceMounts.size());
-    if (id.starts_with("cdi/")) {
-      request.cdi_names.push_back(cdi_name_of(id.substr(4)));
-    } else if (id.starts_with("imex/")) {
-      channels.emplace_back(id.substr(5));
-    } else {
-      visible.emplace_back(id);
-    }
+    add_mount(mounts, mount.source, mount.destination);
   }
-  request.nvidia.visible = join(visible, ",");
-  if (!channels.empty()) {
-    request.nvidia.imex = join(channels, ",");
+  request.cdi_names = std::exchange(mounts.visible.cdi_names, {});
+  request.nvidia.visible = std::move(mounts.visible);
+  if (!mounts.imex_channels.empty()) {
+    request.nvidia.imex_channels = std::move(mounts.imex_channels);
   }
-  if (!visible.empty()) {
-    request.nvidia_description = "a mount below " + std::string(kDeviceMounts) + " asks for " + request.nvidia.visible;
+  if (!request.nvidia.visible.text.empty()) {
+    request.nvidia_description =
+        "a mount below " + std::string(nvidia::kDeviceMounts) + " asks for " + request.nvidia.visible.text;
   }
 }
 
-void collect_environment(const nvidia::Request& asked, DeviceRequest& request) {
-  std::vector<std::string> gpus;
-  for (const std::string_view part : split(asked.visible, ',')) {
-    const std::string_view name = trim(part);
-    if (is_cdi_name(name)) {
-      request.cdi_names.emplace_back(name);
-      request.is_by_environment = true;
-    } else if (!is_void(name)) {
-      gpus.emplace_back(name);
-    }
+void collect_environment(nvidia::VisibleDevices visible, DeviceRequest& request) {
+  request.cdi_names = std::exchange(visible.cdi_names, {});
+  request.is_by_environment = !request.cdi_names.empty();
+  if (visible.requests_gpus()) {
+    request.nvidia_description = "NVIDIA_VISIBLE_DEVICES=" + visible.text;
   }
-  request.nvidia.visible = join(gpus, ",");
-  if (!gpus.empty()) {
-    request.nvidia_description = "NVIDIA_VISIBLE_DEVICES=" + asked.visible;
-  }
+  request.nvidia.visible = std::move(visible);
 }
 
 void collect_features(const oci::Spec& spec, DeviceRequest& request) {
@@ -108,9 +70,8 @@ bool believes_annotations(const oci::Spec& spec, Starter starter) {
 
 DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& settings, Starter starter) {
   DeviceRequest request;
-  const nvidia::Request asked = nvidia::request_in(spec.environment, spec.is_privileged);
-  request.nvidia = asked;
-  request.nvidia.visible.clear();
+  request.nvidia = nvidia::request_in(spec.environment, spec.is_privileged);
+  nvidia::VisibleDevices by_environment = std::exchange(request.nvidia.visible, {});
   if (settings.reads_annotations && believes_annotations(spec, starter)) {
     request.cdi_names = kube::cdi_names_in(spec.annotations);
   }
@@ -120,8 +81,8 @@ DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& s
   const bool trusts_environment = settings.environment == config::Trust::always ||
                                   settings.environment == config::Trust::allocated ||
                                   (settings.environment == config::Trust::privileged && spec.is_privileged);
-  if (request.cdi_names.empty() && request.nvidia.visible.empty() && trusts_environment) {
-    collect_environment(asked, request);
+  if (request.cdi_names.empty() && request.nvidia.visible.text.empty() && trusts_environment) {
+    collect_environment(std::move(by_environment), request);
   }
   if (request.asks_nvidia() && trusts_environment) {
     collect_features(spec, request);

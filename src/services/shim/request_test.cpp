@@ -17,7 +17,8 @@ std::string with_environment(const std::string& variables) { return R"({"process
 TEST(DeviceRequest, ReadsGpusFromTheEnvironment) {
   const DeviceRequest asked = request(with_environment(R"("NVIDIA_VISIBLE_DEVICES= 0 , 1,,0","NVIDIA_GDS=enabled")"));
   EXPECT_TRUE(asked.asks_nvidia());
-  EXPECT_EQ(asked.nvidia.visible, "0,1,0");
+  EXPECT_EQ(asked.nvidia.visible.ids, (std::vector<std::string>{"0", "1", "0"}));
+  EXPECT_EQ(asked.nvidia_description, "NVIDIA_VISIBLE_DEVICES= 0 , 1,,0");
   EXPECT_EQ(asked.features, std::vector<std::string>{"gds"});
   for (const char* nothing : {R"("NVIDIA_VISIBLE_DEVICES=void")", R"("NVIDIA_VISIBLE_DEVICES=")", R"("A=b","FOO")",
                               R"("NVIDIA_VISIBLE_DEVICES=Void,")"}) {
@@ -28,7 +29,9 @@ TEST(DeviceRequest, ReadsGpusFromTheEnvironment) {
 TEST(DeviceRequest, ReadsCdiNamesFromTheEnvironment) {
   const DeviceRequest asked = request(with_environment(R"("NVIDIA_VISIBLE_DEVICES=nvidia.com/gpu=0,1")"));
   EXPECT_EQ(asked.cdi_names, std::vector<std::string>{"nvidia.com/gpu=0"});
-  EXPECT_EQ(asked.nvidia.visible, "1");
+  EXPECT_EQ(asked.nvidia.visible.ids, std::vector<std::string>{"1"});
+  EXPECT_TRUE(asked.nvidia.visible.cdi_names.empty()) << "they are in the request's own list";
+  EXPECT_TRUE(asked.is_by_environment);
 }
 
 TEST(DeviceRequest, PrefersAnnotationsToMountsToTheEnvironment) {
@@ -39,11 +42,14 @@ TEST(DeviceRequest, PrefersAnnotationsToMountsToTheEnvironment) {
   EXPECT_EQ(by_annotation.cdi_names, std::vector<std::string>{"nvidia.com/gpu=3"});
   EXPECT_FALSE(by_annotation.asks_nvidia());
   const DeviceRequest by_mount = request(json, {.reads_annotations = false});
-  EXPECT_EQ(by_mount.nvidia.visible, "GPU-1");
+  EXPECT_EQ(by_mount.nvidia.visible.ids, std::vector<std::string>{"GPU-1"});
+  EXPECT_FALSE(by_mount.nvidia.visible.all);
   const DeviceRequest by_environment = request(json, {.reads_annotations = false, .reads_mounts = false});
-  EXPECT_EQ(by_environment.nvidia.visible, "all");
-  EXPECT_FALSE(
-      request(json, {.reads_annotations = false, .reads_mounts = false, .environment = Trust::never}).asks_nvidia());
+  EXPECT_TRUE(by_environment.nvidia.visible.all);
+  const DeviceRequest by_nothing =
+      request(json, {.reads_annotations = false, .reads_mounts = false, .environment = Trust::never});
+  EXPECT_FALSE(by_nothing.asks_nvidia());
+  EXPECT_EQ(by_nothing.nvidia.visible, nvidia::VisibleDevices()) << "what is not trusted is not in the request";
 }
 
 TEST(DeviceRequest, TrustsOnlyMountsOfDevNull) {
@@ -54,7 +60,8 @@ TEST(DeviceRequest, TrustsOnlyMountsOfDevNull) {
   const DeviceRequest asked = request(json);
   EXPECT_FALSE(asked.asks_nvidia());
   EXPECT_EQ(asked.cdi_names, std::vector<std::string>{"nvidia.com/gpu=2"});
-  EXPECT_EQ(asked.nvidia.imex, "7");
+  EXPECT_EQ(asked.nvidia.imex_channels, std::vector<std::uint32_t>{7});
+  EXPECT_FALSE(asked.is_by_environment);
 }
 
 TEST(DeviceRequest, TrustsAnnotationsOnlyBelowAContainerdShim) {

@@ -20,6 +20,9 @@
 #include "kernel/files/file.h"
 #include "services/shim/complaint.h"
 #include "services/shim/delivery.h"
+#include "services/shim/driver.h"
+#include "services/shim/facts.h"
+#include "services/shim/host_step.h"
 #include "services/shim/low_level.h"
 #include "services/shim/request.h"
 
@@ -59,6 +62,18 @@ Starter starter_of(const std::string& bundle) {
   const pid_t parent = ::getppid();
   const Starter found = starter_named(program_of(std::to_string(parent)), bundle);
   return ::getppid() == parent ? found : Starter::other;
+}
+
+// Changes the host, but not yet the spec.
+Result<Delivery> deliver(const kernel::Host& host, const config::Config& config, const DeliveryInput& input) {
+  std::optional<Facts> facts = read_facts(host, config, input);
+  if (!facts) {
+    return Delivery();
+  }
+  load_driver(host, config, input.spec, *facts);
+  Delivery delivery = TRY(plan_delivery(host, config, input, *std::move(facts)));
+  TRY(carry_out(host, delivery.steps));
+  return delivery;
 }
 
 class Server {
@@ -173,7 +188,7 @@ class Server {
     const config::Config& config = config_ ? *config_ : default_config();
     const std::string other_file = file == bundle + "/config.json" ? std::string() : absolute(file);
     const Result<Delivery> delivery =
-        plan_delivery(*host_, config, {bundle, *spec, own_program(), other_file, starter_of(bundle)});
+        deliver(*host_, config, {bundle, *spec, own_program(), other_file, starter_of(bundle)});
     if (!delivery) {
       // The broken config may be the cause, so it is reported instead.
       return config_problem_.empty() ? std::unexpected(delivery.error())

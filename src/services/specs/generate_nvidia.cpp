@@ -169,7 +169,7 @@ Result<Generated> generate_nvidia(const kernel::Host& host, const Inventory& inv
   Generated generated;
   generated.notes = std::move(gpus.notes());
   generated.spec.kind = (settings.vendor.empty() ? "nvidia.com" : settings.vendor) + "/gpu";
-  generated.spec.all = nvidia::edits_of(driver, {"all"}, settings.hook);
+  generated.spec.all = nvidia::edits_of(driver, {{"all"}}, settings.hook);
   for (const char* path : {kControl, kUvm, "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
     if (is_live(inventory, path)) {
       add_node(generated.spec.all, inventory, path);

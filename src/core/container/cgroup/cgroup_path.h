@@ -1,6 +1,7 @@
 // CgroupPath: the path of a cgroup in its hierarchy, and the parsers of what /proc says about cgroups and their mounts.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@ struct CgroupPath {
   [[nodiscard]] bool is_root() const { return text == "/"; }
   [[nodiscard]] CgroupPath parent() const;  // the parent of the root is the root
   [[nodiscard]] CgroupPath child(std::string_view name) const;
-  friend bool operator==(const CgroupPath&, const CgroupPath&) = default;
+  friend auto operator<=>(const CgroupPath&, const CgroupPath&) = default;
 };
 
 Result<CgroupPath> parse_cgroup_path(std::string_view text);

@@ -1,7 +1,9 @@
 // Entitlement: the devices a container is owed, and by which evidence. docs/SECURITY.md explains the rules.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@ std::string to_string(Source source);
 
 class SourceSet {
  public:
+  SourceSet(std::initializer_list<Source> sources = {}) { std::ranges::for_each(sources, [this](Source one) { insert(one); }); }
   void insert(Source source) { bits_ = std::uint8_t(bits_ | bit_of(source)); }
   [[nodiscard]] bool contains(Source source) const { return (bits_ & bit_of(source)) != 0; }
 

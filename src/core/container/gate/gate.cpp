@@ -102,6 +102,8 @@ std::vector<std::string> names_of_unclear(const Observed& observed, const device
   return names;
 }
 
+unsigned depth_of(const Gate& gate) { return gate.cgroup ? depth_of(*gate.cgroup) : 0; }
+
 std::string name_of(const Gate& gate) {
   const bool is_cgroup = gate.where.starts_with('/');
   std::string name = (is_cgroup ? gate.hierarchy == Hierarchy::v1 ? "v1:" : "v2:" : "") + gate.where;

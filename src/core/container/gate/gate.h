@@ -50,9 +50,10 @@ struct Shield {
 
 struct Gate {
   Hierarchy hierarchy = Hierarchy::v2;
-  std::string where;   // the cgroup's directory; "file:…" or "" where the gate is a program without a cgroup
+  std::string where;  // for messages: the cgroup's directory, "file:…", or "" for a program by its id
+  // The cgroup's path below the mount of its hierarchy; absent for a program without a cgroup, or with one above that.
+  std::optional<CgroupPath> cgroup;
   bool is_own = true;  // it belongs to the observed cgroup; false for those above it and for the root
-  unsigned depth = 0;  // of its cgroup in a v2 hierarchy: 0 is the root, or a cgroup above what is visible
   std::string owner;   // the software that attached it, "" where it is unknown
   std::optional<AttachedProgram> program;  // v2
   std::optional<device::V1List> list;      // v1
@@ -95,6 +96,9 @@ Answer judge(const Observed& observed, const device::Request& request);
 
 // The gates whose verdict on a request is unknown: if a probe is refused, one of these refused it.
 std::vector<std::string> names_of_unclear(const Observed& observed, const device::Request& request);
+
+// The depth of its cgroup in the hierarchy: 0 is the root, or a cgroup above what is visible.
+unsigned depth_of(const Gate& gate);
 
 // The name of a gate in messages: "v2:/sys/fs/cgroup/x program:57 (systemd)".
 std::string name_of(const Gate& gate);

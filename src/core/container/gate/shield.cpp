@@ -12,7 +12,7 @@ bool is_program(const Gate& gate) { return gate.program.has_value() && !gate.shi
 // The gate above the container because of which a device gets no entry, or null.
 const Gate* find_refusing(const Observed& observed, unsigned parent_depth, const device::Table& asked) {
   const auto refuses = [&](const Gate& gate) {
-    return is_program(gate) && gate.depth <= parent_depth && (!gate.meaning || !gate.meaning->contains(asked));
+    return is_program(gate) && depth_of(gate) <= parent_depth && (!gate.meaning || !gate.meaning->contains(asked));
   };
   const auto found = std::ranges::find_if(observed.gates, refuses);
   return found == observed.gates.end() ? nullptr : &*found;
@@ -23,7 +23,7 @@ const Gate* find_refusing(const Observed& observed, unsigned parent_depth, const
 ShieldPlan plan_shield(const Entitlement& owed, const Observed& observed, unsigned parent_depth) {
   ShieldPlan plan;
   const auto between = std::ranges::find_if(
-      observed.gates, [&](const Gate& gate) { return is_program(gate) && gate.depth > parent_depth + 1; });
+      observed.gates, [&](const Gate& gate) { return is_program(gate) && depth_of(gate) > parent_depth + 1; });
   for (const OwedNode& node : owed.nodes) {
     if (!node.device) {
       continue;  // its driver is not loaded
@@ -79,7 +79,7 @@ ShieldCover cover_of(const Entitlement& owed, const Observed& observed) {
 
 std::string why_not_shielded(const Observed& observed, unsigned parent_depth) {
   for (const Gate& gate : observed.gates) {
-    if (is_program(gate) && gate.depth <= parent_depth && gate.program->attachment != Attachment::several) {
+    if (is_program(gate) && depth_of(gate) <= parent_depth && gate.program->attachment != Attachment::several) {
       return name_of(gate) + " was attached so that no other program may stand beside or below it";
     }
   }

@@ -1,0 +1,23 @@
+// DriverEdits: the files of NVIDIA's driver that a container with a GPU is given, and the nodes of other devices that
+// it uses together with the GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "adapters/config/config.h"
+#include "core/base/result.h"
+#include "core/container/entitlement/edits.h"
+#include "kernel/files/host.h"
+#include "services/shim/facts.h"
+
+namespace hf::shim {
+
+// Fails where the files cannot be read, or the image requires another driver.
+Result<container::ContainerEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
+                                               const DeliveryInput& input, const DeviceRequest& request);
+
+// The host's nodes, and the files that go with them, of "gds", "mofed", "gdrcopy" and "nvswitch".
+container::ContainerEdits feature_edits(const kernel::Host& host, const std::vector<std::string>& features);
+
+}  // namespace hf::shim
