@@ -28,38 +28,24 @@ std::string devices_of(const std::map<std::string, std::string>& v1) {
   return found == v1.end() ? std::string() : found->second;
 }
 
-// The containers of the last census.
-class KnownContainers {
- public:
-  explicit KnownContainers(const Census* before) {
-    for (const DiscoveredContainer& discovered : before != nullptr ? before->discovered_containers : kNone) {
-      known_.emplace(discovered.container.init.value, &discovered);
-    }
+// Null where the container must be read again: it has changed, or its bundle could not be read. Before its program
+// starts, its first process is the runtime's own, in another mount namespace.
+const KnownContainer* find_known(const kernel::Host& host, const std::map<std::int32_t, const KnownContainer*>& known,
+                                 const Group& group) {
+  const auto found = known.find(group.init.value);
+  if (found == known.end()) {
+    return nullptr;
   }
-
-  // Null where the container must be read again: it has changed, or its bundle could not be read. Before its program
-  // starts, its first process is the runtime's own, in another mount namespace.
-  [[nodiscard]] const DiscoveredContainer* find(const kernel::Host& host, const Group& group) const {
-    const auto found = known_.find(group.init.value);
-    if (found == known_.end()) {
-      return nullptr;
-    }
-    const DiscoveredContainer& discovered = *found->second;
-    const Result<kernel::ProcessHandle> init = kernel::hold_process(host, group.init);
-    const Result<kernel::Process> process =
-        init ? kernel::read_process(*init) : Result<kernel::Process>(std::unexpected(init.error()));
-    const bool is_same = process && process->started_at == discovered.container.started_ticks && discovered.spec &&
-                         discovered.container.cgroup == group.cgroup && discovered.container.v2 == group.v2 &&
-                         devices_of(discovered.container.v1) == devices_of(group.v1) &&
-                         discovered.container.mount_namespace == kernel::read_namespace(*init, "mnt") &&
-                         kernel::read_cgroup_lines(*init) == group.lines;
-    return is_same ? &discovered : nullptr;
-  }
-
- private:
-  inline static const std::vector<DiscoveredContainer> kNone;
-  std::map<std::int32_t, const DiscoveredContainer*> known_;
-};
+  const Container& it = *found->second->container;
+  const Result<kernel::ProcessHandle> init = kernel::hold_process(host, group.init);
+  const Result<kernel::Process> process =
+      init ? kernel::read_process(*init) : Result<kernel::Process>(std::unexpected(init.error()));
+  const bool is_same = process && process->started_at == it.started_ticks && found->second->spec &&
+                       it.cgroup == group.cgroup && it.v2 == group.v2 && devices_of(it.v1) == devices_of(group.v1) &&
+                       it.mount_namespace == kernel::read_namespace(*init, "mnt") &&
+                       kernel::read_cgroup_lines(*init) == group.lines;
+  return is_same ? found->second : nullptr;
+}
 
 // The CPUs may change while the container stays the same.
 void refresh_cpus(const kernel::Host& host, Container& it) {
@@ -138,13 +124,16 @@ Result<std::optional<DiscoveredContainer>> find_newcomer(const kernel::Host& hos
 
 Result<Census> take_census(const kernel::Host& host, const config::Config& config) {
   RuntimeVersions versions;
-  return take_census(host, config, versions);
+  return take_census(host, config, versions, {});
 }
 
 Result<Census> take_census(const kernel::Host& host, const config::Config& config, RuntimeVersions& versions,
-                           const Census* before) {
+                           const std::vector<KnownContainer>& known) {
   Census census;
-  const KnownContainers known(before);
+  std::map<std::int32_t, const KnownContainer*> by_process;
+  for (const KnownContainer& one : known) {
+    by_process.emplace(one.container->init.value, &one);
+  }
   const std::vector<Group> groups = find_groups(host);
   std::set<std::string> cgroups;
   for (const Group& group : groups) {
@@ -152,8 +141,10 @@ Result<Census> take_census(const kernel::Host& host, const config::Config& confi
   }
   ContainerReader reader(host, config, &versions, std::move(cgroups));
   for (const Group& group : groups) {
-    const DiscoveredContainer* same = known.find(host, group);
-    Result<DiscoveredContainer> discovered = same != nullptr ? *same : reader.read_container(group);
+    const KnownContainer* same = find_known(host, by_process, group);
+    Result<DiscoveredContainer> discovered =
+        same != nullptr ? DiscoveredContainer{*same->container, same->spec, same->spec_file, ""}
+                        : reader.read_container(group);
     if (same != nullptr) {
       refresh_cpus(host, discovered->container);
     }

@@ -12,6 +12,7 @@
 #include "adapters/engine/monitor.h"
 #include "adapters/oci/spec.h"
 #include "core/base/result.h"
+#include "core/base/shared.h"
 #include "core/container/container.h"
 #include "kernel/files/host.h"
 
@@ -44,9 +45,16 @@ class RuntimeVersions {
   std::map<std::string, Known> known_;
 };
 
-// `before`: containers in it with the same first process in the same cgroup are not read again.
+// What is kept of a container for the next census. A host may have thousands: the container itself is shared.
+struct KnownContainer {
+  Shared<container::Container> container;
+  std::optional<oci::Spec> spec;
+  std::string spec_file;
+};
+
+// Known containers with the same first process in the same cgroup are not read again.
 Result<Census> take_census(const kernel::Host& host, const config::Config& config, RuntimeVersions& versions,
-                           const Census* before = nullptr);
+                           const std::vector<KnownContainer>& known);
 Result<Census> take_census(const kernel::Host& host, const config::Config& config);
 
 // One container, by a process that has just joined its cgroup: nothing where that cgroup's path names no container.

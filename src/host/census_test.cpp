@@ -72,7 +72,9 @@ TEST(Census, ReadsTheCpusOfAKnownContainerAgain) {
   EXPECT_FALSE(before->discovered_containers.front().container.has_exclusive_cpus);
   std::ofstream(fake.root() + "/proc/50/status") << "Name:\tapp\nNSpid:\t50\t1\nCpus_allowed_list:\t2-3\n";
   RuntimeVersions versions;
-  const Result<Census> after = take_census(host, config, versions, &*before);
+  const DiscoveredContainer& known = before->discovered_containers.front();
+  const Result<Census> after =
+      take_census(host, config, versions, {KnownContainer{known.container, known.spec, known.spec_file}});
   ASSERT_TRUE(after);
   ASSERT_EQ(after->discovered_containers.size(), 1U);
   EXPECT_EQ(after->discovered_containers.front().container.cpus, "2-3");

@@ -33,7 +33,8 @@ Nodes not_in_unit(const ContainerFacts& facts) {
   Nodes nodes = allowed_nodes(facts);
   const bool by_program = facts.unit && !facts.unit->pinned.empty();
   std::erase_if(nodes, [&](const NodeState* node) {
-    return facts.unit_table.allows({*node->owed->device, kReadWrite}) && (!by_program || is_in_spec(facts, *node->owed));
+    return facts.unit_table.allows({*node->owed->device, kReadWrite}) &&
+           (!by_program || is_in_spec(facts, *node->owed));
   });
   return nodes;
 }

@@ -156,6 +156,25 @@ Result<GuardedContainerPtr> Surveyor::examine(const host::DiscoveredContainer& d
   return guarded;
 }
 
+void Surveyor::add_container(host::DiscoveredContainer& discovered, container::Entitlement owed, Survey& survey,
+                             const config::Config& config, SurveyScope scope) {
+  host::KnownContainer known{{}, std::nullopt, discovered.spec_file};
+  if (owed.owes_nothing()) {
+    report::ContainerStatus& other = survey.others.emplace_back();
+    other.container = std::move(discovered.container);
+    other.owed = std::move(owed);
+    known.container = other.container;
+  } else if (Result<GuardedContainerPtr> guarded = examine(discovered, owed, survey, config, scope)) {
+    known.container = {*guarded, (*guarded)->container};
+    survey.guarded_containers.push_back(*std::move(guarded));
+  } else {  // it has ended meanwhile, or cannot be opened
+    survey.notes.push_back(title_of(discovered.container) + ": " + guarded.error().message);
+    return;
+  }
+  known.spec = std::move(discovered.spec);
+  known_.push_back(std::move(known));
+}
+
 Result<Survey> Surveyor::take(const config::Config& config, SurveyScope scope) {
   const std::uint64_t started = kernel::monotonic_now();
   const std::uint64_t worked = kernel::thread_cpu_now();
@@ -163,29 +182,20 @@ Result<Survey> Surveyor::take(const config::Config& config, SurveyScope scope) {
   survey.at = kernel::wall_now();
   if (scope == SurveyScope::everything) {
     ledger::remove_orphans(host_);
+    known_.clear();
   }
   survey.started_at = started;
-  census_ = TRY(host::take_census(host_, config, versions_, scope == SurveyScope::changes ? &census_ : nullptr));
-  std::ranges::for_each(census_.discovered_containers, keep_what_is_needed);
+  host::Census census = TRY(host::take_census(host_, config, versions_, known_));
+  std::ranges::for_each(census.discovered_containers, keep_what_is_needed);
+  known_.clear();
   survey.inventory = host::take_inventory(host_, config, host::Libraries::leave);
   survey.online_cpus =
       trim(kernel::read_text(host_.root.get(), "sys/devices/system/cpu/online").value_or(std::string()));
-  survey.notes = census_.notes;
+  survey.notes = census.notes;
   const host::Sources sources = host::read_sources(host_);
-  for (const host::DiscoveredContainer& discovered : census_.discovered_containers) {
-    container::Entitlement owed = host::entitlement_of(host_, discovered, sources, survey.inventory, config);
-    if (owed.owes_nothing()) {
-      report::ContainerStatus& other = survey.others.emplace_back();
-      other.container = discovered.container;
-      other.owed = std::move(owed);
-      continue;
-    }
-    Result<GuardedContainerPtr> guarded = examine(discovered, owed, survey, config, scope);
-    if (guarded) {
-      survey.guarded_containers.push_back(*std::move(guarded));
-    } else {  // it has ended meanwhile, or cannot be opened
-      survey.notes.push_back(title_of(discovered.container) + ": " + guarded.error().message);
-    }
+  for (host::DiscoveredContainer& discovered : census.discovered_containers) {
+    add_container(discovered, host::entitlement_of(host_, discovered, sources, survey.inventory, config), survey,
+                  config, scope);
   }
   guarded_containers_.clear();
   for (const GuardedContainerPtr& guarded : survey.guarded_containers) {

@@ -52,11 +52,13 @@ class Surveyor {
  private:
   Result<GuardedContainerPtr> examine(const host::DiscoveredContainer& discovered, const container::Entitlement& owed,
                                       const Survey& survey, const config::Config& config, SurveyScope scope);
+  void add_container(host::DiscoveredContainer& discovered, container::Entitlement owed, Survey& survey,
+                     const config::Config& config, SurveyScope scope);
   [[nodiscard]] GuardedContainerPtr find_known(const host::DiscoveredContainer& discovered,
                                                const container::Entitlement& owed, const config::Config& config) const;
 
   const kernel::Host& host_;
-  host::Census census_;
+  std::vector<host::KnownContainer> known_;
   host::RuntimeVersions versions_;
   std::unordered_multimap<std::string, GuardedContainerPtr> guarded_containers_;  // by id
 };

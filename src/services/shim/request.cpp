@@ -72,15 +72,18 @@ DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& s
   DeviceRequest request;
   request.nvidia = nvidia::request_in(spec.environment, spec.is_privileged);
   nvidia::VisibleDevices by_environment = std::exchange(request.nvidia.visible, {});
+  const bool trusts_environment = settings.environment == config::Trust::always ||
+                                  settings.environment == config::Trust::allocated ||
+                                  (settings.environment == config::Trust::privileged && spec.is_privileged);
+  if (!trusts_environment) {
+    request.nvidia.imex_channels.clear();
+  }
   if (settings.reads_annotations && believes_annotations(spec, starter)) {
     request.cdi_names = kube::cdi_names_in(spec.annotations);
   }
   if (request.cdi_names.empty() && settings.reads_mounts) {
     collect_mounts(spec, request);
   }
-  const bool trusts_environment = settings.environment == config::Trust::always ||
-                                  settings.environment == config::Trust::allocated ||
-                                  (settings.environment == config::Trust::privileged && spec.is_privileged);
   if (request.cdi_names.empty() && request.nvidia.visible.text.empty() && trusts_environment) {
     collect_environment(std::move(by_environment), request);
   }

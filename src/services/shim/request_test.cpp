@@ -52,6 +52,13 @@ TEST(DeviceRequest, PrefersAnnotationsToMountsToTheEnvironment) {
   EXPECT_EQ(by_nothing.nvidia.visible, nvidia::VisibleDevices()) << "what is not trusted is not in the request";
 }
 
+TEST(DeviceRequest, ReadsChannelsFromATrustedEnvironmentOnly) {
+  const std::string json = R"({"process":{"env":["NVIDIA_IMEX_CHANNELS=3"]},
+    "mounts":[{"source":"/dev/null","destination":"/var/run/nvidia-container-devices/GPU-1"}]})";
+  EXPECT_EQ(request(json).nvidia.imex_channels, std::vector<std::uint32_t>{3});
+  EXPECT_TRUE(request(json, {.environment = Trust::never}).nvidia.imex_channels.empty());
+}
+
 TEST(DeviceRequest, TrustsOnlyMountsOfDevNull) {
   const std::string json =
       R"({"mounts":[{"source":"/var/lib/docker/volumes/x","destination":"/var/run/nvidia-container-devices/all"},

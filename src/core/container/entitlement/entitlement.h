@@ -26,7 +26,9 @@ std::string to_string(Source source);
 
 class SourceSet {
  public:
-  SourceSet(std::initializer_list<Source> sources = {}) { std::ranges::for_each(sources, [this](Source one) { insert(one); }); }
+  SourceSet(std::initializer_list<Source> sources = {}) {
+    std::ranges::for_each(sources, [this](Source one) { insert(one); });
+  }
   void insert(Source source) { bits_ = std::uint8_t(bits_ | bit_of(source)); }
   [[nodiscard]] bool contains(Source source) const { return (bits_ & bit_of(source)) != 0; }
 
