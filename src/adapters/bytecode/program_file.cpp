@@ -2,25 +2,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
 #include "core/base/text.h"
 
 namespace hf::bytecode {
 namespace {
 
-using Json = nlohmann::json;
-
-std::string text_of(const Json& record, const char* key) {
-  const auto entry = record.find(key);
-  return entry != record.end() && entry->is_string() ? entry->get<std::string>() : std::string();
-}
+using document::Json;
+using document::string_at;
 
 Result<ProgramFile> parse_record(std::string_view text) {
-  const Json record = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (record.is_discarded() || !record.is_object()) {
-    return fail(std::errc::invalid_argument, "parse program record: not a JSON object");
-  }
-  const auto instructions = record.find("insns");
-  if (instructions == record.end() || !instructions->is_array()) {
+  const Json record = TRY(document::parse_object(text, "program record"));
+  const Json* instructions = document::value_at(record, "insns");
+  if (instructions == nullptr || !instructions->is_array()) {
     return fail(std::errc::invalid_argument, "parse program record: no list \"insns\"");
   }
   std::string digits;
@@ -30,8 +24,8 @@ Result<ProgramFile> parse_record(std::string_view text) {
     }
     digits += instruction.get_ref<const std::string&>() + "\n";
   }
-  return ProgramFile{TRY(bpf::parse_hex(digits)), text_of(record, "prog_name"), text_of(record, "producer"),
-                     text_of(record, "kernel")};
+  return ProgramFile{TRY(bpf::parse_hex(digits)), string_at(record, "prog_name").value_or(""),
+                     string_at(record, "producer").value_or(""), string_at(record, "kernel").value_or("")};
 }
 
 }  // namespace

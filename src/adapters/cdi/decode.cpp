@@ -7,13 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/cdi/version.h"
+#include "adapters/document/json.h"
 #include "core/base/text.h"
 
 namespace hf::cdi {
 namespace {
 
 using container::ContainerEdits;
-using Json = nlohmann::json;
+using document::Json;
 
 enum class Unknown : std::uint8_t { refuse, ignore };
 
@@ -42,8 +43,7 @@ class Fields {
 
   const Json* find(const char* key) {
     asked_.emplace_back(key);
-    const auto found = map_.find(key);
-    return found == map_.end() || found->is_null() ? nullptr : &*found;
+    return document::value_at(map_, key);
   }
 
   Result<std::string> text(const char* key) {
@@ -136,7 +136,7 @@ class Fields {
   }
 
   static std::string to_text(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return value.is_string() ? value.get<std::string>() : document::write_json(value);
   }
 
   const Json& map_;
@@ -360,6 +360,10 @@ Result<Spec> decode_document(const Json& json, DecodeOptions options) {
 }  // namespace
 
 Result<Spec> decode_spec(std::string_view json, Scalars scalars) {
+  constexpr std::size_t kDeepest = 200;  // an error shows the value, and writing it recurses
+  if (document::json_depth(json) > kDeepest) {
+    return fail(std::errc::value_too_large, "it is nested too deep");
+  }
   try {
     return decode_document(Json::parse(json), {scalars});
   } catch (const Json::exception& error) {

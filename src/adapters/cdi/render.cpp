@@ -7,12 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/cdi/spec.h"
+#include "adapters/document/json.h"
 
 namespace hf::cdi {
 namespace {
 
 using container::ContainerEdits;
-using Json = nlohmann::ordered_json;
+using Json = document::OrderedJson;
+using document::write_json;
 
 void put_text(Json& json, const char* key, const std::string& text) {
   if (!text.empty()) {
@@ -120,10 +122,6 @@ Json json_of(const NewSpec& spec) {
   return json;
 }
 
-std::string dump_json(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 // Text that YAML would read as another type is quoted; JSON's quoting is valid in YAML.
 bool is_plain(const std::string& text) {
   constexpr std::array<std::string_view, 8> kReserved = {"true", "false", "yes", "no", "on", "off", "null", "none"};
@@ -138,7 +136,7 @@ bool is_plain(const std::string& text) {
 
 std::string leaf(const Json& json) {
   const bool is_unquoted = json.is_string() && is_plain(json.get_ref<const std::string&>());
-  return is_unquoted ? json.get<std::string>() : dump_json(json, -1);
+  return is_unquoted ? json.get<std::string>() : write_json(json);
 }
 
 void write_yaml(const Json& json, const std::string& indent, std::string& text) {
@@ -170,8 +168,8 @@ std::string dump_yaml(const Json& json) {
 }  // namespace
 
 std::string render_yaml(const NewSpec& spec) { return dump_yaml(json_of(spec)); }
-std::string render_json(const NewSpec& spec) { return dump_json(json_of(spec), 2) + "\n"; }
-std::string render_json(const ContainerEdits& edits) { return dump_json(json_of(edits), 2) + "\n"; }
+std::string render_json(const NewSpec& spec) { return write_json(json_of(spec), 2) + "\n"; }
+std::string render_json(const ContainerEdits& edits) { return write_json(json_of(edits), 2) + "\n"; }
 std::string render_yaml(const ContainerEdits& edits) { return dump_yaml(json_of(edits)); }
 
 }  // namespace hf::cdi

@@ -90,6 +90,15 @@ TEST(CdiSpec, IsParsedFromJson) {
   EXPECT_FALSE(parse_json_spec("{cdiVersion: 0.6.0, kind: v.com/c}", "f"));
 }
 
+TEST(CdiSpec, IsRefusedWhereAValueIsNestedTooDeep) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const std::string text = R"({"cdiVersion":"0.6.0","kind":"v.com/c","devices":[{"name":"a","containerEdits":)"
+                           R"({"deviceNodes":[{"path":"/dev/x","major":)" +
+                           deep + "}]}}]}";
+  EXPECT_FALSE(parse_spec(text, "f.json"));
+  EXPECT_FALSE(parse_json_spec(text, "f.json"));
+}
+
 TEST(CdiSpec, IsRefusedWithTheNameOfTheFile) {
   for (const char* text :
        {"", "~", "[]", "x", "{", "a: b: c", "kind: v/c", "cdiVersion: 0.6.0", "cdiVersion: 0.6.0\nkind: gpu",

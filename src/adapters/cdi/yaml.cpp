@@ -2,6 +2,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "adapters/document/text.h"
+
 namespace hf::cdi {
 namespace {
 
@@ -9,25 +11,6 @@ namespace {
 constexpr std::size_t kMostEntries = 200'000;
 constexpr std::size_t kMostBytes = std::size_t(64) * 1024 * 1024;
 constexpr int kDeepest = 32;
-
-void append_text(std::string& json, const std::string& text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  json += '"';
-  for (const char character : text) {
-    const auto code = static_cast<unsigned char>(character);
-    if (character == '"' || character == '\\') {
-      json += '\\';
-      json += character;
-    } else if (code < 0x20) {
-      json += "\\u00";
-      json += kDigits[code >> 4U];
-      json += kDigits[code & 0xfU];
-    } else {
-      json += character;
-    }
-  }
-  json += '"';
-}
 
 class Writer {
  public:
@@ -45,7 +28,7 @@ class Writer {
       return write_list(node, depth);
     }
     if (node.IsScalar()) {
-      append_text(json_, node.Scalar());
+      json_ += document::in_quotes(node.Scalar());
     } else {
       json_ += "null";
     }
@@ -64,7 +47,7 @@ class Writer {
       }
       json_ += is_first ? "" : ",";
       is_first = false;
-      append_text(json_, entry.first.Scalar());
+      json_ += document::in_quotes(entry.first.Scalar());
       json_ += ':';
       TRY(write(entry.second, depth + 1));
     }

@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/cpu_file/topology_file.h"
+#include "adapters/document/json.h"
 #include "core/base/text.h"
 
 namespace hf::cpu_file {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = document::OrderedJson;
+using document::value_at;
 
 constexpr double kMostCpusAsked = 1'000'000;
 
@@ -38,13 +40,8 @@ std::unexpected<Error> refuse(const std::string& place, const std::string& why) 
   return fail(std::errc::invalid_argument, "scenario: " + place + ": " + why);
 }
 
-const Json* find(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
 Result<std::string> text_of(const Json& object, const char* name, const std::string& place) {
-  const Json* value = find(object, name);
+  const Json* value = value_at(object, name);
   if (value == nullptr || !value->is_string()) {
     return refuse(place, std::string("want a text ") + name);
   }
@@ -74,7 +71,7 @@ Result<cpu::CpuAmount> amount_of(const Json& value, const std::string& place) {
 }
 
 Result<cpu::ContainerRole> role_of(const Json& container, const std::string& place) {
-  const Json* type = find(container, "type");
+  const Json* type = value_at(container, "type");
   const std::string role = type == nullptr ? "app" : type->is_string() ? type->get<std::string>() : type->dump();
   if (role == "app") {
     return cpu::ContainerRole::app;
@@ -100,7 +97,7 @@ Result<std::vector<cpu::ContainerRequest>> containers_of(const Json& list, const
     cpu::ContainerRequest container;
     container.name = TRY(text_of(entry, "name", place));
     container.role = TRY(role_of(entry, place));
-    if (const Json* cpus = find(entry, "cpus")) {
+    if (const Json* cpus = value_at(entry, "cpus")) {
       container.cpu = TRY(amount_of(*cpus, place));
     }
     if (std::ranges::find(containers, container.name, &cpu::ContainerRequest::name) != containers.end()) {
@@ -133,10 +130,10 @@ class Reader {
     }
     step.operation = name == "allocate" ? cpu::Operation::allocate : cpu::Operation::allocate_pod;
     TRY(read_pod(op, place, step));
-    if (const Json* hint = find(op, "hint_numa")) {
+    if (const Json* hint = value_at(op, "hint_numa")) {
       step.wish.hint = TRY(nodes_of(*hint, place + " hint_numa"));
     }
-    if (const Json* near = find(op, "device_numa")) {
+    if (const Json* near = value_at(op, "device_numa")) {
       step.wish.device_nodes = TRY(nodes_of(*near, place + " device_numa"));
     }
     return step;
@@ -145,8 +142,8 @@ class Reader {
  private:
   // The containers of a pod are listed once, with its first container, or with every one.
   Result<void> read_pod(const Json& op, const std::string& place, cpu::ScenarioStep& step) {
-    const Json* list = find(op, "pod_containers");
-    const Json* cpus = find(op, "cpus");
+    const Json* list = value_at(op, "pod_containers");
+    const Json* cpus = value_at(op, "cpus");
     if (list != nullptr && cpus != nullptr) {
       return refuse(place, "cpus and pod_containers say the same thing twice");
     }
@@ -159,7 +156,7 @@ class Reader {
       pod.push_back({step.container, cpu::ContainerRole::app, amount});
     }
     step.pod.containers = pod;
-    if (const Json* budget = find(op, "pod_cpus")) {
+    if (const Json* budget = value_at(op, "pod_cpus")) {
       step.pod.cpu_budget = TRY(amount_of(*budget, place));
     }
     if (step.operation == cpu::Operation::allocate && find_container(step.pod, step.container) == nullptr) {
@@ -172,13 +169,13 @@ class Reader {
 };
 
 Result<void> read_machine(const Json& json, ScenarioFile& file) {
-  const Json* machine = find(json, "topology");
+  const Json* machine = value_at(json, "topology");
   if (machine == nullptr) {
     return refuse("topology", "there is none: want a file, synthetic:…, the name of a machine, or {\"cpus\": …}");
   }
   if (machine->is_string()) {
     file.machine_source = machine->get<std::string>();
-    const Json* own = find(json, "topologies");
+    const Json* own = value_at(json, "topologies");
     if (own == nullptr || !own->is_object() || !own->contains(file.machine_source)) {
       return file.machine_source.empty() ? refuse("topology", "it is empty") : Result<void>();
     }
@@ -220,20 +217,20 @@ Result<void> read_reserved(const Json& reserved, cpu::Scenario& scenario) {
 
 Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
   std::map<std::string, std::string> values;
-  if (const Json* options = find(json, "options")) {
+  if (const Json* options = value_at(json, "options")) {
     values = TRY(parse_option_values(*options));
   }
   scenario.options = TRY(cpu::parse_options(values));
-  if (const Json* reserved = find(json, "reserved")) {
+  if (const Json* reserved = value_at(json, "reserved")) {
     TRY(read_reserved(*reserved, scenario));
   }
-  if (const Json* budgets = find(json, "pod_budgets")) {
+  if (const Json* budgets = value_at(json, "pod_budgets")) {
     if (!budgets->is_boolean()) {
       return refuse("pod_budgets", "want true or false");
     }
     scenario.budgets = budgets->get<bool>() ? cpu::PodBudgets::honoured : cpu::PodBudgets::ignored;
   }
-  if (find(json, "policy") == nullptr) {
+  if (value_at(json, "policy") == nullptr) {
     return {};
   }
   const std::string policy = TRY(text_of(json, "policy", "policy"));
@@ -250,18 +247,17 @@ Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
 }  // namespace
 
 Result<ScenarioFile> parse_scenario(std::string_view text) {
-  constexpr std::size_t kDeepest = 32;
-  if (json_depth(text) > kDeepest) {
-    return fail(std::errc::invalid_argument, "scenario: it is nested too deep");
+  const Result<Json> parsed = document::parse_json<Json>(text, {.depth = 32});
+  if (!parsed || !parsed->is_object()) {
+    const bool is_too_deep = !parsed && parsed.error().code == std::errc::value_too_large;
+    return fail(std::errc::invalid_argument,
+                is_too_deep ? "scenario: it is nested too deep" : "scenario: it is no JSON object");
   }
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) {
-    return fail(std::errc::invalid_argument, "scenario: it is no JSON object");
-  }
+  const Json& json = *parsed;
   ScenarioFile file;
   TRY(read_machine(json, file));
   TRY(read_policy(json, file.scenario));
-  const Json* ops = find(json, "ops");
+  const Json* ops = value_at(json, "ops");
   if (ops == nullptr || !ops->is_array()) {
     return refuse("ops", "want a list");
   }

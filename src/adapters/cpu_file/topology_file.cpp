@@ -6,12 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
 #include "core/base/text.h"
 
 namespace hf::cpu_file {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = document::OrderedJson;
 
 constexpr std::uint64_t kMostId = 1'000'000;
 
@@ -82,14 +83,19 @@ Result<void> read_sets(const Json& json, cpu::Topology& topology) {
   return {};
 }
 
+// The elements of a list that may be missing.
+Result<Json::array_t> rows_at(const Json& json, const char* name, const char* wanted) {
+  if (!json.contains(name)) {
+    return Json::array_t();
+  }
+  if (!json[name].is_array()) {
+    return refuse(std::string(name) + ": want " + wanted);
+  }
+  return json[name].get_ref<const Json::array_t&>();
+}
+
 Result<void> read_distances(const Json& json, cpu::Topology& topology) {
-  if (!json.contains("distances")) {
-    return {};
-  }
-  if (!json["distances"].is_array()) {
-    return refuse("distances: want [[from, to, value], …]");
-  }
-  for (const Json& row : json["distances"]) {
+  for (const Json& row : TRY(rows_at(json, "distances", "[[from, to, value], …]"))) {
     if (!row.is_array() || row.size() != 3) {
       return refuse("distances: want [from, to, value], found " + quote(row.dump()));
     }
@@ -102,13 +108,7 @@ Result<void> read_distances(const Json& json, cpu::Topology& topology) {
 }
 
 Result<void> read_devices(const Json& json, cpu::Topology& topology) {
-  if (!json.contains("devices")) {
-    return {};
-  }
-  if (!json["devices"].is_array()) {
-    return refuse("devices: want [{\"name\": …, \"numa\": …}, …]");
-  }
-  for (const Json& device : json["devices"]) {
+  for (const Json& device : TRY(rows_at(json, "devices", R"([{"name": …, "numa": …}, …])"))) {
     if (!device.is_object() || !device.contains("name") || !device["name"].is_string()) {
       return refuse("devices: want {\"name\": …, \"numa\": …}, found " + quote(device.dump()));
     }
@@ -141,14 +141,12 @@ Result<void> check_gaps(const Json& json, const cpu::Topology& topology) {
 }  // namespace
 
 Result<cpu::Topology> parse_topology(std::string_view text) {
-  constexpr std::size_t kDeepest = 16;
-  if (json_depth(text) > kDeepest) {
-    return refuse("it is nested too deep");
+  const Result<Json> parsed = document::parse_json<Json>(text, {.depth = 16});
+  if (!parsed || !parsed->is_object()) {
+    const bool is_too_deep = !parsed && parsed.error().code == std::errc::value_too_large;
+    return refuse(is_too_deep ? "it is nested too deep" : "it is no JSON object");
   }
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) {
-    return refuse("it is no JSON object");
-  }
+  const Json& json = *parsed;
   if (!json.contains("cpus") || !json["cpus"].is_array()) {
     return refuse("it has no list cpus");
   }

@@ -1,9 +1,17 @@
 #include "adapters/engine/containerd_config.h"
 
+#include "adapters/document/text.h"
+#include "adapters/document/toml_text.h"
 #include "adapters/engine/toml_registration.h"
 
 namespace hf::engine {
 namespace {
+
+using document::in_quotes;
+using document::parse_toml;
+using document::path_below;
+using document::scan_toml;
+using document::string_at;
 
 const TomlPath kVersion = {"version"};
 constexpr const char* kType = "runtime_type";
@@ -39,10 +47,10 @@ RegistrationPaths paths_in(const TomlPath& plugin) {
 // The values to start from: those of the existing holdfast entry, else of runc, else of the default runtime.
 TomlValues template_for(const TomlValues& values, const TomlPath& plugin) {
   const TomlPath ours = runtime_in(plugin, kRuntimeName);
-  const std::string by_default = read_toml_string(values, path_below(plugin, "default_runtime_name")).value_or("");
+  const std::string by_default = string_at(values, path_below(plugin, "default_runtime_name")).value_or("");
   for (const std::string& name : {std::string(kRuntimeName), std::string("runc"), by_default}) {
     TomlValues found = rebased(values, runtime_in(plugin, name), ours);
-    const std::string type = read_toml_string(found, path_below(ours, kType)).value_or(kShim);
+    const std::string type = string_at(found, path_below(ours, kType)).value_or(kShim);
     // The options of other shims, such as Kata's, have other meanings.
     if (!found.empty() && type.starts_with("io.containerd.runc.")) {
       return found;
@@ -55,8 +63,8 @@ TomlValues entry_for(const TomlValues& values, const TomlPath& plugin, const std
   const TomlPath ours = runtime_in(plugin, kRuntimeName);
   TomlValues entry = template_for(values, plugin);
   entry.erase(path_below(ours, "runtime_engine"));  // names the program for old shims
-  entry.emplace(path_below(ours, kType), toml_string(kShim));
-  entry[program_in(ours)] = toml_string(program);
+  entry.emplace(path_below(ours, kType), in_quotes(kShim));
+  entry[program_in(ours)] = in_quotes(program);
   return entry;
 }
 
@@ -73,10 +81,10 @@ std::vector<std::string> notes_on(const TomlValues& values) {
 Result<Edited> add_to_containerd(std::string_view text, const Registration& registration) {
   TRY(check_program_path(registration.program));
   std::string old(text);
-  TomlValues values = TRY(read_toml(old));
+  TomlValues values = TRY(parse_toml(old));
   if (values.empty() && scan_toml(old).empty()) {
     old += (old.empty() || old.ends_with('\n') ? "" : "\n") + std::string("version = 2\n");
-    values = TRY(read_toml(old));
+    values = TRY(parse_toml(old));
   }
   const TomlPath plugin = TRY(plugin_of(values));
   const TomlValues entry = entry_for(values, plugin, registration.program);
@@ -84,17 +92,17 @@ Result<Edited> add_to_containerd(std::string_view text, const Registration& regi
 }
 
 Result<std::string> remove_from_containerd(std::string_view text, Before before) {
-  const TomlPath plugin = TRY(plugin_of(TRY(read_toml(text))));
+  const TomlPath plugin = TRY(plugin_of(TRY(parse_toml(text))));
   return remove_registration(text, paths_in(plugin), before);
 }
 
 Result<std::optional<Registered>> find_in_containerd(std::string_view text) {
-  const TomlPath plugin = TRY(plugin_of(TRY(read_toml(text))));
+  const TomlPath plugin = TRY(plugin_of(TRY(parse_toml(text))));
   return find_registration(text, paths_in(plugin));
 }
 
 bool is_empty_containerd_config(std::string_view text) {
-  const Result<TomlValues> values = read_toml(text);
+  const Result<TomlValues> values = parse_toml(text);
   return values && (values->empty() || (values->size() == 1 && values->contains(kVersion))) &&
          text.find('#') == std::string_view::npos;
 }

@@ -1,9 +1,15 @@
 #include "adapters/engine/crio_config.h"
 
+#include "adapters/document/text.h"
 #include "adapters/engine/toml_registration.h"
 
 namespace hf::engine {
 namespace {
+
+using document::in_quotes;
+using document::parse_toml;
+using document::path_below;
+using document::string_at;
 
 const TomlPath kRuntime = {"crio", "runtime"};
 const TomlPath kRuntimes = {"crio", "runtime", "runtimes"};
@@ -18,7 +24,7 @@ RegistrationPaths registration_paths() {
 TomlValues merged(const std::vector<std::string>& texts) {
   TomlValues all;
   for (const std::string& text : texts) {
-    for (const auto& [path, value] : read_toml(text).value_or(TomlValues())) {
+    for (const auto& [path, value] : parse_toml(text).value_or(TomlValues())) {
       all[path] = value;
     }
   }
@@ -27,7 +33,7 @@ TomlValues merged(const std::vector<std::string>& texts) {
 
 TomlValues monitor_settings_in(const TomlValues& values) {
   const TomlPath ours = path_below(kRuntimes, kRuntimeName);
-  const std::string by_default = read_toml_string(values, path_below(kRuntime, "default_runtime")).value_or("");
+  const std::string by_default = string_at(values, path_below(kRuntime, "default_runtime")).value_or("");
   for (const std::string& name : {by_default, std::string("runc"), std::string("crun")}) {
     const TomlValues found = name == kRuntimeName ? TomlValues() : rebased(values, path_below(kRuntimes, name), ours);
     TomlValues monitor;
@@ -50,13 +56,13 @@ Result<Edited> add_to_crio(std::string_view text, const Registration& registrati
                            const std::vector<std::string>& others) {
   TRY(check_program_path(registration.program));
   const RegistrationPaths ours = registration_paths();
-  const TomlValues values = TRY(read_toml(text));
+  const TomlValues values = TRY(parse_toml(text));
   std::vector<std::string> all = others;
   all.emplace_back(text);
   TomlValues entry = rebased(values, ours.entry, ours.entry);
   entry.merge(monitor_settings_in(merged(all)));
-  entry[ours.program] = toml_string(registration.program);
-  entry.emplace(path_below(ours.entry, "runtime_type"), toml_string("oci"));
+  entry[ours.program] = in_quotes(registration.program);
+  entry.emplace(path_below(ours.entry, "runtime_type"), in_quotes("oci"));
   return Edited{TRY(add_registration(text, ours, entry, registration.standing)), {}};
 }
 

@@ -1,109 +1,111 @@
 #include "adapters/engine/docker_config.h"
 
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
-#include "adapters/engine/json_text.h"
+#include "adapters/document/json.h"
+#include "adapters/document/json_text.h"
+#include "adapters/document/text.h"
 #include "core/base/text.h"
 
 namespace hf::engine {
 namespace {
 
-using Json = nlohmann::json;
+using document::in_quotes;
+using document::Json;
+using document::JsonLayout;
+using document::JsonPlaces;
+using Place = JsonPlaces::Place;
 
 constexpr const char* kRuntimes = "runtimes";
 constexpr const char* kDefault = "default-runtime";
 constexpr const char* kPath = "path";
+constexpr document::Limits kLimits = {.depth = 200};  // deeper than any real config, and comparing trees is recursive
 
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-Result<void> check_once(std::string_view text, const JsonObject& object, std::string_view key) {
-  const auto is_key = [key](const JsonMember& member) { return member.key == key; };
-  const auto first = std::ranges::find_if(object.members, is_key);
-  if (first == object.members.end()) {
-    return {};
-  }
-  const auto second = std::find_if(first + 1, object.members.end(), is_key);
-  if (second == object.members.end()) {
-    return {};
-  }
-  return fail(std::errc::invalid_argument,
-              line_and_column(text, second->begin) + ": " + in_quotes(key) + " stands here for the second time");
-}
-
-struct Parts {
-  JsonObject top;
-  std::optional<JsonObject> runtimes;
-  std::optional<JsonObject> ours;
+// A config file: its values, and where they stand in the text.
+struct Config {
+  Json tree;
+  JsonPlaces places;
+  const Place* runtimes = nullptr;
+  const Place* ours = nullptr;  // holdfast's entry, of any type
 };
 
-Result<Parts> read_parts(std::string_view text) {
-  Parts parts;
-  parts.top = TRY(read_json_object(text));
-  TRY(check_once(text, parts.top, kRuntimes));
-  TRY(check_once(text, parts.top, kDefault));
-  const JsonMember* runtimes = parts.top.find(kRuntimes);
-  if (runtimes == nullptr) {
-    return parts;
-  }
-  parts.runtimes = read_json_object(text, *runtimes);
-  if (!parts.runtimes) {
-    return fail(std::errc::invalid_argument, line_and_column(text, runtimes->value) + ": \"runtimes\" is no object");
-  }
-  TRY(check_once(text, *parts.runtimes, kRuntimeName));
-  const JsonMember* ours = parts.runtimes->find(kRuntimeName);
-  if (ours != nullptr) {
-    parts.ours = read_json_object(text, *ours);
-    TRY(parts.ours ? check_once(text, *parts.ours, kPath) : Result<void>());
-  }
-  return parts;
+// The first member with this key; null where there is none.
+const Place* find(const JsonPlaces& places, const Place& object, std::string_view key) {
+  const std::vector<const Place*> found = places.members(object, key);
+  return found.empty() ? nullptr : found.front();
 }
 
-Result<std::string> with_runtime(std::string_view text, const std::string& path) {
-  const Parts parts = TRY(read_parts(text));
-  const JsonLayout layout = layout_of(text, parts.top);
+Result<void> check_once(const JsonPlaces& places, const Place& object, std::string_view key) {
+  const std::vector<const Place*> found = places.members(object, key);
+  if (found.size() < 2) {
+    return {};
+  }
+  return fail(std::errc::invalid_argument, document::line_and_column(places.text(), found[1]->key_begin) + ": " +
+                                               in_quotes(key) + " stands here for the second time");
+}
+
+Result<Config> read_config(std::string_view text) {
+  Json tree = TRY(document::parse_json(text, kLimits));
+  JsonPlaces places = TRY(document::read_object_places(text));
+  Config config{std::move(tree), std::move(places)};
+  const Place& top = config.places.root();
+  TRY(check_once(config.places, top, kRuntimes));
+  TRY(check_once(config.places, top, kDefault));
+  config.runtimes = find(config.places, top, kRuntimes);
+  if (config.runtimes == nullptr) {
+    return config;
+  }
+  if (config.runtimes->kind != JsonPlaces::Kind::object) {
+    return fail(std::errc::invalid_argument,
+                document::line_and_column(text, config.runtimes->begin) + ": \"runtimes\" is no object");
+  }
+  TRY(check_once(config.places, *config.runtimes, kRuntimeName));
+  config.ours = find(config.places, *config.runtimes, kRuntimeName);
+  if (config.ours != nullptr) {
+    TRY(check_once(config.places, *config.ours, kPath));
+  }
+  return config;
+}
+
+std::string with_runtime(const Config& config, const std::string& path) {
+  const JsonPlaces& places = config.places;
+  const JsonLayout layout = layout_of(places);
   const std::string value = in_quotes(path);
-  if (!parts.runtimes) {
-    return with_member(text, parts.top, layout,
-                       {kRuntimes, nest(layout, 1, kRuntimeName, nest(layout, 2, kPath, value)), 1});
+  const std::string entry = nest(layout, 2, kPath, value);
+  if (config.runtimes == nullptr) {
+    return with_member(places, places.root(), {kRuntimes, nest(layout, 1, kRuntimeName, entry), 1});
   }
-  const JsonMember* ours = parts.runtimes->find(kRuntimeName);
-  if (ours == nullptr) {
-    return with_member(text, *parts.runtimes, layout, {kRuntimeName, nest(layout, 2, kPath, value), 2});
+  if (config.ours == nullptr) {
+    return with_member(places, *config.runtimes, {kRuntimeName, entry, 2});
   }
-  if (!parts.ours) {
-    return with_value(text, *ours, nest(layout, 2, kPath, value));
+  if (config.ours->kind != JsonPlaces::Kind::object) {
+    return with_value(places, *config.ours, entry);
   }
-  const JsonMember* old = parts.ours->find(kPath);
-  return old == nullptr ? with_member(text, *parts.ours, layout, {kPath, value, 3}) : with_value(text, *old, value);
+  const Place* old = find(places, *config.ours, kPath);
+  return old == nullptr ? with_member(places, *config.ours, {kPath, value, 3}) : with_value(places, *old, value);
 }
 
 Result<std::string> with_default(std::string_view text) {
-  const JsonObject top = TRY(read_json_object(text));
-  const JsonMember* old = top.find(kDefault);
+  const JsonPlaces places = TRY(document::read_object_places(text));
+  const Place* old = find(places, places.root(), kDefault);
   const std::string value = in_quotes(kRuntimeName);
-  return old == nullptr ? with_member(text, top, layout_of(text, top), {kDefault, value, 1})
-                        : with_value(text, *old, value);
+  return old == nullptr ? with_member(places, places.root(), {kDefault, value, 1}) : with_value(places, *old, value);
 }
 
 Result<void> check_edited(std::string_view text, const Json& expected) {
-  TRY(read_json_object(text));
-  if (Json::parse(text) != expected) {
+  if (TRY(document::parse_json(text, kLimits)) != expected) {
     return fail(std::errc::invalid_argument, "it cannot be changed without changing more than that");
   }
   return {};
 }
 
-bool is_our_default(const Json& tree) {
-  const auto name = tree.find(kDefault);
-  return name != tree.end() && *name == kRuntimeName;
-}
+bool is_our_default(const Json& tree) { return document::string_at(tree, kDefault) == kRuntimeName; }
 
-std::string without_runtime(std::string_view text, const Parts& parts, const Json& before_tree) {
-  const bool is_alone = parts.runtimes->members.size() == 1;
-  return is_alone && !before_tree.contains(kRuntimes) ? without_member(text, parts.top, kRuntimes)
-                                                      : without_member(text, *parts.runtimes, kRuntimeName);
+std::string without_runtime(const Config& config, const Json& before_tree) {
+  const bool is_alone = config.runtimes->first == config.runtimes->last;
+  return is_alone && !before_tree.contains(kRuntimes)
+             ? without_member(config.places, config.places.root(), *config.runtimes)
+             : without_member(config.places, *config.runtimes, *config.ours);
 }
 
 // The default runtime in the earlier text, if there is one that is not holdfast.
@@ -111,14 +113,13 @@ std::optional<std::string> default_in(Before before, const Json& before_tree) {
   if (!before || !before_tree.contains(kDefault) || is_our_default(before_tree)) {
     return std::nullopt;
   }
-  const Result<JsonObject> top = read_json_object(*before);
-  const JsonMember* member = top->find(kDefault);
-  return std::string(before->substr(member->value, member->end - member->value));
+  const Result<JsonPlaces> places = document::read_object_places(*before);
+  return std::string(places->text_of(*find(*places, places->root(), kDefault)));
 }
 
 Json tree_of(Before before) {
-  const bool is_readable = before && read_json_object(*before);
-  return is_readable ? Json::parse(*before) : Json::object();
+  const Result<Json> tree = document::parse_json(before.value_or(""), kLimits);
+  return tree && tree->is_object() ? *tree : Json::object();
 }
 
 }  // namespace
@@ -127,15 +128,13 @@ Result<Edited> add_to_docker(std::string_view text, const Registration& registra
   TRY(check_program_path(registration.program));
   const std::string empty_object = "{\n}\n";
   const std::string_view old = trim(text).empty() ? std::string_view(empty_object) : text;
-  const Result<std::optional<Registered>> found = find_in_docker(old);
-  if (!found) {
-    return std::unexpected(found.error());
-  }
-  Json expected = Json::parse(old);
+  const std::optional<Registered> found = TRY(find_in_docker(old));
+  const Config config = TRY(read_config(old));
+  Json expected = config.tree;
   Edited edited{std::string(old), {}};
-  const bool has_program = *found && (*found)->program == registration.program;
+  const bool has_program = found && found->program == registration.program;
   if (!has_program) {
-    edited.text = TRY(with_runtime(old, registration.program));
+    edited.text = with_runtime(config, registration.program);
     Json& ours = expected[kRuntimes][kRuntimeName];
     ours = ours.is_object() ? ours : Json::object();
     ours[kPath] = registration.program;
@@ -149,25 +148,26 @@ Result<Edited> add_to_docker(std::string_view text, const Registration& registra
 }
 
 Result<std::string> remove_from_docker(std::string_view text, Before before) {
-  const Result<std::optional<Registered>> found = find_in_docker(text);
-  if (!found || !*found) {
-    return found ? Result<std::string>(std::string(text)) : std::unexpected(found.error());
+  if (!TRY(find_in_docker(text))) {
+    return std::string(text);
   }
-  Json expected = Json::parse(text);
+  const Config config = TRY(read_config(text));
+  Json expected = config.tree;
   const Json before_tree = tree_of(before);
   std::string edited(text);
-  const Parts parts = TRY(read_parts(text));
-  if (parts.runtimes && parts.runtimes->find(kRuntimeName) != nullptr) {
-    edited = without_runtime(text, parts, before_tree);
+  if (config.ours != nullptr) {
+    edited = without_runtime(config, before_tree);
     expected[kRuntimes].erase(kRuntimeName);
   }
   if (expected.contains(kRuntimes) && expected[kRuntimes].empty() && !before_tree.contains(kRuntimes)) {
     expected.erase(kRuntimes);
   }
   if (is_our_default(expected)) {
-    const JsonObject top = TRY(read_json_object(edited));
+    const JsonPlaces places = TRY(document::read_object_places(edited));
+    const Place* ours = find(places, places.root(), kDefault);
     const std::optional<std::string> old = default_in(before, before_tree);
-    edited = old ? with_value(edited, *top.find(kDefault), *old) : without_member(edited, top, kDefault);
+    std::string restored = old ? with_value(places, *ours, *old) : without_member(places, places.root(), *ours);
+    edited = std::move(restored);
     expected.erase(kDefault);
     if (old) {
       expected[kDefault] = before_tree[kDefault];
@@ -181,25 +181,18 @@ Result<std::optional<Registered>> find_in_docker(std::string_view text) {
   if (trim(text).empty()) {
     return std::nullopt;
   }
-  const Parts parts = TRY(read_parts(text));
-  const Json tree = Json::parse(text);
-  const bool has_runtime = parts.runtimes && parts.runtimes->find(kRuntimeName) != nullptr;
-  if (!has_runtime && !is_our_default(tree)) {
+  const Config config = TRY(read_config(text));
+  const bool is_default = is_our_default(config.tree);
+  if (config.ours == nullptr && !is_default) {
     return std::nullopt;
   }
-  Registered registered;
-  registered.standing = is_our_default(tree) ? Standing::by_default : Standing::offered;
-  const JsonMember* path = parts.ours ? parts.ours->find(kPath) : nullptr;
-  const Json program = path == nullptr ? Json() : Json::parse(text.substr(path->value, path->end - path->value));
-  if (program.is_string()) {
-    registered.program = program.get<std::string>();
-  }
-  return registered;
+  const Json& ours = document::object_at(document::object_at(config.tree, kRuntimes), kRuntimeName);
+  return Registered{document::string_at(ours, kPath), is_default ? Standing::by_default : Standing::offered};
 }
 
 bool is_empty_docker_config(std::string_view text) {
-  const Result<JsonObject> top = read_json_object(text);
-  return trim(text).empty() || (top && top->members.empty());
+  const Result<Json> tree = document::parse_json(text, kLimits);
+  return trim(text).empty() || (tree && tree->is_object() && tree->empty());
 }
 
 }  // namespace hf::engine

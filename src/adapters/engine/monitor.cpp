@@ -2,25 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
 #include "core/base/text.h"
 
 namespace hf::engine {
 namespace {
 
-using Json = nlohmann::json;
-
-Result<Json> parse_object(std::string_view text, const char* what) {
-  Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded() || !document.is_object()) {
-    return fail(std::errc::invalid_argument, std::string("parse ") + what + ": not a JSON object");
-  }
-  return document;
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const auto entry = object.is_object() ? object.find(key) : object.end();
-  return entry != object.end() && entry->is_string() ? entry->get<std::string>() : std::string();
-}
+using document::Json;
+using document::string_at;
 
 // The argument after an option, or the text after its equals sign.
 std::string value_of(const std::vector<std::string>& arguments, std::string_view option) {
@@ -74,29 +63,19 @@ std::optional<Monitor> parse_monitor(const std::vector<std::string>& arguments) 
 }
 
 Result<ShimOptions> parse_shim_options(std::string_view json) {
-  const Json document = TRY(parse_object(json, "options.json"));
-  ShimOptions options{text_of(document, "binary_name"), text_of(document, "root"), std::nullopt};
-  if (const auto systemd = document.find("systemd_cgroup"); systemd != document.end() && systemd->is_boolean()) {
-    options.systemd_cgroup = systemd->get<bool>();
-  }
-  return options;
+  const Json options = TRY(document::parse_object(json, "options.json"));
+  return ShimOptions{string_at(options, "binary_name").value_or(""), string_at(options, "root").value_or(""),
+                     document::bool_at(options, "systemd_cgroup")};
 }
 
 Result<DockerRecord> parse_docker_record(std::string_view json) {
-  const Json document = TRY(parse_object(json, "config.v2.json"));
+  const Json container = TRY(document::parse_object(json, "config.v2.json"));
+  const Json& config = document::object_at(container, "Config");
   DockerRecord record;
-  const std::string name = text_of(document, "Name");
+  const std::string name = string_at(container, "Name").value_or("");
   record.name = name.starts_with('/') ? name.substr(1) : name;
-  const auto config = document.find("Config");
-  if (config == document.end() || !config->is_object()) {
-    return record;
-  }
-  record.image = text_of(*config, "Image");
-  if (const auto labels = config->find("Labels"); labels != config->end() && labels->is_object()) {
-    for (const auto& [key, value] : labels->items()) {
-      record.labels[key] = value.is_string() ? value.get<std::string>() : std::string();
-    }
-  }
+  record.image = string_at(config, "Image").value_or("");
+  record.labels = document::string_map_at(config, "Labels");
   return record;
 }
 
@@ -106,8 +85,8 @@ std::string data_root_in(const std::vector<std::string>& dockerd, std::string_vi
       return root;
     }
   }
-  const Json settings = Json::parse(daemon_json, nullptr, /*allow_exceptions=*/false);
-  const std::string root = settings.is_object() ? text_of(settings, "data-root") : std::string();
+  const Result<Json> settings = document::parse_json(daemon_json);
+  const std::string root = settings ? string_at(*settings, "data-root").value_or("") : "";
   return root.empty() ? "/var/lib/docker" : root;
 }
 

@@ -1,9 +1,13 @@
 #include "adapters/engine/podman_config.h"
 
+#include "adapters/document/text.h"
 #include "adapters/engine/toml_registration.h"
 
 namespace hf::engine {
 namespace {
+
+using document::in_quotes;
+using document::parse_toml;
 
 RegistrationPaths registration_paths() {
   const TomlPath entry = {"engine", "runtimes", kRuntimeName};
@@ -19,9 +23,9 @@ Result<Edited> add_to_podman(std::string_view text, const Registration& registra
     return std::unexpected(found.error());
   }
   const RegistrationPaths ours = registration_paths();
-  TomlValues entry = {{ours.entry, "[ " + toml_string(registration.program) + " ]"}};
+  TomlValues entry = {{ours.entry, "[ " + in_quotes(registration.program) + " ]"}};
   if (*found && (*found)->program == registration.program) {
-    entry = rebased(TRY(read_toml(text)), ours.entry, ours.entry);
+    entry = rebased(TRY(parse_toml(text)), ours.entry, ours.entry);
   }
   return Edited{TRY(add_registration(text, ours, entry, registration.standing)), {}};
 }

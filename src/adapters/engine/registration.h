@@ -38,7 +38,4 @@ using Before = std::optional<std::string_view>;
 // Accepts only paths that JSON and TOML can hold without escapes.
 Result<void> check_program_path(std::string_view path);
 
-// The position of a byte as "line 3, column 7".
-std::string line_and_column(std::string_view text, std::size_t offset);
-
 }  // namespace hf::engine

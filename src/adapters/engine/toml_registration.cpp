@@ -1,7 +1,21 @@
 #include "adapters/engine/toml_registration.h"
 
+#include "adapters/document/text.h"
+#include "adapters/document/toml_text.h"
+
 namespace hf::engine {
 namespace {
+
+using document::has_header;
+using document::in_quotes;
+using document::is_below;
+using document::parse_toml;
+using document::string_at;
+using document::value_in;
+using document::with_table;
+using document::with_value;
+using document::without;
+using document::without_empty_table;
 
 bool has_entry(const TomlValues& values, const TomlPath& entry) {
   const auto first = values.lower_bound(entry);
@@ -13,11 +27,11 @@ void erase_entry(TomlValues& values, const TomlPath& entry) {
 }
 
 bool is_our_default(const TomlValues& values, const RegistrationPaths& paths) {
-  return read_toml_string(values, paths.default_name) == kRuntimeName;
+  return string_at(values, paths.default_name) == kRuntimeName;
 }
 
 Result<void> check_edited(std::string_view text, const TomlValues& expected) {
-  const Result<TomlValues> values = read_toml(text);
+  const Result<TomlValues> values = parse_toml(text);
   if (!values || *values != expected) {
     return fail(std::errc::invalid_argument,
                 "tables that are written on one line, or with dotted keys, are in the way: write them with [table] "
@@ -50,7 +64,7 @@ std::string first_string_in(std::string_view list) {
 
 Result<std::string> add_registration(std::string_view text, const RegistrationPaths& paths, const TomlValues& entry,
                                      Standing standing) {
-  TomlValues expected = TRY(read_toml(text));
+  TomlValues expected = TRY(parse_toml(text));
   TomlValues old = expected;
   std::erase_if(old, [&paths](const auto& value) { return !is_below(value.first, paths.entry); });
   std::string edited(text);
@@ -62,16 +76,16 @@ Result<std::string> add_registration(std::string_view text, const RegistrationPa
     TRY(check_edited(edited, expected));
   }
   if (standing == Standing::by_default && !is_our_default(expected, paths)) {
-    edited = with_value(edited, paths.default_name, toml_string(kRuntimeName));
-    expected[paths.default_name] = toml_string(kRuntimeName);
+    edited = with_value(edited, paths.default_name, in_quotes(kRuntimeName));
+    expected[paths.default_name] = in_quotes(kRuntimeName);
     TRY(check_edited(edited, expected));
   }
   return edited;
 }
 
 Result<std::string> remove_registration(std::string_view text, const RegistrationPaths& paths, Before before) {
-  TomlValues expected = TRY(read_toml(text));
-  const Result<TomlValues> before_values = read_toml(before.value_or(""));
+  TomlValues expected = TRY(parse_toml(text));
+  const Result<TomlValues> before_values = parse_toml(before.value_or(""));
   const std::string_view before_text = before_values ? before.value_or("") : "";
   std::string edited(text);
   if (has_entry(expected, paths.entry)) {
@@ -96,7 +110,7 @@ Result<std::string> remove_registration(std::string_view text, const Registratio
 }
 
 Result<std::optional<Registered>> find_registration(std::string_view text, const RegistrationPaths& paths) {
-  const TomlValues values = TRY(read_toml(text));
+  const TomlValues values = TRY(parse_toml(text));
   const bool is_default = is_our_default(values, paths);
   if (!has_entry(values, paths.entry) && !is_default) {
     return std::nullopt;

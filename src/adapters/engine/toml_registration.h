@@ -5,11 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "adapters/document/toml.h"
 #include "adapters/engine/registration.h"
-#include "adapters/engine/toml_text.h"
 #include "core/base/result.h"
 
 namespace hf::engine {
+
+using document::TomlPath;
+using document::TomlValues;
 
 struct RegistrationPaths {
   TomlPath entry;         // holdfast's table or value

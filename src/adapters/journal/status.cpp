@@ -1,6 +1,8 @@
 #include "adapters/journal/status.h"
 
 #include <cerrno>
+#include <limits>
+#include <tuple>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
 #include "kernel/files/fd.h"
 #include "kernel/files/file.h"
 #include "kernel/process/process.h"
@@ -15,48 +18,42 @@
 namespace hf::journal {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kDirectory = "run/holdfast";
 constexpr const char* kName = "status.json";
 
-std::unexpected<Error> malformed() {
-  return fail(std::errc::invalid_argument, std::string(kStatusFile) + ": malformed");
+Result<std::uint64_t> number_at(const document::Json& json, std::string_view key, std::uint64_t limit) {
+  return document::require_uint(json, key, limit, {kStatusFile});
 }
 
 }  // namespace
 
 std::string render_status(const Status& status) {
-  const Json json = {{"version", 1},
-                     {"pid", status.pid.value},
-                     {"started_ticks", status.started_ticks},
-                     {"program_version", status.version},
-                     {"v1", status.tiers.has_v1 ? to_string(status.tiers.v1) : ""},
-                     {"v2", status.tiers.has_v2 ? to_string(status.tiers.v2) : ""},
-                     {"why", status.tiers.why}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const document::OrderedJson json = {{"version", 1},
+                                      {"pid", status.pid.value},
+                                      {"started_ticks", status.started_ticks},
+                                      {"program_version", status.version},
+                                      {"v1", status.tiers.has_v1 ? to_string(status.tiers.v1) : ""},
+                                      {"v2", status.tiers.has_v2 ? to_string(status.tiers.v2) : ""},
+                                      {"why", status.tiers.why}};
+  return document::write_json(json) + "\n";
 }
 
 Result<Status> parse_status(std::string_view text) {
-  try {
-    const Json json = Json::parse(text);
-    Status status;
-    status.pid.value = json.at("pid").get<std::int32_t>();
-    status.started_ticks = json.at("started_ticks").get<std::int64_t>();
-    status.version = json.at("program_version").get<std::string>();
-    status.tiers.why = json.at("why").get<std::vector<std::string>>();
-    for (const auto& [key, has, tier] : {std::tuple("v1", &status.tiers.has_v1, &status.tiers.v1),
-                                         std::tuple("v2", &status.tiers.has_v2, &status.tiers.v2)}) {
-      const auto name = json.at(key).get<std::string>();
-      *has = !name.empty();
-      if (*has) {
-        *tier = TRY(container::parse_tier(name));
-      }
+  const document::Json json = TRY(document::parse_object(text, kStatusFile));
+  Status status;
+  status.pid.value = std::int32_t(TRY(number_at(json, "pid", std::numeric_limits<std::int32_t>::max())));
+  status.started_ticks = std::int64_t(TRY(number_at(json, "started_ticks", std::numeric_limits<std::int64_t>::max())));
+  status.version = TRY(document::require_string(json, "program_version", {kStatusFile}));
+  status.tiers.why = TRY(document::require_strings(json, "why", {kStatusFile}));
+  for (const auto& [key, has, tier] : {std::tuple("v1", &status.tiers.has_v1, &status.tiers.v1),
+                                       std::tuple("v2", &status.tiers.has_v2, &status.tiers.v2)}) {
+    const std::string name = TRY(document::require_string(json, key, {kStatusFile}));
+    *has = !name.empty();
+    if (*has) {
+      *tier = TRY(container::parse_tier(name));
     }
-    return status;
-  } catch (const Json::exception&) {
-    return malformed();
   }
+  return status;
 }
 
 Result<void> write_status(const kernel::Host& host, const Status& status) {

@@ -6,51 +6,25 @@
 #include <google/protobuf/stubs/logging.h>
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
 #include "adapters/kube/device_plugin.pb.h"
 #include "core/base/text.h"
 
 namespace hf::kube {
 namespace {
 
-using Json = nlohmann::json;
+using document::array_at;
+using document::Json;
+using document::object_at;
+using document::parse_object;
+using document::string_at;
+using document::strings_at;
+using document::value_at;
 
 constexpr std::string_view kCdiPrefix = "cdi.k8s.io/";
 
 std::unexpected<Error> malformed(const std::string& what, const std::string& why) {
   return fail(std::errc::invalid_argument, "parse " + what + ": " + why);
-}
-
-Result<Json> parse_object(std::string_view text, const std::string& what) {
-  Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded() || !document.is_object()) {
-    return malformed(what, "not a JSON object");
-  }
-  return document;
-}
-
-const Json* member(const Json& object, const char* key) {
-  if (!object.is_object()) {
-    return nullptr;
-  }
-  const auto entry = object.find(key);
-  return entry == object.end() || entry->is_null() ? nullptr : &*entry;
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const Json* entry = member(object, key);
-  return entry != nullptr && entry->is_string() ? entry->get<std::string>() : std::string();
-}
-
-std::vector<std::string> texts_of(const Json* list) {
-  std::vector<std::string> texts;
-  if (list != nullptr && list->is_array()) {
-    for (const Json& entry : *list) {
-      if (entry.is_string()) {
-        texts.push_back(entry.get<std::string>());
-      }
-    }
-  }
-  return texts;
 }
 
 std::optional<std::uint32_t> sextet_of(char character) {
@@ -83,38 +57,13 @@ std::optional<std::string> decode_base64(std::string_view text) {
 }
 
 // DeviceIDs: by NUMA node ({"0":["id"]}), in older files a plain list.
-std::vector<std::string> ids_in(const Json* entry) {
-  if (entry == nullptr || !entry->is_object()) {
-    return texts_of(entry);
-  }
-  std::vector<std::string> ids;
-  for (const auto& [numa, list] : entry->items()) {
-    for (std::string& id : texts_of(&list)) {
-      ids.push_back(std::move(id));
-    }
+std::vector<std::string> device_ids_in(const Json& entry) {
+  std::vector<std::string> ids = strings_at(entry, "DeviceIDs");
+  const Json& by_node = object_at(entry, "DeviceIDs");
+  for (const auto& [numa, list] : by_node.items()) {
+    std::ranges::move(strings_at(by_node, numa), std::back_inserter(ids));
   }
   return ids;
-}
-
-std::vector<std::string> keys_of(const Json* object) {
-  std::vector<std::string> keys;
-  if (object != nullptr && object->is_object()) {
-    for (const auto& [key, value] : object->items()) {
-      keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
-void add_cdi_devices(const Json& driver_state, PreparedClaim& claim) {
-  const Json* devices = member(driver_state, "Devices");
-  if (devices == nullptr || !devices->is_array()) {
-    return;
-  }
-  for (const Json& device : *devices) {
-    const std::vector<std::string> ids = texts_of(member(device, "CDIDeviceIDs"));
-    claim.cdi_devices.insert(claim.cdi_devices.end(), ids.begin(), ids.end());
-  }
 }
 
 Result<void> add_response(const std::string& encoded, Allocation& allocation) {
@@ -135,6 +84,35 @@ Result<void> add_response(const std::string& encoded, Allocation& allocation) {
     allocation.cdi_devices.push_back(device.name());
   }
   return {};
+}
+
+Result<Allocation> allocation_of(const Json& entry) {
+  Allocation allocation;
+  allocation.pod_uid = string_at(entry, "PodUID").value_or("");
+  allocation.container = string_at(entry, "ContainerName").value_or("");
+  allocation.resource = string_at(entry, "ResourceName").value_or("");
+  allocation.ids = device_ids_in(entry);
+  const Json* response = value_at(entry, "AllocResp");
+  if (response != nullptr && !response->is_string()) {
+    return malformed("kubelet_internal_checkpoint", "AllocResp is no text");
+  }
+  TRY(add_response(string_at(entry, "AllocResp").value_or(""), allocation));
+  return allocation;
+}
+
+PreparedClaim claim_of(const Json& entry) {
+  PreparedClaim claim;
+  claim.name = string_at(entry, "Namespace").value_or("") + "/" + string_at(entry, "ClaimName").value_or("");
+  claim.pod_uids = strings_at(entry, "PodUIDs");
+  for (const auto& [uid, nothing] : object_at(entry, "PodUIDs").items()) {
+    claim.pod_uids.push_back(uid);  // a set is written as {"uid":{}}
+  }
+  for (const Json& driver : object_at(entry, "DriverState")) {
+    for (const Json& device : array_at(driver, "Devices")) {
+      std::ranges::move(strings_at(device, "CDIDeviceIDs"), std::back_inserter(claim.cdi_devices));
+    }
+  }
+  return claim;
 }
 
 }  // namespace
@@ -171,78 +149,44 @@ std::vector<std::string> cdi_names_in(const std::map<std::string, std::string>& 
 
 Result<Checkpoint> parse_checkpoint(std::string_view json) {
   const std::string what = "kubelet_internal_checkpoint";
-  const Json document = TRY(parse_object(json, what));
-  const Json* data = member(document, "Data");
+  const Json file = TRY(parse_object(json, what));
+  const Json* data = value_at(file, "Data");
   if (data == nullptr || !data->is_object()) {
     return malformed(what, "no \"Data\" object");
   }
   Checkpoint checkpoint;
-  if (const Json* entries = member(*data, "PodDeviceEntries"); entries != nullptr) {
-    if (!entries->is_array()) {
-      return malformed(what, "PodDeviceEntries is no list");
-    }
-    for (const Json& entry : *entries) {
-      Allocation allocation;
-      allocation.pod_uid = text_of(entry, "PodUID");
-      allocation.container = text_of(entry, "ContainerName");
-      allocation.resource = text_of(entry, "ResourceName");
-      allocation.ids = ids_in(member(entry, "DeviceIDs"));
-      const Json* response = member(entry, "AllocResp");
-      if (response != nullptr && !response->is_string()) {
-        return malformed(what, "AllocResp is no text");
-      }
-      TRY(add_response(text_of(entry, "AllocResp"), allocation));
-      checkpoint.allocations.push_back(std::move(allocation));
-    }
+  if (const Json* entries = value_at(*data, "PodDeviceEntries"); entries != nullptr && !entries->is_array()) {
+    return malformed(what, "PodDeviceEntries is no list");
   }
-  if (const Json* registered = member(*data, "RegisteredDevices"); registered != nullptr && registered->is_object()) {
-    for (const auto& [resource, ids] : registered->items()) {
-      checkpoint.registered[resource] = texts_of(&ids);
-    }
+  for (const Json& entry : array_at(*data, "PodDeviceEntries")) {
+    checkpoint.allocations.push_back(TRY(allocation_of(entry)));
+  }
+  const Json& registered = object_at(*data, "RegisteredDevices");
+  for (const auto& [resource, ids] : registered.items()) {
+    checkpoint.registered[resource] = strings_at(registered, resource);
   }
   return checkpoint;
 }
 
 Result<std::vector<PreparedClaim>> parse_prepared_claims(std::string_view json) {
   const std::string what = "dra_manager_state";
-  const Json document = TRY(parse_object(json, what));
-  const Json inner = TRY(parse_object(text_of(document, "Data"), what));
+  const Json file = TRY(parse_object(json, what));
+  const Json data = TRY(parse_object(string_at(file, "Data").value_or(""), what));
   std::vector<PreparedClaim> claims;
-  const Json* list = member(inner, "ClaimInfoStateList");
-  if (list == nullptr || !list->is_array()) {
-    return claims;
-  }
-  for (const Json& entry : *list) {
-    PreparedClaim claim;
-    claim.name = text_of(entry, "Namespace") + "/" + text_of(entry, "ClaimName");
-    claim.pod_uids = texts_of(member(entry, "PodUIDs"));
-    for (const std::string& uid : keys_of(member(entry, "PodUIDs"))) {
-      claim.pod_uids.push_back(uid);  // a set is written as {"uid":{}}
-    }
-    const Json* drivers = member(entry, "DriverState");
-    for (const std::string& driver : keys_of(drivers)) {
-      add_cdi_devices((*drivers)[driver], claim);
-    }
-    claims.push_back(std::move(claim));
+  for (const Json& entry : array_at(data, "ClaimInfoStateList")) {
+    claims.push_back(claim_of(entry));
   }
   return claims;
 }
 
 Result<CpuState> parse_cpu_state(std::string_view json) {
-  const Json document = TRY(parse_object(json, "cpu_manager_state"));
+  const Json file = TRY(parse_object(json, "cpu_manager_state"));
   CpuState state;
-  state.policy = text_of(document, "policyName");
-  const Json* entries = member(document, "entries");
-  if (entries == nullptr || !entries->is_object()) {
-    return state;
-  }
-  for (const auto& [pod, containers] : entries->items()) {
-    if (!containers.is_object()) {
-      continue;  // before 1.18 the entries are keyed by container id
-    }
-    for (const auto& [name, cpus] : containers.items()) {
-      state.exclusive[std::string(pod).append("/").append(name)] =
-          cpus.is_string() ? cpus.get<std::string>() : std::string();
+  state.policy = string_at(file, "policyName").value_or("");
+  const Json& entries = object_at(file, "entries");
+  for (const auto& [pod, containers] : entries.items()) {  // before 1.18 they are keyed by container id
+    for (const auto& [name, cpus] : document::string_map_at(entries, pod)) {
+      state.exclusive[std::string(pod).append("/").append(name)] = cpus;
     }
   }
   return state;

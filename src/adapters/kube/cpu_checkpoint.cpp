@@ -6,13 +6,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
 #include "adapters/kube/cpu_messages.h"
 #include "core/base/text.h"
 
 namespace hf::kube {
 namespace {
 
-using Json = nlohmann::json;
+using document::Json;
 using Fault = std::unexpected<CheckpointFault>;
 
 bool fits(CpuFormat format, const CpuFields& fields) {
@@ -186,7 +187,7 @@ std::expected<CpuCheckpoint, CheckpointFault> parse_data(const CpuFields& outer,
 // Go's encoder escapes the characters that are special in HTML.
 std::string to_go_json(const Json& json) {
   std::string text;
-  for (const char character : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char character : document::write_json(json)) {
     switch (character) {
       case '<': text += "\\u003c"; break;
       case '>': text += "\\u003e"; break;

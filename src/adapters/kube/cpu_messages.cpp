@@ -7,15 +7,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
+#include "adapters/document/text.h"
 #include "core/base/text.h"
 
 namespace hf::kube {
 namespace {
 
-using Json = nlohmann::json;
+using document::Json;
 using Fault = std::unexpected<CheckpointFault>;
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Go matches field names case-insensitively.
 const Json* find_field(const Json& object, std::string_view name) {
@@ -174,16 +174,13 @@ std::string go_character(char character) {
 
 // Go's error for the place where the parser stopped: the end, or a character.
 std::string go_syntax_error(std::string_view text) {
-  try {
-    [[maybe_unused]] const Json parsed = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    if (error.byte >= 1 && error.byte <= text.size()) {
-      return "invalid character '" + go_character(text[error.byte - 1]) + "' looking for beginning of value";
-    }
-  } catch (const Json::exception&) {
-    return "json: cannot unmarshal number into Go value of type state.CPUManagerCheckpointV1";  // a number out of range
+  const document::JsonFault fault = document::find_json_fault(text).value_or(document::JsonFault());
+  if (fault.kind == document::JsonFault::Kind::number_out_of_range) {
+    return "json: cannot unmarshal number into Go value of type state.CPUManagerCheckpointV1";
   }
-  return "unexpected end of JSON input";
+  return fault.offset < text.size()
+             ? "invalid character '" + go_character(text[fault.offset]) + "' looking for beginning of value"
+             : "unexpected end of JSON input";
 }
 
 // strconv.Atoi accepts a sign, digits, 63 bits.
@@ -208,14 +205,17 @@ std::unexpected<CheckpointFault> fault(std::string what, std::string kubelet_say
 }
 
 std::expected<CpuFields, CheckpointFault> read_cpu_fields(std::string_view json) {
-  if (json.starts_with(kByteOrderMark)) {
+  if (json.starts_with(document::kByteOrderMark)) {
     return fault("it begins with a byte order mark", "invalid character 'ï' looking for beginning of value");
   }
-  Json object = Json::parse(json, nullptr, false);
-  if (object.is_null()) {
-    object = Json::object();  // Go reads null as an empty object
+  Result<Json> object = document::parse_json(json);
+  if (!object) {
+    return fault("it is no JSON", go_syntax_error(json));
   }
-  return object.is_discarded() ? fault("it is no JSON", go_syntax_error(json)) : read_object(object);
+  if (object->is_null()) {
+    *object = Json::object();  // Go reads null as an empty object
+  }
+  return read_object(*object);
 }
 
 std::string hashed_text(CpuFormat format, const CpuFields& fields) {

@@ -9,15 +9,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/text.h"
+#include "adapters/document/json.h"
 #include "kernel/files/file.h"
 
 namespace hf::ledger {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using document::Json;
+using document::OrderedJson;
+using document::string_at;
 
-constexpr int kVersion = 1;
+constexpr unsigned kVersion = 1;
 
 std::unexpected<Error> malformed(const std::string& why) {
   return fail(std::errc::invalid_argument, "parse ledger entry: " + why);
@@ -30,26 +32,18 @@ bool can_name_file(const container::ContainerId& id) {
 std::string file_of(const container::ContainerId& id) { return std::string(kDirectory) + "/" + id.value + ".json"; }
 
 Result<container::WantedNode> parse_node(const Json& json) {
-  const auto text_of = [&json](const char* key) {
-    const auto entry = json.is_object() ? json.find(key) : json.end();
-    return entry != json.end() && entry->is_string() ? entry->get<std::string>() : std::string();
-  };
-  const auto number_of = [&json](const char* key, std::uint32_t limit) -> std::optional<std::uint32_t> {
-    const auto entry = json.is_object() ? json.find(key) : json.end();
-    const bool fits = entry != json.end() && entry->is_number_unsigned() && *entry <= limit;
-    return fits ? std::optional(entry->get<std::uint32_t>()) : std::nullopt;
-  };
   container::WantedNode node;
-  node.path = text_of("path");
-  const std::string type = text_of("type");
-  const std::optional<std::uint32_t> major = number_of("major", device::kLastMajor);
-  const std::optional<std::uint32_t> minor = number_of("minor", device::kLastMinor);
-  const Result<device::Access> access = device::parse_access(text_of("access"));
+  node.path = string_at(json, "path").value_or("");
+  const std::string type = string_at(json, "type").value_or("");
+  const std::optional<std::uint64_t> major = document::uint_at(json, "major", device::kLastMajor);
+  const std::optional<std::uint64_t> minor = document::uint_at(json, "minor", device::kLastMinor);
+  const Result<device::Access> access = device::parse_access(string_at(json, "access").value_or(""));
   if (!node.path.starts_with('/') || (type != "c" && type != "b") || !major || !minor || !access ||
       *access == device::Access::none) {
     return malformed("a node wants path, type, major, minor and access");
   }
-  node.claimed = device::Device{type == "b" ? device::Kind::block : device::Kind::character, *major, *minor};
+  node.claimed = device::Device{type == "b" ? device::Kind::block : device::Kind::character, std::uint32_t(*major),
+                                std::uint32_t(*minor)};
   node.access = *access;
   return node;
 }
@@ -57,39 +51,33 @@ Result<container::WantedNode> parse_node(const Json& json) {
 }  // namespace
 
 Result<Entry> parse_entry(std::string_view text) {
-  const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded() || !document.is_object()) {
-    return malformed("not a JSON object");
-  }
-  if (!document.contains("version") || !document["version"].is_number_integer() || document["version"] != kVersion) {
+  const Json file = TRY(document::parse_object(text, "ledger entry"));
+  if (document::uint_at(file, "version") != kVersion) {
     return malformed("not of version " + std::to_string(kVersion));
   }
-  if (!document.contains("container") || !document["container"].is_string() || !document.contains("nodes") ||
-      !document["nodes"].is_array()) {
+  std::optional<std::string> container = string_at(file, "container");
+  const Json* nodes = document::value_at(file, "nodes");
+  if (!container || nodes == nullptr || !nodes->is_array()) {
     return malformed("no container, or no list of nodes");
   }
   Entry entry;
-  entry.container.value = document["container"].get<std::string>();
+  entry.container.value = *std::move(container);
   if (entry.container.value.empty()) {
     return malformed("the container has no id");
   }
-  if (document.contains("bundle") && document["bundle"].is_string()) {
-    entry.bundle = document["bundle"].get<std::string>();
-  }
-  if (document.contains("cgroup") && document["cgroup"].is_string()) {
-    entry.cgroup = document["cgroup"].get<std::string>();
-  }
+  entry.bundle = string_at(file, "bundle").value_or("");
+  entry.cgroup = string_at(file, "cgroup").value_or("");
   if (entry.bundle.empty() && entry.cgroup.empty()) {
     return malformed("neither a bundle nor a cgroup");
   }
-  for (const Json& node : document["nodes"]) {
+  for (const Json& node : *nodes) {
     entry.nodes.push_back(TRY(parse_node(node)));
   }
   return entry;
 }
 
 std::string write_entry(const Entry& entry) {
-  Json nodes = Json::array();
+  OrderedJson nodes = OrderedJson::array();
   for (const container::WantedNode& node : entry.nodes) {
     if (!node.claimed || node.access == device::Access::none) {
       continue;  // nothing that could be restored
@@ -101,12 +89,12 @@ std::string write_entry(const Entry& entry) {
                      {"minor", device.minor},
                      {"access", to_string(node.access)}});
   }
-  const Json document = {{"version", kVersion},
-                         {"container", entry.container.value},
-                         {"bundle", entry.bundle},
-                         {"cgroup", entry.cgroup},
-                         {"nodes", nodes}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const OrderedJson file = {{"version", kVersion},
+                            {"container", entry.container.value},
+                            {"bundle", entry.bundle},
+                            {"cgroup", entry.cgroup},
+                            {"nodes", nodes}};
+  return document::write_json(file, 2) + "\n";
 }
 
 Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id) {

@@ -1,31 +1,23 @@
 #include "adapters/nvidia/settings.h"
 
-#include <sstream>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
-#include "core/base/toml.h"
+#include "adapters/document/toml.h"
 
 namespace hf::nvidia {
 
 Result<Settings> parse_settings(std::string_view text) {
-  if (find_invalid_toml(text)) {
+  const Result<document::TomlValues> values = document::parse_toml(text);
+  if (!values) {
     return fail(std::errc::invalid_argument,
-                "parse " + std::string(kSettingsFile) + ": a character that is not valid TOML there");
+                "parse " + std::string(kSettingsFile) + ": " + document::explain_no_toml(text));
   }
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    return fail(std::errc::invalid_argument,
-                "parse " + std::string(kSettingsFile) + ": " + std::string(parsed.error().description()));
-  }
-  const toml::table& table = parsed.table();
+  const auto read = [&values](const document::TomlPath& path, bool& setting) {
+    setting = document::bool_at(*values, path).value_or(setting);
+  };
   Settings settings;
-  settings.no_cgroups = table["nvidia-container-cli"]["no-cgroups"].value_or(settings.no_cgroups);
-  settings.accepts_environment =
-      table["accept-nvidia-visible-devices-envvar-when-unprivileged"].value_or(settings.accepts_environment);
-  settings.accepts_mounts = table["accept-nvidia-visible-devices-as-volume-mounts"].value_or(settings.accepts_mounts);
-  settings.mode = table["nvidia-container-runtime"]["mode"].value_or(settings.mode);
+  read({"nvidia-container-cli", "no-cgroups"}, settings.no_cgroups);
+  read({"accept-nvidia-visible-devices-envvar-when-unprivileged"}, settings.accepts_environment);
+  read({"accept-nvidia-visible-devices-as-volume-mounts"}, settings.accepts_mounts);
+  settings.mode = document::string_at(*values, {"nvidia-container-runtime", "mode"}).value_or(settings.mode);
   return settings;
 }
 

@@ -41,8 +41,9 @@ TEST(NvidiaSettings, OfAnotherTypeAreIgnored) {
 
 TEST(NvidiaSettings, ThatAreNotTomlAreAnErrorThatNamesTheFile) {
   const std::string deep = "a = " + std::string(100'000, '[');
-  for (const std::string& toml : {std::string("mode = \n"), std::string("[nvidia-container-cli\n"),
-                                  std::string("a = 1\na = 2\n"), std::string("\xff\xfe"), std::string("{}"), deep}) {
+  for (const std::string& toml :
+       {std::string("mode = \n"), std::string("[nvidia-container-cli\n"), std::string("a = 1\na = 2\n"),
+        std::string("\xff\xfe"), std::string("{}"), std::string("["), std::string("[{}]\n"), deep}) {
     const Result<Settings> settings = parse_settings(toml);
     ASSERT_FALSE(settings) << toml.substr(0, 40);
     EXPECT_NE(settings.error().message.find(kSettingsFile), std::string::npos);

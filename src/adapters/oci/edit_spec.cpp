@@ -5,7 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "adapters/oci/json_places.h"
+#include "adapters/document/json.h"
+#include "adapters/document/json_places.h"
 #include "adapters/oci/oci_config.h"
 #include "adapters/oci/spec.h"
 #include "core/device/oci_rules.h"
@@ -18,12 +19,14 @@ using container::ContainerEdits;
 using container::HookEdit;
 using container::MountEdit;
 using container::NodeEdit;
-using Json = nlohmann::ordered_json;
+using document::JsonPlaces;
+using document::Splices;
+using Json = document::OrderedJson;
 using Place = JsonPlaces::Place;
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) { return document::write_json(json); }
 
-Json parse_value(std::string_view text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
+Json parse_value(std::string_view text) { return document::parse_json<Json>(text).value_or(Json()); }
 
 std::string type_of(const device::Device& device) { return {device::kind_character(device.kind)}; }
 
@@ -356,7 +359,7 @@ Result<std::string> drop_hooks(std::string_view text, const std::vector<std::str
 }  // namespace
 
 Result<EditedSpec> edit_spec(std::string_view text, const SpecChange& change) {
-  if (!nlohmann::json::accept(text)) {
+  if (!document::is_json(text)) {
     return fail(std::errc::invalid_argument, "it is not JSON");
   }
   const std::string kept = TRY(drop_hooks(text, change.dropped_hooks));
@@ -365,7 +368,7 @@ Result<EditedSpec> edit_spec(std::string_view text, const SpecChange& change) {
 }
 
 Result<std::string> allow_in_resources(std::string_view text, const std::vector<NodeEdit>& nodes) {
-  if (!nlohmann::json::accept(text)) {
+  if (!document::is_json(text)) {
     return fail(std::errc::invalid_argument, "the resources are not JSON");
   }
   const JsonPlaces places = TRY(JsonPlaces::read(text));

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "adapters/oci/json_places.h"
 #include "adapters/oci/spec.h"
 
 namespace hf::oci {

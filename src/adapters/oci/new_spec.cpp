@@ -2,10 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
+
 namespace hf::oci {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = document::OrderedJson;
 
 Json mount_of(const NewMount& mount) {
   return {{"destination", mount.destination},
@@ -39,12 +41,12 @@ std::string write_spec(const NewSpec& spec) {
                         {"cwd", "/"}};
   const Json container = {
       {"cgroupsPath", spec.cgroups_path}, {"namespaces", namespaces}, {"resources", {{"devices", deny_all}}}};
-  const Json document = {{"ociVersion", "1.0.2"},
-                         {"process", process},
-                         {"root", {{"path", "rootfs"}}},
-                         {"mounts", mounts},
-                         {"linux", container}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const Json file = {{"ociVersion", "1.0.2"},
+                     {"process", process},
+                     {"root", {{"path", "rootfs"}}},
+                     {"mounts", mounts},
+                     {"linux", container}};
+  return document::write_json(file, 2) + "\n";
 }
 
 }  // namespace hf::oci

@@ -6,12 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/text.h"
+#include "adapters/document/json.h"
 
 namespace hf::oci {
 namespace {
 
-using Json = nlohmann::json;
 using device::Access;
 using device::Kind;
 using device::OciRule;
@@ -19,6 +18,8 @@ using device::OciRules;
 using device::Rule;
 using device::Span;
 using device::Verb;
+using document::Json;
+using document::value_at;
 
 std::unexpected<Error> malformed(std::size_t index, const std::string& why) {
   return fail(std::errc::invalid_argument, "parse OCI device rule " + std::to_string(index) + ": " + why);
@@ -26,9 +27,9 @@ std::unexpected<Error> malformed(std::size_t index, const std::string& why) {
 
 // Absent, null and -1 mean any; older configs write -1. nlohmann compares 2^64-1 as equal to -1, so -1 must be signed.
 Result<std::optional<Span>> parse_number(const Json& rule, const char* key, std::uint32_t limit, std::size_t index) {
-  const auto entry = rule.find(key);
-  const bool is_signed = entry != rule.end() && entry->is_number_integer() && !entry->is_number_unsigned();
-  if (entry == rule.end() || entry->is_null() || (is_signed && *entry == -1)) {
+  const Json* entry = value_at(rule, key);
+  const bool is_signed = entry != nullptr && entry->is_number_integer() && !entry->is_number_unsigned();
+  if (entry == nullptr || (is_signed && *entry == -1)) {
     return std::nullopt;
   }
   if (!entry->is_number_integer() || *entry < 0 || *entry > limit) {
@@ -39,10 +40,8 @@ Result<std::optional<Span>> parse_number(const Json& rule, const char* key, std:
 }
 
 Result<std::optional<Kind>> parse_kind(const Json& rule, std::size_t index) {
-  const auto entry = rule.find("type");
-  const std::string type = entry == rule.end() || entry->is_null() ? "a"
-                           : entry->is_string()                    ? entry->get<std::string>()
-                                                                   : "?";
+  const Json* entry = value_at(rule, "type");
+  const std::string type = entry == nullptr ? "a" : entry->is_string() ? entry->get<std::string>() : "?";
   if (type == "a" || type.empty()) {
     return std::nullopt;
   }
@@ -53,8 +52,8 @@ Result<std::optional<Kind>> parse_kind(const Json& rule, std::size_t index) {
 }
 
 Result<Access> parse_rule_access(const Json& rule, std::size_t index) {
-  const auto entry = rule.find("access");
-  if (entry == rule.end() || entry->is_null()) {
+  const Json* entry = value_at(rule, "access");
+  if (entry == nullptr) {
     return Access::all;
   }
   const Result<Access> access =
@@ -69,41 +68,31 @@ Result<OciRule> parse_rule(const Json& rule, std::size_t index) {
   if (!rule.is_object()) {
     return malformed(index, "not an object");
   }
-  const auto allow = rule.find("allow");
-  if (allow == rule.end() || !allow->is_boolean()) {
+  const std::optional<bool> allow = document::bool_at(rule, "allow");
+  if (!allow) {
     return malformed(index, "\"allow\" is not true or false");
   }
   const std::optional<Kind> kind = TRY(parse_kind(rule, index));
   const std::optional<Span> major = TRY(parse_number(rule, "major", device::kLastMajor, index));
   const std::optional<Span> minor = TRY(parse_number(rule, "minor", device::kLastMinor, index));
   const Access access = TRY(parse_rule_access(rule, index));
-  return OciRule{allow->get<bool>() ? Verb::allow : Verb::deny,
-                 Rule{{kind, major, minor}, access, device::Match::within}};
+  return OciRule{*allow ? Verb::allow : Verb::deny, Rule{{kind, major, minor}, access, device::Match::within}};
 }
 
-const Json* list_in(const Json& document) {
-  if (document.is_array()) {
-    return &document;
-  }
-  const Json* at = &document;
-  for (const char* key : {"linux", "resources", "devices"}) {
-    const auto entry = at->is_object() ? at->find(key) : at->end();
-    if (entry == at->end()) {
-      return nullptr;
-    }
-    at = &*entry;
-  }
-  return at->is_array() ? at : nullptr;
+const Json* list_in(const Json& file) {
+  const Json& resources = document::object_at(document::object_at(file, "linux"), "resources");
+  const Json* list = file.is_array() ? &file : value_at(resources, "devices");
+  return list != nullptr && list->is_array() ? list : nullptr;
 }
 
 }  // namespace
 
 Result<OciRules> parse_device_rules(std::string_view json) {
-  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded()) {
+  const Result<Json> file = document::parse_json(json);
+  if (!file) {
     return fail(std::errc::invalid_argument, "parse OCI device rules: not JSON");
   }
-  const Json* list = list_in(document);
+  const Json* list = list_in(*file);
   if (list == nullptr) {
     return fail(std::errc::invalid_argument, "parse OCI device rules: no list, and no linux.resources.devices");
   }

@@ -4,78 +4,49 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/document/json.h"
+
 namespace hf::oci {
 namespace {
 
-using Json = nlohmann::json;
+using document::bool_at;
+using document::Json;
+using document::string_at;
+using document::uint_at;
 
-Result<Json> parse_object(std::string_view text, const char* what) {
-  Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded() || !document.is_object()) {
-    return fail(std::errc::invalid_argument, std::string("parse ") + what + ": not a JSON object");
-  }
-  return document;
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const auto entry = object.find(key);
-  return entry != object.end() && entry->is_string() ? entry->get<std::string>() : std::string();
-}
-
-std::int32_t pid_of(const Json& object, const char* key) {
-  const auto entry = object.find(key);
-  const bool fits = entry != object.end() && entry->is_number_integer() && *entry > 0 &&
-                    *entry <= std::numeric_limits<std::int32_t>::max();
-  return fits ? entry->get<std::int32_t>() : 0;
-}
-
-std::optional<std::uint64_t> ticks_of(const Json& object, const char* key) {
-  const auto entry = object.find(key);
-  const bool fits = entry != object.end() && entry->is_number_unsigned();
-  return fits ? std::optional(entry->get<std::uint64_t>()) : std::nullopt;
-}
-
-std::optional<bool> flag_of(const Json& object, const char* key) {
-  const auto entry = object.find(key);
-  return entry != object.end() && entry->is_boolean() ? std::optional(entry->get<bool>()) : std::nullopt;
+std::int32_t pid_at(const Json& object, const char* key) {
+  return std::int32_t(uint_at(object, key, std::numeric_limits<std::int32_t>::max()).value_or(0));
 }
 
 }  // namespace
 
 Result<RuntimeState> parse_runc_state(std::string_view json) {
-  const Json document = TRY(parse_object(json, "runc's state.json"));
+  constexpr std::string_view kBundle = "bundle=";
+  const Json file = TRY(document::parse_object(json, "runc's state.json"));
+  const Json& config = document::object_at(file, "config");
   RuntimeState state;
   state.runtime = "runc";
-  state.id = text_of(document, "id");
-  state.pid = pid_of(document, "init_process_pid");
-  state.started_at = ticks_of(document, "init_process_start");
-  const auto config = document.find("config");
-  if (config == document.end() || !config->is_object()) {
-    return state;
+  state.id = string_at(file, "id").value_or("");
+  state.pid = pid_at(file, "init_process_pid");
+  state.started_at = uint_at(file, "init_process_start");
+  for (const std::string& label : document::strings_at(config, "labels")) {
+    state.bundle = label.starts_with(kBundle) ? label.substr(kBundle.size()) : state.bundle;
   }
-  if (const auto labels = config->find("labels"); labels != config->end() && labels->is_array()) {
-    for (const Json& label : *labels) {
-      constexpr std::string_view kBundle = "bundle=";
-      const std::string text = label.is_string() ? label.get<std::string>() : std::string();
-      state.bundle = text.starts_with(kBundle) ? text.substr(kBundle.size()) : state.bundle;
-    }
-  }
-  if (const auto cgroups = config->find("cgroups"); cgroups != config->end() && cgroups->is_object()) {
-    state.systemd_cgroup = flag_of(*cgroups, "Systemd");
-    state.systemd_cgroup = state.systemd_cgroup ? state.systemd_cgroup : flag_of(*cgroups, "systemd");
-  }
+  const Json& cgroups = document::object_at(config, "cgroups");
+  state.systemd_cgroup = bool_at(cgroups, "Systemd");
+  state.systemd_cgroup = state.systemd_cgroup ? state.systemd_cgroup : bool_at(cgroups, "systemd");
   return state;
 }
 
 Result<RuntimeState> parse_crun_status(std::string_view json) {
-  const Json document = TRY(parse_object(json, "crun's status"));
+  const Json file = TRY(document::parse_object(json, "crun's status"));
   RuntimeState state;
   state.runtime = "crun";
-  state.pid = pid_of(document, "pid");
-  state.started_at = ticks_of(document, "process-start-time");
-  state.bundle = text_of(document, "bundle");
-  state.systemd_cgroup = flag_of(document, "systemd-cgroup");
-  state.scope = text_of(document, "scope");
+  state.pid = pid_at(file, "pid");
+  state.started_at = uint_at(file, "process-start-time");
+  state.bundle = string_at(file, "bundle").value_or("");
+  state.systemd_cgroup = bool_at(file, "systemd-cgroup");
+  state.scope = string_at(file, "scope").value_or("");
   return state;
 }
 

@@ -115,26 +115,6 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-std::size_t json_depth(std::string_view text) {
-  std::size_t depth = 0;
-  std::size_t deepest = 0;
-  bool is_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char character = text[at];
-    if (is_string) {
-      at += character == '\\' ? 1 : 0;
-      is_string = character != '"';
-    } else if (character == '"') {
-      is_string = true;
-    } else if (character == '{' || character == '[') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((character == '}' || character == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
 std::string quote(std::string_view text) {
   std::size_t end = std::min(text.size(), kLongestQuote);
   while (end < text.size() && end > 0 && continues(text[end])) {

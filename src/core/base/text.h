@@ -18,7 +18,6 @@ std::vector<std::string_view> split_fields(std::string&& text) = delete;
 bool list_contains(std::string_view list, std::string_view item, char separator = ',');
 std::string join(const std::vector<std::string>& parts, std::string_view between);
 std::string_view base_name(std::string_view path);  // the last part of a path
-std::size_t json_depth(std::string_view text);      // how deep its braces and brackets nest; it need not be valid JSON
 std::string quote(std::string_view text);           // for error messages: short, printable, in single quotes
 
 // Makes text from outside (names, arguments, files of images) safe to show on a terminal, in a log, in JSON or HTML:

@@ -1,11 +1,10 @@
 #include <algorithm>
 
-#include "adapters/engine/toml_text.h"
+#include "adapters/document/text.h"
+#include "adapters/document/toml_text.h"
 
-namespace hf::engine {
+namespace hf::document {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors write it at the start of a text
 
 // Scans a text that is known to be TOML: only the end of the text is checked.
 class Scanner {
@@ -94,19 +93,7 @@ class Scanner {
     return statement;
   }
 
-  void skip_string() {
-    const char delimiter = text_[at_];
-    const std::string triple(3, delimiter);
-    const std::string end = is_at(triple) ? triple : std::string(1, delimiter);
-    for (at_ += end.size(); !has_ended() && !is_at(end); ++at_) {
-      at_ += delimiter == '"' && text_[at_] == '\\' ? 1 : 0;
-    }
-    at_ = std::min(at_ + end.size(), text_.size());
-    // A string in triple quotes may have up to two quotes of its own before the closing ones.
-    while (end.size() == 3 && !has_ended() && text_[at_] == delimiter) {
-      ++at_;
-    }
-  }
+  void skip_string() { at_ = std::min(end_of_toml_string(text_, at_), text_.size()); }
 
   void skip_value() {
     if (is_at("\"") || is_at("'")) {
@@ -148,23 +135,9 @@ class Scanner {
 
 std::vector<TomlStatement> scan_toml(std::string_view text) { return Scanner(text).scan(); }
 
-std::optional<std::size_t> find_nameless_header(std::string_view text) {
-  for (const TomlStatement& statement : scan_toml(text)) {
-    const bool is_array_of_tables = text.substr(statement.start).starts_with("[[");
-    const std::size_t name =
-        std::min(text.find_first_not_of(" \t", statement.start + (is_array_of_tables ? 2 : 1)), text.size());
-    const bool is_named =
-        name < text.size() && (is_key_character(text[name]) || text[name] == '"' || text[name] == '\'');
-    if (statement.kind == TomlStatement::Kind::table && !is_named) {
-      return name;
-    }
-  }
-  return std::nullopt;
-}
-
 bool is_key_character(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_' ||
          byte == '-';
 }
 
-}  // namespace hf::engine
+}  // namespace hf::document

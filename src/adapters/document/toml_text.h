@@ -1,28 +1,16 @@
-// TomlText: the values of a TOML text and their offsets, so that one value can be changed and every other byte stays.
+// TomlText: adds, changes and removes values and tables of a TOML text. Every other byte stays.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/base/result.h"
+#include "adapters/document/toml.h"
 
-namespace hf::engine {
-
-using TomlPath = std::vector<std::string>;
-using TomlValues = std::map<TomlPath, std::string>;  // each value by its path, written as TOML
-
-bool is_below(const TomlPath& path, const TomlPath& table);  // or the same
-TomlPath path_below(const TomlPath& table, const std::string& key);
-std::optional<std::string> read_toml_string(const TomlValues& values, const TomlPath& path);
-std::string toml_string(std::string_view text);  // in quotes; only for texts that need no escapes
-
-// Tables without a value are skipped. The error names the line and the column where the text is no TOML.
-Result<TomlValues> read_toml(std::string_view text);
+namespace hf::document {
 
 // A table header, or a key with its value, which may span several lines.
 struct TomlStatement {
@@ -36,10 +24,8 @@ struct TomlStatement {
   std::size_t value_end = 0;
   std::size_t end = 0;  // after its last line
 };
-// Complete for a text that read_toml accepts; in any other text it finds only some of the statements.
+// Complete for a text that parse_toml accepts; in any other text it finds only some of the statements.
 std::vector<TomlStatement> scan_toml(std::string_view text);
-// The first table header that does not begin with a name.
-std::optional<std::size_t> find_nameless_header(std::string_view text);
 bool is_key_character(char byte);  // of a key without quotes
 
 // A new table is added after its sibling tables, and is indented like them.
@@ -51,4 +37,4 @@ std::string without_empty_table(std::string_view text, const TomlPath& table);
 bool has_header(std::string_view text, const TomlPath& table);
 std::optional<std::string> value_in(std::string_view text, const TomlPath& path);  // as it is written
 
-}  // namespace hf::engine
+}  // namespace hf::document

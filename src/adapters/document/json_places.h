@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
 
-namespace hf::oci {
+namespace hf::document {
 
 class JsonPlaces {
  public:
@@ -27,25 +28,31 @@ class JsonPlaces {
     std::size_t next = 0;  // index of the next sibling; 0: none
   };
 
-  // The text must outlive the result. Fails where the text is clearly not JSON; only the JSON library checks all of it.
-  static Result<JsonPlaces> read(std::string_view text);
+  // The text must outlive the result, and its value begins at `begin` or after it. Fails where the text is clearly not
+  // JSON; only the JSON library checks all of it.
+  static Result<JsonPlaces> read(std::string_view text, std::size_t begin = 0);
 
+  JsonPlaces(JsonPlaces&&) = default;  // a Place stays where it is
+  JsonPlaces& operator=(JsonPlaces&&) = default;
+  JsonPlaces(const JsonPlaces&) = delete;
+  JsonPlaces& operator=(const JsonPlaces&) = delete;
+  ~JsonPlaces() = default;
+
+  [[nodiscard]] std::string_view text() const { return text_; }
   [[nodiscard]] const Place& root() const { return places_[1]; }
   [[nodiscard]] std::string_view text_of(const Place& place) const {
     return text_.substr(place.begin, place.end - place.begin);
   }
   [[nodiscard]] std::vector<const Place*> children(const Place& place) const;
 
-  // A member by its key: null where there is none. Fails where there are two, because parsers differ in which one they
-  // use.
+  // The members with this key, which may be written with escapes.
+  [[nodiscard]] std::vector<const Place*> members(const Place& object, std::string_view name) const;
+  // The member with this key: null where there is none. Fails where there are two, because parsers differ in which one
+  // they use.
   [[nodiscard]] Result<const Place*> member(const Place& object, std::string_view name) const;
 
  private:
-  explicit JsonPlaces(std::string_view text) : text_(text), places_(1) {}
-
-  Result<void> scan();
-  [[nodiscard]] std::size_t end_of_string(std::size_t at) const;  // npos where it is not closed
-  [[nodiscard]] std::size_t end_of_literal(std::size_t at) const;
+  JsonPlaces(std::string_view text, std::vector<Place> places) : text_(text), places_(std::move(places)) {}
 
   std::string_view text_;
   std::vector<Place> places_;  // the first is unused, so that index 0 means none
@@ -72,4 +79,4 @@ class Splices {
   std::vector<Splice> all_;
 };
 
-}  // namespace hf::oci
+}  // namespace hf::document

@@ -1,35 +1,15 @@
-#include "adapters/engine/toml_text.h"
+#include "adapters/document/toml_text.h"
 
 #include <algorithm>
-#include <ranges>
-#include <sstream>
+#include <map>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
-#include "adapters/engine/registration.h"
 #include "core/base/text.h"
-#include "core/base/toml.h"
 
-namespace hf::engine {
+namespace hf::document {
 namespace {
 
 using Kind = TomlStatement::Kind;
 using Statements = std::vector<TomlStatement>;
-
-void flatten(const toml::table& table, TomlPath& path, TomlValues& values) {
-  for (const auto& [key, node] : table) {
-    path.emplace_back(key.str());
-    if (const toml::table* inner = node.as_table()) {
-      flatten(*inner, path, values);
-    } else {
-      std::ostringstream text;
-      node.visit([&text](const auto& value) { text << toml::toml_formatter{value, toml::format_flags::none}; });
-      values.emplace(path, text.str());
-    }
-    path.pop_back();
-  }
-}
 
 TomlPath parent_of(const TomlPath& path) { return {path.begin(), path.end() - 1}; }
 
@@ -149,45 +129,6 @@ std::string with_ending_of(std::string rest, std::string_view text) {
 
 }  // namespace
 
-bool is_below(const TomlPath& path, const TomlPath& table) {
-  return path.size() >= table.size() && std::equal(table.begin(), table.end(), path.begin());
-}
-
-TomlPath path_below(const TomlPath& table, const std::string& key) {
-  TomlPath path = table;
-  path.push_back(key);
-  return path;
-}
-
-std::optional<std::string> read_toml_string(const TomlValues& values, const TomlPath& path) {
-  const auto value = values.find(path);
-  if (value == values.end() || value->second.size() < 2 || value->second.front() != '"') {
-    return std::nullopt;
-  }
-  return value->second.substr(1, value->second.size() - 2);
-}
-
-std::string toml_string(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-Result<TomlValues> read_toml(std::string_view text) {
-  // toml++ 3.3 does not check that a name follows the bracket of a table header, so that is checked before.
-  for (const std::optional<std::size_t>& offset : {find_nameless_header(text), find_invalid_toml(text)}) {
-    if (offset) {
-      return fail(std::errc::invalid_argument, line_and_column(text, *offset) + ": this is no TOML");
-    }
-  }
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    const toml::source_position& position = parsed.error().source().begin;
-    return fail(std::errc::invalid_argument, "line " + std::to_string(position.line) + ", column " +
-                                                 std::to_string(position.column) + ": this is no TOML");
-  }
-  TomlValues values;
-  TomlPath path;
-  flatten(parsed.table(), path, values);
-  return values;
-}
-
 std::string with_table(std::string_view text, const TomlPath& table, const TomlValues& values) {
   const Statements statements = scan_toml(text);
   const TomlPath parent = parent_of(table);
@@ -263,4 +204,4 @@ std::optional<std::string> value_in(std::string_view text, const TomlPath& path)
   return std::nullopt;
 }
 
-}  // namespace hf::engine
+}  // namespace hf::document
