@@ -21,17 +21,20 @@ using container::Pid;
 using engine::Monitor;
 
 // The unit a cgroup belongs to: all directories above it are slices of systemd. Names below it are chosen by users.
-std::string unit_in(const std::string& path) {
+std::optional<std::string> unit_in(const std::string& path) {
   for (const std::string_view part : split(path, '/')) {
     if (part.ends_with(".scope") || part.ends_with(".service")) {
       return std::string(part);
     }
     if (!part.empty() && !part.ends_with(".slice")) {
-      return {};
+      return std::nullopt;
     }
   }
-  return {};
+  return std::nullopt;
 }
+
+// Absent where a format writes "" for what it does not know.
+std::optional<std::string> known(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
 
 // systemd delegates a part of the tree to each user's manager: the user chooses the names of cgroups in it.
 bool is_below_users_manager(const std::string& path) {
@@ -104,8 +107,8 @@ class ContainerReader::Impl {
   void name_by_cgroup(const Group& group, const kernel::ProcessHandle& init, Container& it) const {
     it.cgroup = group.cgroup;
     it.is_owned_by_user = is_below_users_manager(it.cgroup) || is_in_users_cgroup(it);
-    it.scope = unit_in(it.cgroup);
-    if (!it.scope.empty()) {
+    it.unit = unit_in(it.cgroup);
+    if (it.unit) {
       it.driver = CgroupDriver::systemd;
     }
     if (!group.name) {
@@ -143,8 +146,8 @@ class ContainerReader::Impl {
       return;
     }
     const Monitor& monitor = *bundle.monitor;
-    it.name_space = monitor.name_space;
-    it.name = it.name.empty() ? monitor.name : it.name;
+    it.name_space = known(monitor.name_space);
+    it.name = it.name ? it.name : known(monitor.name);
     if (monitor.kind == Monitor::Kind::shim) {
       it.engine = monitor.name_space == "moby" ? "docker" : "containerd";
     } else if (it.engine.empty()) {
@@ -153,7 +156,7 @@ class ContainerReader::Impl {
   }
 
   static void read_spec(const Bundle& bundle, DiscoveredContainer& discovered) {
-    discovered.container.bundle = bundle.path;
+    discovered.container.bundle = known(bundle.path);
     discovered.spec_file = bundle.path + "/config.json";
     if (!bundle.directory) {
       discovered.spec_problem = bundle.problem;
@@ -191,7 +194,7 @@ class ContainerReader::Impl {
       return text;
     };
     it.labels = discovered.spec->annotations;
-    it.image = annotation({"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"});
+    it.image = known(annotation({"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"}));
     const std::string pod = annotation({"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"});
     const std::string type = annotation({"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"});
     it.is_sandbox = type == "sandbox";
@@ -230,8 +233,8 @@ class ContainerReader::Impl {
     if (!record) {
       return;
     }
-    it.name = record->name;
-    it.image = record->image;
+    it.name = known(record->name);
+    it.image = known(record->image);
     it.labels.insert(record->labels.begin(), record->labels.end());
     const auto label = [&record](const char* key) {
       const auto found = record->labels.find(key);
@@ -263,23 +266,28 @@ class ContainerReader::Impl {
     return *docker_root_;
   }
 
-  void find_runtime(const Bundle& bundle, Container& it) {
+  static std::string runtime_program_of(const Bundle& bundle) {
     if (bundle.monitor && bundle.monitor->kind == Monitor::Kind::conmon) {
-      it.runtime.program = bundle.monitor->runtime;
-      it.driver = bundle.monitor->systemd_cgroup ? CgroupDriver::systemd : it.driver;
-    } else if (bundle.monitor) {
-      it.runtime.program = bundle.options.binary.empty() ? "runc" : bundle.options.binary;
-    } else if (bundle.state) {
-      it.runtime.program = bundle.state->runtime;
+      return bundle.monitor->runtime;
     }
-    it.runtime.name = base_name(it.runtime.program);
-    if (!it.driver) {
-      it.driver = CgroupDriver::cgroupfs;
+    if (bundle.monitor) {
+      return bundle.options.binary.empty() ? "runc" : bundle.options.binary;
     }
-    if (!it.runtime.program.empty() && versions_ != nullptr) {
-      const engine::ParsedVersion& parsed = versions_->version_of(host_, it.runtime.program);
-      it.runtime.version = parsed.version;
-      it.runtime.name = parsed.name.empty() ? it.runtime.name : parsed.name;
+    return bundle.state ? bundle.state->runtime : std::string();
+  }
+
+  void find_runtime(const Bundle& bundle, Container& it) {
+    const bool is_systemds = bundle.monitor && bundle.monitor->systemd_cgroup;
+    it.driver = is_systemds ? CgroupDriver::systemd : it.driver.value_or(CgroupDriver::cgroupfs);
+    const std::string program = runtime_program_of(bundle);
+    if (program.empty()) {
+      return;
+    }
+    it.runtime = container::Runtime{std::string(base_name(program)), program, std::nullopt};
+    if (versions_ != nullptr) {
+      const engine::ParsedVersion& parsed = versions_->version_of(host_, program);
+      it.runtime->version = known(parsed.version);
+      it.runtime->name = parsed.name.empty() ? it.runtime->name : parsed.name;
     }
   }
 
@@ -293,8 +301,8 @@ class ContainerReader::Impl {
 
   // Users choose these texts: they must not be able to imitate our own output, colours included.
   static void make_printable(Container& it) {
-    for (std::string* text : {&it.name, &it.image, &it.name_space}) {  // not the id: it is the key in the ledger
-      *text = printable(*text);
+    for (std::optional<std::string>* text : {&it.name, &it.image, &it.name_space}) {  // not the id: the ledger's key
+      *text = text->transform([](const std::string& shown) { return printable(shown); });
     }
     if (it.pod) {
       for (std::string* text : {&it.pod->name, &it.pod->name_space, &it.pod->container}) {

@@ -15,6 +15,7 @@ constexpr int kVersion = 1;  // of the schema in docs/JSON.md
 std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json text_or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
 
 Json device_or_null(const std::optional<device::Device>& device) {
   return device ? Json{{"type", std::string(1, device::kind_character(device->kind))},
@@ -41,9 +42,9 @@ Json to_json(const Container& it) {
                {"cgroup_v1", it.v1},
                {"cgroup_v2", it.v2 ? Json(*it.v2) : Json(nullptr)},
                {"cgroup_driver", it.driver ? Json(to_string(*it.driver)) : Json(nullptr)},
-               {"systemd_unit", text_or_null(it.scope)},
-               {"runtime", text_or_null(it.runtime.name)},
-               {"runtime_version", text_or_null(it.runtime.version)},
+               {"systemd_unit", text_or_null(it.unit)},
+               {"runtime", it.runtime ? Json(it.runtime->name) : Json(nullptr)},
+               {"runtime_version", it.runtime ? text_or_null(it.runtime->version) : Json(nullptr)},
                {"bundle", text_or_null(it.bundle)},
                {"cpus", text_or_null(it.cpus)},
                {"cpus_exclusive", it.has_exclusive_cpus},

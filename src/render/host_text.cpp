@@ -60,7 +60,7 @@ std::string name_of(const Container& it) {
   if (it.pod && !it.pod->container.empty()) {
     return it.pod->container;
   }
-  return it.name.empty() ? short_id(it.id) : it.name;
+  return it.name.value_or(short_id(it.id));
 }
 
 std::string notes_of(const std::vector<std::string>& notes) {
@@ -115,13 +115,13 @@ std::string identity_of(const Explanation& explanation) {
   const Container& it = explanation.line.container;
   std::string text =
       line_of(marked(kBold, title_of(it)) + " (" + short_id(it.id) + "): " + coloured(explanation.line.state));
-  text += line_of("  engine " + or_dash(it.engine) + (it.name_space.empty() ? "" : " (" + it.name_space + ")") +
-                  ", runtime " + or_dash(it.runtime.name) + " " + it.runtime.version + ", cgroup driver " +
+  text += line_of("  engine " + or_dash(it.engine) + (it.name_space ? " (" + *it.name_space + ")" : "") + ", runtime " +
+                  (it.runtime ? title_of(*it.runtime) : "-") + ", cgroup driver " +
                   (it.driver ? to_string(*it.driver) : "-"));
   text += it.pod ? line_of("  pod " + pod_of(it) + ", uid " + or_dash(it.pod->uid)) : "";
   text += line_of("  process " + std::to_string(it.init.value) + ", since " + render_time(it.started_at) + ", CPUs " +
                   cpus_of(it));
-  text += line_of("  cgroup " + printable(it.cgroup) + (it.scope.empty() ? "" : ", unit " + it.scope));
+  text += line_of("  cgroup " + printable(it.cgroup) + (it.unit ? ", unit " + *it.unit : ""));
   text += it.inside ? line_of("  inside container " + short_id(*it.inside)) : "";
   return text;
 }
@@ -223,9 +223,8 @@ std::string render_text(const ContainerList& list, Width width) {
                                     render_age(list.now - it.started_at)};
     if (width == Width::wide) {
       row.insert(row.end(),
-                 {short_id(it.id), std::to_string(it.init.value),
-                  or_dash(it.runtime.name + (it.runtime.version.empty() ? "" : " " + it.runtime.version)),
-                  it.driver ? to_string(*it.driver) : "-", or_dash(it.scope), printable(it.cgroup),
+                 {short_id(it.id), std::to_string(it.init.value), it.runtime ? title_of(*it.runtime) : "-",
+                  it.driver ? to_string(*it.driver) : "-", it.unit.value_or("-"), printable(it.cgroup),
                   line.entitlement.owes_nothing() ? "-" : shield_text(line.shield), or_dash(join(line.codes, ","))});
     }
     table.add(row);

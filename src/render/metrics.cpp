@@ -115,10 +115,6 @@ std::map<std::string, bool> classes_of(const ContainerStatus& guarded) {
   return classes;
 }
 
-std::string name_space_of(const container::Container& it) {
-  return it.pod && !it.pod->name_space.empty() ? it.pod->name_space : it.name_space;
-}
-
 // Two series with the same labels would spoil the page, and names may be hostile. Absent: even the id is taken.
 std::optional<Name> name_of(const container::Container& it, std::set<Name>& taken) {
   for (const std::string& candidate : {unambiguous_name_of(it), "container:" + it.id.value}) {

@@ -23,6 +23,12 @@ void put(Json& json, const char* key, const std::string& text) {
   }
 }
 
+void put(Json& json, const char* key, const std::optional<std::string>& text) {
+  if (text) {
+    json[key] = *text;
+  }
+}
+
 void put(Json& json, const char* key, const std::vector<std::string>& list) {
   if (!list.empty()) {
     json[key] = list;
@@ -104,9 +110,11 @@ Json json_of_container(const Container& it) {
   json["pid"] = it.init.value;
   json["started_at"] = render_time(it.started_at);
   put(json, "cgroup", it.cgroup);
-  put(json, "systemd_unit", it.scope);
-  put(json, "runtime", it.runtime.name);
-  put(json, "runtime_version", it.runtime.version);
+  put(json, "systemd_unit", it.unit);
+  if (it.runtime) {
+    put(json, "runtime", it.runtime->name);
+    put(json, "runtime_version", it.runtime->version);
+  }
   put(json, "cpus", it.cpus);
   json["cpus_exclusive"] = it.has_exclusive_cpus;
   if (it.inside) {

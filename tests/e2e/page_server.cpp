@@ -42,10 +42,10 @@ void name(container::Container& it, int number) {
                                               "\"><script>document.title='owned'</script>", "\xff\xfe broken bytes",
                                               "very-long-name-"};
   it.name = number < 4 ? hostile[std::size_t(number)] : "worker-" + std::to_string(number);
-  it.name += number == 3 ? std::string(300, 'x') : "";
+  *it.name += number == 3 ? std::string(300, 'x') : "";
   if (number >= 4 && number % 3 != 0) {
     it.pod =
-        container::Pod{"uid", "trainer-" + std::to_string(number / 8), number % 2 == 0 ? "ml" : "research", it.name};
+        container::Pod{"uid", "trainer-" + std::to_string(number / 8), number % 2 == 0 ? "ml" : "research", *it.name};
   }
 }
 

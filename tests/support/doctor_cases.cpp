@@ -97,7 +97,7 @@ ContainerScene::ContainerScene() {
   container().v2 = "/docker/web";
   container().init = container::Pid{42};
   container().started_at = kStartedAt;
-  container().runtime = {"runc", "/usr/bin/runc", "1.1.12"};
+  container().runtime = container::Runtime{"runc", "/usr/bin/runc", "1.1.12"};
   container().driver = container::CgroupDriver::cgroupfs;
   container().bundle = "/bundle";
   discovered.spec.emplace();
@@ -133,7 +133,7 @@ void ContainerScene::put_in_pod() {
 }
 
 void ContainerScene::put_in_unit(const device::Table& allowed) {
-  container().scope = "docker-web.scope";
+  container().unit = "docker-web.scope";
   container().driver = container::CgroupDriver::systemd;
   facts.unit.emplace();
   facts.unit->files = {"/run/systemd/transient/docker-web.scope"};

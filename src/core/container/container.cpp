@@ -15,7 +15,7 @@ bool is_hex_id(const std::string& text) {
 }
 
 bool is_called(const Container& container, const std::string& name) {
-  if (container.id.value == name || (!container.name.empty() && container.name == name)) {
+  if (container.id.value == name || container.name == name) {
     return true;
   }
   const std::optional<Pod>& pod = container.pod;
@@ -40,11 +40,24 @@ std::string short_id(const ContainerId& id) {
   return is_hex_id(id.value) ? id.value.substr(0, kShortId) : printable(id.value);
 }
 
+bool is_run_by(const Container& container, std::string_view runtime) {
+  return container.runtime && container.runtime->name == runtime;
+}
+
+std::string title_of(const Runtime& runtime) {
+  return runtime.version ? runtime.name + " " + *runtime.version : runtime.name;
+}
+
+std::string name_space_of(const Container& container) {
+  return container.pod && !container.pod->name_space.empty() ? container.pod->name_space
+                                                             : container.name_space.value_or("");
+}
+
 std::string title_of(const Container& container) {
   if (container.pod && !container.pod->name.empty()) {
     return container.pod->name + "/" + container.pod->container;
   }
-  return container.name.empty() ? short_id(container.id) : container.name;
+  return container.name.value_or(short_id(container.id));
 }
 
 std::string unambiguous_name_of(const Container& container) {

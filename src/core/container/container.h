@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/strong_id.h"
@@ -26,18 +27,18 @@ struct Pod {
 
 // The program that started the container: runc, crun, or a wrapper around them.
 struct Runtime {
-  std::string name;     // "runc", "crun", "nvidia-container-runtime", "" where it is unknown
-  std::string program;  // its path
-  std::string version;  // "1.1.5"
+  std::string name;                    // "runc", "crun", "nvidia-container-runtime"
+  std::string program;                 // its path
+  std::optional<std::string> version;  // "1.1.5"
 };
 
 struct Container {
   ContainerId id;
-  std::string name;                           // in its engine; "" where it is unknown
+  std::optional<std::string> name;            // in its engine
   bool shares_title = false;                  // with another container of the host: then only the id is unambiguous
-  std::string image;                          // as the engine names it
+  std::optional<std::string> image;           // as the engine names it
   std::string engine;                         // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
-  std::string name_space;                     // containerd's
+  std::optional<std::string> name_space;      // containerd's
   std::map<std::string, std::string> labels;  // the engine's, and the bundle's annotations: untrusted
   std::optional<Pod> pod;
   bool is_sandbox = false;  // a pod's pause container
@@ -50,11 +51,11 @@ struct Container {
   std::optional<std::string> v2;          // path
   std::string cgroup;                     // its own, above those its processes created; a path in its hierarchy
 
-  Runtime runtime;
+  std::optional<Runtime> runtime;
   std::optional<CgroupDriver> driver;
-  std::string scope;   // systemd's unit, "" where there is none
-  std::string bundle;  // the directory with config.json, as the runtime's process sees it
-  std::string cpus;    // "0-3"
+  std::optional<std::string> unit;    // systemd's
+  std::optional<std::string> bundle;  // the directory with config.json, as the runtime's process sees it
+  std::string cpus;                   // "0-3"
   bool has_exclusive_cpus = false;
   std::optional<ContainerId> inside;  // the container around it, which controls what this one claims
   bool is_owned_by_user = false;      // an unprivileged user owns its cgroup and chose the name
@@ -65,6 +66,11 @@ struct Container {
 // container's own cgroup. Absent where the process is elsewhere: in a slice above it, or where it was started from.
 // Other processes use such a cgroup as well.
 std::optional<std::string> own_cgroup_in(const Container& container, const std::string& path);
+
+bool is_run_by(const Container& container, std::string_view runtime);
+std::string title_of(const Runtime& runtime);  // "runc 1.1.5", or "runc" where its version is unknown
+// The namespace of its pod, or containerd's; "" where there is none.
+std::string name_space_of(const Container& container);
 
 // The name for people: "pod/container", the name, or the first characters of the id.
 std::string title_of(const Container& container);

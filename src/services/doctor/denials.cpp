@@ -39,11 +39,11 @@ const Gate* find_denier(const ContainerFacts& facts, const NodeState& node) {
 }
 
 // Is the writer neither the container's runtime nor NVIDIA's hook nor systemd, which may all write rules at its start?
-bool is_written_by_another(const Gate& gate, const std::string& runtime) {
+bool is_written_by_another(const Gate& gate, const container::Container& container) {
   if (gate.owner == bpf::kOurName) {
     return true;
   }
-  return gate.owner != "systemd" && !gate.owner.empty() && !runtime.empty() && gate.owner != runtime &&
+  return gate.owner != "systemd" && !gate.owner.empty() && container.runtime && !is_run_by(container, gate.owner) &&
          gate.owner != "libnvidia-container";
 }
 
@@ -61,8 +61,8 @@ bool came_after_one_that_allows(const ContainerFacts& facts, const NodeState& no
 // that is denied now was lost.
 bool was_lost(const HostFacts& host, const ContainerFacts& facts, const Denial& denial) {
   const auto& [node, gate] = denial;
-  if (gate != nullptr && (is_written_by_another(*gate, facts.container().runtime.name) ||
-                          came_after_one_that_allows(facts, *node, *gate))) {
+  if (gate != nullptr &&
+      (is_written_by_another(*gate, facts.container()) || came_after_one_that_allows(facts, *node, *gate))) {
     return true;
   }
   if (gate != nullptr && gate->program && gate->program->loaded_at) {

@@ -100,7 +100,7 @@ report::Explanation explain_all(const ExaminedContainer& examined) {
   explanation.gates = facts.observed.gates;
   explanation.nodes = facts.nodes;
   if (facts.unit) {
-    explanation.unit = facts.container().scope;
+    explanation.unit = facts.container().unit.value_or("");
     explanation.unit_allows = facts.unit->allow;
   }
   for (const container::NodeView& seen : facts.strangers) {

@@ -110,7 +110,7 @@ Findings find_gone_allocations(const HostFacts& host, const ContainerFacts& fact
 Findings find_untrusted_records(const HostFacts& /*host*/, const ContainerFacts& facts) {
   Findings findings;
   const host::DiscoveredContainer& discovered = *facts.discovered;
-  if (!discovered.spec && !discovered.spec_problem.empty() && !facts.container().bundle.empty()) {
+  if (!discovered.spec && !discovered.spec_problem.empty() && facts.container().bundle) {
     Finding& finding = findings.emplace_back(
         finding_for(facts, "HF-129", Severity::warning, "has a bundle that cannot be believed: nothing in it counts"));
     finding.evidence.push_back(discovered.spec_problem);

@@ -95,7 +95,7 @@ std::vector<ContainerCase> record_cases() {
        [](ContainerScene& scene) {
          scene.discovered.spec.reset();
          scene.discovered.spec_problem = "no monitor process";
-         scene.container().bundle.clear();
+         scene.container().bundle.reset();
        }},
       {"HF-129", "an entry of the ledger that others can write", Found{},
        [](ContainerScene& scene) { scene.facts.ledger_problem = "others can write to it"; }},

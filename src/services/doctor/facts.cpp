@@ -156,10 +156,10 @@ class Examination {
   }
 
   void read_unit() {
-    if (facts_.container().scope.empty() || !host_.has_systemd) {
+    if (!facts_.container().unit || !host_.has_systemd) {
       return;
     }
-    facts_.unit = systemd::read_unit_devices(machine_.host, facts_.container().scope);
+    facts_.unit = systemd::read_unit_devices(machine_.host, *facts_.container().unit);
     if (facts_.unit) {
       facts_.unit_table = meaning(*facts_.unit, host::words_of(machine_.host, host_.inventory));
     }

@@ -121,7 +121,7 @@ Findings find_ineffective_denials(const HostFacts& /*host*/, const ContainerFact
 
 // crun interprets minor 0 as "any" when it writes DeviceAllow.
 Findings find_wider_unit(const HostFacts& /*host*/, const ContainerFacts& facts) {
-  if (!facts.unit || facts.container().runtime.name != "crun" || !facts.discovered->spec || facts.spec_allows_all) {
+  if (!facts.unit || !is_run_by(facts.container(), "crun") || !facts.discovered->spec || facts.spec_allows_all) {
     return {};
   }
   const auto bundle_allows = [&facts](std::uint32_t major, std::uint32_t minor) {
@@ -147,7 +147,7 @@ Findings find_unattached_program(const HostFacts& /*host*/, const ContainerFacts
     return {};
   }
   const bool has_program = std::ranges::any_of(facts.observed.gates, [&facts](const Gate& gate) {
-    return gate.program && gate.cgroup && base_name(gate.cgroup->text) == facts.container().scope;
+    return gate.program && gate.cgroup && base_name(gate.cgroup->text) == facts.container().unit;
   });
   if (has_program) {
     return {};

@@ -29,7 +29,7 @@ device::Table with_slip() {
 
 void allow_by_crun(ContainerScene& scene, const char* entry) {
   scene.put_in_unit(scene.facts.spec_table);
-  scene.container().runtime.name = "crun";
+  scene.container().runtime->name = "crun";
   scene.facts.unit->allow = {entry};
 }
 
@@ -94,7 +94,7 @@ std::vector<ContainerCase> unit_cases() {
       {"HF-120", "runc wrote it", kNotFound,
        [](ContainerScene& scene) {
          allow_by_crun(scene, "char-195 rw");
-         scene.container().runtime.name = "runc";
+         scene.container().runtime->name = "runc";
        }},
 
       {"HF-121", "no program is on the scope", Found{}, pin_program},

@@ -13,7 +13,7 @@ constexpr const char* kUvm = "/dev/nvidia-uvm";
 
 void run_container_by(HostScene& scene, const char* version, container::CgroupDriver driver) {
   host::DiscoveredContainer discovered;
-  discovered.container.runtime = {"runc", "/usr/bin/runc", version};
+  discovered.container.runtime = container::Runtime{"runc", "/usr/bin/runc", version};
   discovered.container.driver = driver;
   scene.census.discovered_containers.push_back(discovered);
 }

@@ -34,9 +34,9 @@ std::vector<std::string> versions_that_need_links(const host::Census& census) {
   std::vector<std::string> versions;
   for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
     const container::Container& it = discovered.container;
-    const bool concerned = leaves_out_unlinked_devices(it.runtime) && it.driver == container::CgroupDriver::systemd;
-    if (concerned && std::ranges::find(versions, it.runtime.version) == versions.end()) {
-      versions.push_back(it.runtime.version);
+    const bool concerned = leaves_out_unlinked_devices(it) && it.driver == container::CgroupDriver::systemd;
+    if (concerned && std::ranges::find(versions, *it.runtime->version) == versions.end()) {
+      versions.push_back(*it.runtime->version);
     }
   }
   return versions;

@@ -47,8 +47,8 @@ struct UnitLacks {
 UnitLacks compare_with_unit(const HostFacts& host, const ContainerFacts& facts) {
   UnitLacks lacks;
   for (const NodeState* node : facts.unit ? not_in_unit(facts) : Nodes()) {
-    const bool by_runc = leaves_out_unlinked_devices(facts.container().runtime) &&
-                         !host.linked.contains(*node->owed->device) && is_in_spec(facts, *node->owed);
+    const bool by_runc = leaves_out_unlinked_devices(facts.container()) && !host.linked.contains(*node->owed->device) &&
+                         is_in_spec(facts, *node->owed);
     (by_runc ? lacks.left_out_by_runc : lacks.others).push_back(node);
   }
   return lacks;
@@ -62,7 +62,7 @@ Finding finding_about_unit(const ContainerFacts& facts, const char* code, const 
     const bool by_program = facts.unit_table.allows({*node->owed->device, kReadWrite});
     finding.evidence.push_back(node->owed->path + " (" + to_string(*node->owed->device) + "): allowed now, but " +
                                (by_program ? "not in " + facts.unit->pinned.front() + ", which systemd attaches again"
-                                           : "in no DeviceAllow of " + facts.container().scope));
+                                           : "in no DeviceAllow of " + *facts.container().unit));
   }
   finding.evidence.push_back("read in " + join(facts.unit->files, ", "));
   finding.cure.push_back(
@@ -177,8 +177,8 @@ Findings find_devices_runc_left_out(const HostFacts& host, const ContainerFacts&
   if (nodes.empty()) {
     return {};
   }
-  Finding finding = finding_about_unit(facts, "HF-202", nodes,
-                                       "runc " + facts.container().runtime.version + " left it out of the unit");
+  Finding finding =
+      finding_about_unit(facts, "HF-202", nodes, title_of(*facts.container().runtime) + " left it out of the unit");
   for (const NodeState* node : nodes) {
     const device::Device device = *node->owed->device;
     finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" +

@@ -14,7 +14,7 @@ using report::Severity;
 constexpr const char* kGpu = "/dev/nvidia0";
 
 void run_by(ContainerScene& scene, const char* runtime, const char* version) {
-  scene.container().runtime = {runtime, std::string("/usr/bin/") + runtime, version};
+  scene.container().runtime = container::Runtime{runtime, std::string("/usr/bin/") + runtime, version};
 }
 
 // The unit has no entry for the GPU, which the rules allow.

@@ -12,6 +12,10 @@ constexpr Version kLastRuncThatRewritesAll{1, 0, 0, 95};  // 1.0.0-rc95
 constexpr Version kCrun118{1, 18, 0};
 constexpr Version kLastCrun118{1, 18, 99};
 
+std::optional<Version> version_of(const container::Runtime& runtime) {
+  return runtime.version ? parse_version(*runtime.version) : std::nullopt;
+}
+
 bool is_between(const std::optional<Version>& version, const Version& first, const Version& last) {
   return version && *version >= first && *version <= last;
 }
@@ -20,11 +24,14 @@ bool is_between(const std::optional<Version>& version, const Version& first, con
 
 std::optional<Loss> how_update_loses(const container::Container& container) {
   using enum Loss::Keeps;
-  const std::optional<Version> version = parse_version(container.runtime.version);
-  const std::string runtime = container.runtime.name + " " + container.runtime.version;
+  if (!container.runtime) {
+    return std::nullopt;
+  }
+  const std::optional<Version> version = version_of(*container.runtime);
+  const std::string runtime = title_of(*container.runtime);
   const bool by_systemd = container.driver == CgroupDriver::systemd;
-  const bool is_runc = container.runtime.name == "runc";
-  const bool is_crun = container.runtime.name == "crun";
+  const bool is_runc = is_run_by(container, "runc");
+  const bool is_crun = is_run_by(container, "crun");
   if (is_runc && version && *version <= kLastRuncThatRewritesAll) {
     return Loss{by_systemd ? unit : bundle,
                 runtime + " rewrites all device rules from the bundle at every update (runc before 1.0.0)",
@@ -41,7 +48,7 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
   }
   if (is_crun && container.engine == "containerd" && container.pod) {
     // NVIDIA's runtime edits the bundle on disk after containerd has recorded it.
-    const bool is_edited = base_name(container.runtime.program).starts_with("nvidia-container-runtime");
+    const bool is_edited = base_name(container.runtime->program).starts_with("nvidia-container-runtime");
     return Loss{is_edited ? nothing : bundle,
                 "containerd sends its own record of the bundle's device rules with every update, and " + runtime +
                     " puts them in force",
@@ -52,14 +59,14 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
                 "podman 5 sends the bundle's device rules with every update, and " + runtime + " puts them in force",
                 {}};
   }
-  if (container.runtime.name == "youki") {
+  if (is_run_by(container, "youki")) {
     return Loss{nothing, "youki resets all device rules to its defaults at every update", "use runc or crun"};
   }
   return std::nullopt;
 }
 
-bool leaves_out_unlinked_devices(const container::Runtime& runtime) {
-  return runtime.name == "runc" && is_between(parse_version(runtime.version), Version{1, 1, 3}, Version{1, 1, 6});
+bool leaves_out_unlinked_devices(const container::Container& container) {
+  return is_run_by(container, "runc") && is_between(version_of(*container.runtime), Version{1, 1, 3}, Version{1, 1, 6});
 }
 
 }  // namespace hf::doctor

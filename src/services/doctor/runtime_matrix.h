@@ -21,6 +21,6 @@ struct Loss {
 std::optional<Loss> how_update_loses(const container::Container& container);
 
 // runc 1.1.3 to 1.1.6 leave devices out of systemd's unit whose node has no link under /dev/char.
-bool leaves_out_unlinked_devices(const container::Runtime& runtime);
+bool leaves_out_unlinked_devices(const container::Container& container);
 
 }  // namespace hf::doctor

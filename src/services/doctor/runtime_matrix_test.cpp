@@ -10,7 +10,7 @@ using Keeps = Loss::Keeps;
 
 container::Container run_by(const char* runtime, const char* version, CgroupDriver driver = CgroupDriver::cgroupfs) {
   container::Container container;
-  container.runtime = {runtime, std::string("/usr/bin/") + runtime, version};
+  container.runtime = container::Runtime{runtime, std::string("/usr/bin/") + runtime, version};
   container.driver = driver;
   return container;
 }
@@ -42,7 +42,7 @@ TEST(RuntimeMatrix, KnowsEnginesThatSendTheBundlesRules) {
   container::Container by_podman = run_by("crun", "1.18");
   by_podman.engine = "podman";
   EXPECT_EQ(kept(by_podman), Keeps::bundle);
-  by_podman.runtime.version = "1.9";
+  by_podman.runtime->version = "1.9";
   EXPECT_EQ(kept(by_podman), std::nullopt) << "older than 1.18, though not as text";
 
   container::Container by_containerd = run_by("crun", "1.14");
@@ -50,7 +50,7 @@ TEST(RuntimeMatrix, KnowsEnginesThatSendTheBundlesRules) {
   EXPECT_EQ(kept(by_containerd), std::nullopt) << "only kubelet's updates bring rules";
   by_containerd.pod.emplace();
   EXPECT_EQ(kept(by_containerd), Keeps::bundle);
-  by_containerd.runtime.program = "/usr/bin/nvidia-container-runtime.cdi";
+  by_containerd.runtime->program = "/usr/bin/nvidia-container-runtime.cdi";
   EXPECT_EQ(kept(by_containerd), Keeps::nothing) << "it edits the bundle after containerd has recorded it";
 }
 
@@ -58,12 +58,12 @@ TEST(RuntimeMatrix, KnowsThatYoukiKeepsNothing) { EXPECT_EQ(kept(run_by("youki",
 
 TEST(RuntimeMatrix, KnowsWhichRuncNeedsLinks) {
   for (const char* version : {"1.1.3", "1.1.5+ds1", "1.1.6"}) {
-    EXPECT_TRUE(leaves_out_unlinked_devices(run_by("runc", version).runtime)) << version;
+    EXPECT_TRUE(leaves_out_unlinked_devices(run_by("runc", version))) << version;
   }
   for (const char* version : {"1.1.2", "1.1.7", "1.1.12", "1.10.4", ""}) {
-    EXPECT_FALSE(leaves_out_unlinked_devices(run_by("runc", version).runtime)) << version;
+    EXPECT_FALSE(leaves_out_unlinked_devices(run_by("runc", version))) << version;
   }
-  EXPECT_FALSE(leaves_out_unlinked_devices(run_by("crun", "1.1.5").runtime));
+  EXPECT_FALSE(leaves_out_unlinked_devices(run_by("crun", "1.1.5")));
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ std::optional<std::string> unit_command(const ContainerFacts& facts, const Nodes
   if (!facts.unit) {
     return std::nullopt;
   }
-  std::string command = "systemctl set-property --runtime " + quoted_for_shell(facts.container().scope);
+  std::string command = "systemctl set-property --runtime " + quoted_for_shell(*facts.container().unit);
   bool any = false;
   for (const NodeState* node : nodes) {
     if (!node->owed->device || facts.unit_table.allows({*node->owed->device, kReadWrite})) {

@@ -65,7 +65,7 @@ void add_visit(kernel::Filters& filters, const GuardedContainer& guarded, const 
 
 void add_planned_upkeep(const InsideView& view, HealReport::Line& line) {
   for (const container::OwedNode& node : view.guarded->to_harden) {
-    line.steps.push_back("tell systemd that " + view.guarded->container.scope + " may have " + node.path);
+    line.steps.push_back("tell systemd that " + *view.guarded->container.unit + " may have " + node.path);
   }
   for (const container::NodeState& node : view.to_recreate()) {
     line.steps.push_back("recreate " + node.owed->path + " as " + to_string(*node.owed->device));

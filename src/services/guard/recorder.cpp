@@ -42,7 +42,7 @@ BlameRecord record_of(const GuardedContainer& guarded) {
   record.id = guarded.container.id.value;
   record.container = title_of(guarded.container);
   record.engine = guarded.container.engine;
-  record.name_space = guarded.container.pod ? guarded.container.pod->name_space : guarded.container.name_space;
+  record.name_space = name_space_of(guarded.container);
   return record;
 }
 

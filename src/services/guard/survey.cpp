@@ -43,7 +43,7 @@ Verdict judge(const container::Policy& policy, const container::Container& it, c
 }
 
 // Only a unit that is the container's own is changed: one around it has other processes as well.
-bool owns_unit(const container::Container& it) { return !it.shares_cgroup && base_name(it.cgroup) == it.scope; }
+bool owns_unit(const container::Container& it) { return !it.shares_cgroup && base_name(it.cgroup) == it.unit; }
 
 // A host may have thousands of containers, each in a dozen hierarchies, and an image may have any number of labels and
 // variables.
@@ -83,10 +83,10 @@ Result<std::shared_ptr<GuardedContainer>> make_guarded(const kernel::Host& host,
 
 void read_unit(const kernel::Host& host, const device::Inventory& inventory, const container::Policy& policy,
                GuardedContainer& guarded) {
-  if (guarded.container.scope.empty() || !systemd::is_running(host)) {
+  if (!guarded.container.unit || !systemd::is_running(host)) {
     return;
   }
-  const std::optional<systemd::UnitDevices> unit = systemd::read_unit_devices(host, guarded.container.scope);
+  const std::optional<systemd::UnitDevices> unit = systemd::read_unit_devices(host, *guarded.container.unit);
   if (!unit) {
     return;
   }

@@ -93,9 +93,9 @@ void Upkeep::harden(const GuardedContainerPtr& guarded, std::vector<VisitResult>
   }
   systemd::Bus* connection = bus();
   const Result<void> allowed = connection == nullptr ? fail(std::errc::not_connected, "systemd does not answer")
-                                                     : connection->allow_devices(guarded->container.scope, entries);
+                                                     : connection->allow_devices(*guarded->container.unit, entries);
   results.push_back(upkeep_result(guarded, Action::hardened,
-                                  "told systemd that " + guarded->container.scope + " may have " + join(paths, ", "),
+                                  "told systemd that " + *guarded->container.unit + " may have " + join(paths, ", "),
                                   allowed ? "" : allowed.error().message));
 }
 

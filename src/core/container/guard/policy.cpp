@@ -21,7 +21,8 @@ bool fits(const std::string& glob, const std::string& text) { return ::fnmatch(g
 bool fits(const std::optional<std::string>& glob, const std::string& text) { return !glob || fits(*glob, text); }
 
 bool fits_name(const std::string& glob, const Container& container) {
-  return fits(glob, container.name) || fits(glob, title_of(container)) || fits(glob, container.id.value);
+  return (container.name && fits(glob, *container.name)) || fits(glob, title_of(container)) ||
+         fits(glob, container.id.value);
 }
 
 bool fits_labels(const std::map<std::string, std::string>& wanted, const Container& container) {
@@ -32,11 +33,9 @@ bool fits_labels(const std::map<std::string, std::string>& wanted, const Contain
 }
 
 bool fits(const Match& match, const Container& container, const std::string& device_class) {
-  const std::string& name_space =
-      container.pod && !container.pod->name_space.empty() ? container.pod->name_space : container.name_space;
   return fits(match.device_class, device_class) && fits(match.engine, container.engine) &&
-         fits(match.name_space, name_space) && (!match.container || fits_name(*match.container, container)) &&
-         fits_labels(match.labels, container);
+         fits(match.name_space, name_space_of(container)) &&
+         (!match.container || fits_name(*match.container, container)) && fits_labels(match.labels, container);
 }
 
 }  // namespace
