@@ -171,7 +171,9 @@ TEST_F(Differential, OrdersOfProgramsThatSetTheVerdictMeanWhatTheKernelDoes) {
     for (const ScratchCgroup* cgroup : {&top, &middle, &bottom}) {
       for (std::uint32_t count = random.below(4); count > 0; --count) {
         const bpf::Code code = random_program(random);
-        LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+        bpf_prog_load_opts options{};
+        options.sz = sizeof(options);
+        options.expected_attach_type = BPF_CGROUP_DEVICE;
         programs.emplace_back(
             ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "setter", "GPL", code.data(), code.size(), &options));
         if (!programs.back()) {

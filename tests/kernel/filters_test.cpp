@@ -497,7 +497,9 @@ TEST_F(MapTest, AHelperThatSetsTheErrorIsNotTakenForHarmless) {
                           make(BPF_JMP | BPF_CALL, 0, 0, 0, 187),  // bpf_set_retval
                           make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1), make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)};
   // Kernel: only programs loaded with this expected attach type may call the helper.
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+  bpf_prog_load_opts options{};
+  options.sz = sizeof(options);
+  options.expected_attach_type = BPF_CGROUP_DEVICE;
   const kernel::Fd program(
       ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "setter", "GPL", code.data(), code.size(), &options));
   if (!program) {

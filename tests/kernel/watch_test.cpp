@@ -301,7 +301,10 @@ TEST_P(TracerOfPrograms, ReportsLinks) {
   const kernel::Program second = load("c 1:5 rw");
   const pid_t attacker = by_child([&] {
     const int link = ::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr);
-    LIBBPF_OPTS(bpf_link_update_opts, expecting, .flags = BPF_F_REPLACE, .old_prog_fd = std::uint32_t(second.fd.get()));
+    bpf_link_update_opts expecting{};
+    expecting.sz = sizeof(expecting);
+    expecting.flags = BPF_F_REPLACE;
+    expecting.old_prog_fd = std::uint32_t(second.fd.get());
     return ::bpf_link_update(link, second.fd.get(), nullptr) == 0 &&
            ::bpf_link_update(link, first.fd.get(), &expecting) == 0 && ::bpf_link_detach(link) == 0;
   });
@@ -378,9 +381,14 @@ TEST_P(TracerOfPrograms, DoesNotReportCallsThatFail) {
   const kernel::Fd link(::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr));
   const pid_t attacker = by_child([&] {
     const int target = cgroup.directory.get();
-    LIBBPF_OPTS(bpf_prog_attach_opts, replacing, .flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE,
-                .replace_prog_fd = second.fd.get());
-    LIBBPF_OPTS(bpf_link_update_opts, expecting, .flags = BPF_F_REPLACE, .old_prog_fd = std::uint32_t(second.fd.get()));
+    bpf_prog_attach_opts replacing{};
+    replacing.sz = sizeof(replacing);
+    replacing.flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE;
+    replacing.replace_prog_fd = second.fd.get();
+    bpf_link_update_opts expecting{};
+    expecting.sz = sizeof(expecting);
+    expecting.flags = BPF_F_REPLACE;
+    expecting.old_prog_fd = std::uint32_t(second.fd.get());
     const bpf_insn only_exit{.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
     return ::bpf_prog_attach_opts(first.fd.get(), target, BPF_CGROUP_DEVICE, &replacing) < 0 &&
            ::bpf_prog_attach(first.fd.get(), STDIN_FILENO, BPF_CGROUP_DEVICE, BPF_F_ALLOW_MULTI) < 0 &&

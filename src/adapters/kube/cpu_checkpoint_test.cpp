@@ -72,12 +72,13 @@ TEST_F(RecordedCheckpoints, HaveTheSameChecksums) {
                            .containers = {}};
     const auto checkpoint = parse_cpu_checkpoint(entry["file_bytes"].get<std::string>(), reader);
     ASSERT_TRUE(checkpoint) << entry["case"] << checkpoint.error().what;
-    EXPECT_EQ(to_string(checkpoint->format), entry["format"]) << entry["case"];
+    EXPECT_EQ(to_string(checkpoint->format), entry["format"].get<std::string>()) << entry["case"];
     const std::string text = hashed_text(checkpoint->format, checkpoint->policy, checkpoint->state);
-    EXPECT_EQ(text, entry["hashed_text"]) << entry["case"];
+    EXPECT_EQ(text, entry["hashed_text"].get<std::string>()) << entry["case"];
     EXPECT_EQ(fnv1a(text), entry["checksum"].get<std::uint32_t>()) << entry["case"];
     if (entry["format"] == "v2") {
-      EXPECT_EQ(render_cpu_checkpoint(checkpoint->policy, checkpoint->state), entry["file_bytes"]) << entry["case"];
+      EXPECT_EQ(render_cpu_checkpoint(checkpoint->policy, checkpoint->state), entry["file_bytes"].get<std::string>())
+          << entry["case"];
     }
   }
 }

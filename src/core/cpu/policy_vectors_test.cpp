@@ -176,8 +176,8 @@ TEST_F(RecordedPolicy, ReservesTheSameCpus) {
     if (!policy) {
       continue;
     }
-    EXPECT_EQ(to_string(policy->reserved), entry["reserved"]) << entry["case"];
-    EXPECT_EQ(to_string(policy->reserved_cores), entry["reserved_physical"]) << entry["case"];
+    EXPECT_EQ(to_string(policy->reserved), entry["reserved"].get<std::string>()) << entry["case"];
+    EXPECT_EQ(to_string(policy->reserved_cores), entry["reserved_physical"].get<std::string>()) << entry["case"];
   }
 }
 
@@ -215,7 +215,7 @@ TEST_F(RecordedPolicy, ChoosesTheSameCpusUnderAHint) {
     const CpuSet allocatable = assignable(policy, state) | test::cpus(entry["reusable"]);
     const Result<CpuSet> chosen = choose(policy, allocatable, entry["num_cpus"], wish_of(entry["numa_affinity"]));
     ASSERT_EQ(chosen ? "" : chosen.error().message, test::error_of(entry)) << entry["case"];
-    EXPECT_EQ(to_string(*chosen), entry["result"]) << entry["case"];
+    EXPECT_EQ(to_string(*chosen), entry["result"].get<std::string>()) << entry["case"];
   }
 }
 

@@ -215,7 +215,9 @@ class KernelBpf final : public Bpf {
 
   Result<Program> load_shield(const ShieldMap& map, unsigned depth) override {
     const bpf::Code code = shield_code(dynamic_cast<const KernelShieldMap&>(map).fd().get(), depth);
-    LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+    bpf_prog_load_opts options{};
+    options.sz = sizeof(options);
+    options.expected_attach_type = BPF_CGROUP_DEVICE;
     Fd fd(::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, shield_name(depth).c_str(), "Apache-2.0", code.data(),
                           code.size(), &options));
     if (!fd) {
@@ -265,7 +267,10 @@ class KernelBpf final : public Bpf {
 
  private:
   static Result<void> update_link(const Cgroup& cgroup, const Fd& link, const Program& program, const Program& old) {
-    LIBBPF_OPTS(bpf_link_update_opts, options, .flags = BPF_F_REPLACE, .old_prog_fd = std::uint32_t(old.fd.get()));
+    bpf_link_update_opts options{};
+    options.sz = sizeof(options);
+    options.flags = BPF_F_REPLACE;
+    options.old_prog_fd = std::uint32_t(old.fd.get());
     if (::bpf_link_update(link.get(), program.fd.get(), &options) == 0) {
       return {};
     }
@@ -276,8 +281,11 @@ class KernelBpf final : public Bpf {
   // The last lines of the verifier's log. They are read only after it has refused the code.
   static std::string verifier_message(const bpf::Code& code) {
     std::string log(std::size_t(64) * 1024, '\0');
-    LIBBPF_OPTS(bpf_prog_load_opts, options, .log_level = 1, .log_size = std::uint32_t(log.size()),
-                .log_buf = log.data());
+    bpf_prog_load_opts options{};
+    options.sz = sizeof(options);
+    options.log_level = 1;
+    options.log_size = std::uint32_t(log.size());
+    options.log_buf = log.data();
     const Fd fd(
         ::bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, nullptr, "Apache-2.0", code.data(), code.size(), &options));
     const std::string_view text(log.data(), ::strnlen(log.data(), log.size()));

@@ -114,7 +114,9 @@ bpf::Code shield_code(int map, unsigned depth) {
 }
 
 Result<std::shared_ptr<KernelShieldMap>> KernelShieldMap::create() {
-  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+  bpf_map_create_opts options{};
+  options.sz = sizeof(options);
+  options.map_flags = BPF_F_NO_PREALLOC;
   Fd fd(::bpf_map_create(BPF_MAP_TYPE_HASH, "hf_shield", sizeof(RawKey), sizeof(RawValue), kMostEntries, &options));
   if (!fd) {
     return fail_errno(errno, "create the shield's map");

@@ -28,7 +28,7 @@ EntryKind kind_of_mode(mode_t mode) {
 // Some file systems do not report the kind along with the name.
 EntryKind kind_of(int directory, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) {
-    return kind_of_mode(DTTOIF(entry.d_type));
+    return kind_of_mode(mode_t(DTTOIF(entry.d_type)));
   }
   struct stat status{};
   return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? kind_of_mode(status.st_mode)
