@@ -381,7 +381,7 @@ TEST_P(TracerOfPrograms, DoesNotReportCallsThatFail) {
   const kernel::Fd link(::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr));
   const pid_t attacker = by_child([&] {
     const int target = cgroup.directory.get();
-    bpf_prog_attach_opts replacing{};
+    struct bpf_prog_attach_opts replacing{};
     replacing.sz = sizeof(replacing);
     replacing.flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE;
     replacing.replace_prog_fd = second.fd.get();

@@ -44,14 +44,14 @@ TEST(ParseJson, RefusesATextBeyondItsLimits) {
 }
 
 TEST(ParseJson, ReadsAnyDepthWithoutRecursionWhereThereIsNoLimit) {
-  EXPECT_EQ(error_of(nested(500'000)), "");
-  EXPECT_TRUE(is_json(nested(500'000)));
-  EXPECT_NE(error_of(std::string(500'000, '[')), "");
+  EXPECT_EQ(error_of(nested(50'000)), "");
+  EXPECT_TRUE(is_json(nested(50'000)));
+  EXPECT_NE(error_of(std::string(50'000, '[')), "");
 }
 
 TEST(ParseJson, DropsDeepValuesWhereItIsAskedTo) {
   const Limits limits = {.depth = 3, .deeper = Deeper::dropped};
-  const Result<Json> json = parse_json(R"({"a":{"b":1},"c":)" + nested(500'000) + "}", limits);
+  const Result<Json> json = parse_json(R"({"a":{"b":1},"c":)" + nested(50'000) + "}", limits);
   ASSERT_TRUE(json) << json.error().message;
   EXPECT_EQ(write_json(*json), R"({"a":{"b":1},"c":[[]]})");
   EXPECT_FALSE(parse_json("{", limits));

@@ -46,11 +46,11 @@ TEST(Toml, ReportsAnUnclosedStringOnItsLine) {
 
 TEST(Toml, RefusesNestingThatOverflowsTheStack) {
   std::string path = "a";
-  for (int i = 0; i < 200'000; ++i) {
+  for (int i = 0; i < 50'000; ++i) {
     path += ".a";
   }
   for (const std::string& text : {"[" + path + "]\n", path + " = 1\n", "x = {" + path + " = 1}\n",
-                                  "x = " + std::string(200'000, '['), "x = " + std::string(200'000, '{')}) {
+                                  "x = " + std::string(50'000, '['), "x = " + std::string(50'000, '{')}) {
     EXPECT_FALSE(parse_toml(text)) << text.substr(0, 20);
   }
   EXPECT_TRUE(parse_toml("[" + path.substr(0, 399) + "]\nb = 1.5\n"));

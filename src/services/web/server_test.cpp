@@ -323,7 +323,7 @@ TEST_F(ServerTest, ClosesAClientThatSendsItsRequestTooSlowly) {
 TEST_F(ServerTest, SurvivesGarbage) {
   unsigned seed = 1;
   for (int i = 0; i < 200; ++i) {
-    std::string bytes(1 + i * 7, '\0');
+    std::string bytes(std::size_t(1 + i * 7), '\0');
     for (char& byte : bytes) {
       seed = seed * 1'103'515'245U + 12'345U;
       byte = char(seed >> 16U);
