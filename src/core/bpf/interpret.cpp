@@ -4,12 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/bpf/call.h"
+#include "core/bpf/cell.h"
 #include "core/bpf/evaluate.h"
 
 namespace hf::bpf {
@@ -21,26 +22,6 @@ constexpr std::size_t kMostPaths = 65'536;
 constexpr std::size_t kMostFrames = 8;
 constexpr std::int64_t kStackBytes = 512;
 constexpr unsigned kRegisters = 12;  // the eleven there are, and r11, which only constant blinding uses
-
-struct Cell {
-  enum class Tag : std::uint8_t { unset, number, unknown, context, stack };
-
-  Tag tag = Tag::unset;
-  std::uint64_t bits = 0;  // the number, or the offset of an address
-  std::size_t frame = 0;   // of a stack address
-
-  [[nodiscard]] bool is_address() const { return tag == Tag::context || tag == Tag::stack; }
-};
-
-Cell number(std::uint64_t bits) { return {Cell::Tag::number, bits, 0}; }
-Cell unknown() { return {Cell::Tag::unknown, 0, 0}; }
-Cell unknown_address() { return {Cell::Tag::unknown, 1, 0}; }  // of a map
-
-// One frame's memory. Bytes that were never written, or that hold part of something unknown, are nullopt.
-struct Stack {
-  std::map<std::int64_t, std::optional<std::uint8_t>> bytes;
-  std::map<std::int64_t, Cell> addresses;  // spilled whole, by offset
-};
 
 struct Frame {
   std::size_t return_to = 0;
@@ -146,53 +127,12 @@ class Run {
       dst = number(0);  // how constant blinding writes "r = 0", also of a register never set
       return next(path);
     }
-    if (operation_of(at) == BPF_MOV) {
-      return move(path, at, src);
+    const Readable<Cell> computed = compute(at, dst, src);
+    if (!computed) {
+      return std::unexpected(computed.error());
     }
-    if (dst.tag == Cell::Tag::unset || src.tag == Cell::Tag::unset) {
-      return opaque("uses a register before setting it");
-    }
-    if (dst.is_address() || src.is_address()) {
-      return move_address(path, at, src);
-    }
-    if (!compute(at, 0, 1)) {
-      return opaque("has an unknown arithmetic instruction");
-    }
-    const bool known = dst.tag == Cell::Tag::number && src.tag == Cell::Tag::number;
-    dst = known ? number(*compute(at, dst.bits, src.bits)) : unknown();
+    dst = *computed;
     return next(path);
-  }
-
-  static Step move(Path& path, const Instruction& at, const Cell& src) {
-    Cell& dst = path.registers[at.dst_reg];
-    if (src.tag == Cell::Tag::unset) {
-      return opaque("uses a register before setting it");
-    }
-    if (src.tag != Cell::Tag::number) {
-      const bool whole = class_of(at) == BPF_ALU64 && at.off == 0;
-      dst = whole ? src : unknown();
-      return next(path);
-    }
-    const std::optional<std::uint64_t> moved = compute(at, 0, src.bits);
-    dst = moved ? number(*moved) : unknown();
-    return next(path);
-  }
-
-  static Step move_address(Path& path, const Instruction& at, const Cell& src) {
-    Cell& dst = path.registers[at.dst_reg];
-    const bool adds = operation_of(at) == BPF_ADD;
-    const bool subtracts = operation_of(at) == BPF_SUB;
-    if (class_of(at) == BPF_ALU64 && (adds || subtracts) && dst.is_address() && src.tag == Cell::Tag::number) {
-      dst.bits = adds ? dst.bits + src.bits : dst.bits - src.bits;
-      return next(path);
-    }
-    if (class_of(at) == BPF_ALU64 && adds && src.is_address() && dst.tag == Cell::Tag::number) {
-      const std::uint64_t offset = dst.bits;
-      dst = src;
-      dst.bits += offset;
-      return next(path);
-    }
-    return opaque("computes with an address");
   }
 
   Step jump(Path& path, const Instruction& at) {
@@ -388,21 +328,6 @@ class Run {
     return truncate(field >> (8 * (offset % 4)), 8 * bytes);
   }
 
-  static Cell read_stack(const Stack& stack, std::int64_t offset, unsigned bytes) {
-    if (const auto spilled = stack.addresses.find(offset); spilled != stack.addresses.end() && bytes == 8) {
-      return spilled->second;
-    }
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; ++i) {
-      const auto byte = stack.bytes.find(offset + i);
-      if (byte == stack.bytes.end() || !byte->second) {
-        return unknown();
-      }
-      value |= std::uint64_t(*byte->second) << (8 * i);
-    }
-    return number(value);
-  }
-
   static Step store(Path& path, const Instruction& at) {
     if (BPF_MODE(at.code) != BPF_MEM) {
       return opaque("has an atomic instruction");
@@ -426,18 +351,6 @@ class Run {
     }
     write_stack(path.frames[base.frame].stack, offset, bytes, value);
     return next(path);
-  }
-
-  static void write_stack(Stack& stack, std::int64_t offset, unsigned bytes, const Cell& value) {
-    std::erase_if(stack.addresses,
-                  [&](const auto& spilled) { return spilled.first < offset + bytes && offset < spilled.first + 8; });
-    for (unsigned i = 0; i < bytes; ++i) {
-      const bool known = value.tag == Cell::Tag::number;
-      stack.bytes[offset + i] = known ? std::optional(std::uint8_t(value.bits >> (8 * i))) : std::nullopt;
-    }
-    if (value.is_address() && bytes == 8) {
-      stack.addresses[offset] = value;
-    }
   }
 
   const Code& code_;

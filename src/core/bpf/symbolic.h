@@ -7,7 +7,6 @@
 // depends on it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,17 +14,13 @@
 #include <variant>
 #include <vector>
 
+#include "core/bpf/access_field.h"
 #include "core/bpf/instruction.h"
 #include "core/bpf/region.h"
 
 namespace hf::bpf {
 
 __extension__ using Wide = __int128;  // exact, where 64 bits could wrap
-
-// The access field by index: seven combinations of a block device, then seven of a character device.
-inline constexpr unsigned kAccessValues = 14;
-using AccessMask = std::uint16_t;
-using PerAccess = std::array<std::uint64_t, kAccessValues>;
 
 struct Value {
   // `number`: bits. `access`, `function`, `sum`: bits is an index into Symbols. `unknown`: bits is a reason.

@@ -1,4 +1,5 @@
-/* What the tracer's programs in the kernel report, and what they are told. Included by BPF C and by C++, so it is plain C without padding. */
+/* What the tracer's programs in the kernel report, and what they are told. Included by BPF C and by C++, so it is plain
+ * C without padding. */
 #ifndef HOLDFAST_TRACE_EVENT_H
 #define HOLDFAST_TRACE_EVENT_H
 

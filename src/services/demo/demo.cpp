@@ -1,12 +1,8 @@
 #include "services/demo/demo.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-
-#include <unistd.h>
 
 #include "core/base/text.h"
 #include "core/report/blame.h"
@@ -17,6 +13,8 @@
 #include "services/demo/attack.h"
 #include "services/demo/guard_process.h"
 #include "services/demo/interrupts.h"
+#include "services/demo/temporary_directory.h"
+#include "services/demo/trial.h"
 #include "services/demo/workload.h"
 
 namespace hf::demo {
@@ -39,45 +37,7 @@ constexpr milliseconds kQuietStart{4'000};  // before the first attack: earlier 
 constexpr milliseconds kRecordDelay{500};   // the guard writes its records a little later than it acts
 constexpr std::size_t kMostEvidence = 3;
 
-// A private directory, removed in the end.
-class Directory {
- public:
-  static Result<Directory> make() {
-    std::string path = "/tmp/holdfast-demo-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) {
-      return fail_errno(errno, "make a directory in /tmp");
-    }
-    return Directory(path);
-  }
-  Directory(Directory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Directory& operator=(Directory&&) = delete;
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  ~Directory() {
-    std::error_code ignored;
-    if (!path_.empty()) {
-      std::filesystem::remove_all(path_, ignored);
-    }
-  }
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  explicit Directory(std::string path) : path_(std::move(path)) {}
-
-  std::string path_;
-};
-
 std::string hierarchy_name(Hierarchy hierarchy) { return hierarchy == Hierarchy::v1 ? "cgroup v1" : "cgroup v2"; }
-
-// One container with its attacks and the figures that were measured.
-struct Trial {
-  std::unique_ptr<Workload> workload;
-  std::vector<Attack> attacks;
-  std::size_t next = 0;  // index of the next attack
-  DemoContainer figures;
-  std::uint64_t lost_since = 0;
-};
 
 class Demonstration {
  public:
@@ -156,7 +116,8 @@ class Demonstration {
       TRY(trial.workload->give_gpu());
       TRY(wait_for_access(trial));
       trial.attacks = attacks_on(*trial.workload, setup_.gpu);
-      describe(trial);
+      trial.figures = describe(*trial.workload, setup_.gpu);
+      show(trial.figures);
       trials_.push_back(std::move(trial));
     }
     return {};
@@ -177,18 +138,7 @@ class Demonstration {
     }
   }
 
-  void describe(Trial& trial) {
-    const Workload& workload = *trial.workload;
-    DemoContainer& figures = trial.figures;
-    figures.id = workload.id();
-    figures.hierarchy = workload.hierarchy();
-    figures.launcher = workload.launcher();
-    figures.cgroup = workload.cgroup().where;
-    figures.is_stand_in = setup_.gpu.is_stand_in;
-    figures.notes = workload.notes();
-    for (const container::WantedNode& node : setup_.gpu.nodes) {
-      figures.nodes.push_back(node.path);
-    }
+  void show(const DemoContainer& figures) const {
     say("   " + figures.id + ": " + hierarchy_name(figures.hierarchy) + ", " + figures.launcher + ", " +
         join(figures.nodes, " ") + (figures.is_stand_in ? " (stand-ins: this machine has no NVIDIA GPU)" : ""));
     for (const std::string& note : figures.notes) {
@@ -390,17 +340,8 @@ class Demonstration {
 
   void take_records() {
     for (const report::BlameRecord& record : guard_->take_records()) {
-      const auto trial =
-          std::ranges::find_if(trials_, [&](const Trial& one) { return one.workload->id() == record.id; });
-      if (trial == trials_.end() || record.devices.empty()) {
-        continue;
-      }
-      trial->figures.held += record.is_shielded ? 1 : 0;
-      trial->figures.held_opens += record.held_opens;
-      last_writer_ = title_of(record.writer);
-      ++trial->figures.writers[record.writer.is_known() ? record.writer.name : "an unknown process"];
-      if (record.loss_ns) {
-        trial->figures.losses_ns.push_back(*record.loss_ns);
+      if (add_record(trials_, record)) {
+        last_writer_ = title_of(record.writer);
       }
     }
   }
@@ -414,16 +355,9 @@ class Demonstration {
   }
 
   [[nodiscard]] report::DemoMoment moment() const {
-    report::DemoMoment moment;
-    moment.seconds = (kernel::monotonic_now() - began_) / 1'000'000'000;
-    std::vector<std::uint64_t> losses;
-    for (const Trial& trial : trials_) {
-      moment.attacks += trial.figures.attack_count();
-      moment.repaired += trial.figures.repaired;
-      moment.refused += trial.workload->tally().read().refused;
-      losses.insert(losses.end(), trial.figures.losses_ns.begin(), trial.figures.losses_ns.end());
-    }
-    moment.losses = report::spread_of(std::move(losses));
+    const std::uint64_t seconds = (kernel::monotonic_now() - began_) / 1'000'000'000;
+    report::DemoMoment moment = sum_of(trials_);
+    moment.seconds = seconds;
     moment.last_writer = last_writer_;
     return moment;
   }
@@ -443,7 +377,7 @@ class Demonstration {
 }  // namespace
 
 Result<report::DemoReport> run_demo(const host::OpenHost& open, const Settings& settings) {
-  const Directory directory = TRY(Directory::make());
+  const TemporaryDirectory directory = TRY(TemporaryDirectory::make());
   const LedgerDirectory ledger = TRY(LedgerDirectory::make());
   Demonstration demonstration(open.host, open.filters, settings, directory.path());
   return demonstration.run();
