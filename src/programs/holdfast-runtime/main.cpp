@@ -7,7 +7,7 @@
 #include "services/shim/hook.h"
 #include "services/shim/serve.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef HOLDFAST_SANITIZE
 // The hook runs with the /proc of another namespace, and a process that executes another program cannot leak.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }  // NOLINT(bugprone-reserved-identifier)
 #endif
