@@ -153,6 +153,17 @@ Cgroup duplicate(const Cgroup& cgroup) {
   return {std::move(directory), cgroup.id, cgroup.hierarchy, cgroup.path, cgroup.where};
 }
 
+CgroupsOfProcess duplicate(const CgroupsOfProcess& cgroups) {
+  CgroupsOfProcess same;
+  if (cgroups.v1) {
+    same.v1 = duplicate(*cgroups.v1);
+  }
+  if (cgroups.v2) {
+    same.v2 = duplicate(*cgroups.v2);
+  }
+  return same;
+}
+
 Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid) {
   const Result<ProcessHandle> process = hold_process(host, pid);
   if (!process) {

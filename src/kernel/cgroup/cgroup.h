@@ -32,6 +32,7 @@ struct CgroupsOfProcess {
   std::optional<Cgroup> v1;
   std::optional<Cgroup> v2;
 };
+CgroupsOfProcess duplicate(const CgroupsOfProcess& cgroups);
 Result<CgroupsOfProcess> open_cgroups_of(const Host& host, container::Pid pid);
 Result<CgroupsOfProcess> open_cgroups_of(const Host& host, const ProcessHandle& process);
 

@@ -24,8 +24,10 @@ Result<ContainerHandle> ContainerHandle::open(const Host& host, const Container&
   handle.started_ticks_ = container.started_ticks;
   handle.mount_namespace_ = container.mount_namespace;
   handle.lines_ = read_cgroup_lines(handle.process_);
-  handle.actual_ = TRY(open_cgroups_of(host, handle.process_));
+  CgroupsOfProcess actual = TRY(open_cgroups_of(host, handle.process_));
   TRY(handle.open_own(host, container));
+  const bool is_own = !handle.own_.empty() && key_of(*handle.own_.back()) == key_of(actual);
+  handle.actual_ = is_own ? handle.own_.back() : std::make_shared<const CgroupsOfProcess>(std::move(actual));
   TRY(handle.check());
   return handle;
 }

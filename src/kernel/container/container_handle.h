@@ -26,8 +26,7 @@ class ContainerHandle {
   [[nodiscard]] const ProcessHandle& process() const { return process_; }
 
   // The cgroups of its first process. They decide about its devices, and may be shared with other containers.
-  [[nodiscard]] const CgroupsOfProcess& actual() const { return actual_; }
-  [[nodiscard]] CgroupsOfProcess take_actual() && { return std::move(actual_); }
+  [[nodiscard]] const CgroupsOfProcess& actual() const { return *actual_; }
   // The cgroups that belong to the container alone, from the outside in. Only they may be changed. There are none where
   // its process was moved elsewhere.
   [[nodiscard]] const std::vector<CgroupsPtr>& own() const { return own_; }
@@ -44,7 +43,7 @@ class ContainerHandle {
   std::int64_t started_ticks_ = 0;
   std::uint64_t mount_namespace_ = 0;
   std::string lines_;  // of /proc/PID/cgroup
-  CgroupsOfProcess actual_;
+  CgroupsPtr actual_;  // mostly one of own_
   std::vector<CgroupsPtr> own_;
 };
 

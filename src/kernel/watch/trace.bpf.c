@@ -95,12 +95,12 @@ struct trace_counters counters SEC(".data.counters") = {};
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 1 << 19);
+  __uint(max_entries, 1 << 18);
 } rules SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 1 << 17);
+  __uint(max_entries, 1 << 16);
 } cgroups SEC(".maps");
 
 struct call {

@@ -1,6 +1,7 @@
 // GuardedContainer: a container under guard, as the last survey found it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,11 +33,15 @@ struct GuardedContainer {
   [[nodiscard]] const std::vector<kernel::CgroupsPtr>& cgroups() const { return handle->own(); }
 };
 
-// An id alone is not unique: engines have namespaces.
-inline std::string key_of(const GuardedContainer& guarded) {
-  const container::Container& it = guarded.container;
-  return it.id.value + " " + std::to_string(it.init.value) + " " + std::to_string(it.started_ticks);
-}
+// A container's first process. An id alone is not unique: engines have namespaces.
+struct ContainerKey {
+  std::int32_t pid = 0;
+  std::int64_t started_ticks = 0;
+
+  friend auto operator<=>(const ContainerKey&, const ContainerKey&) = default;
+};
+inline ContainerKey key_of(const container::Container& it) { return {it.init.value, it.started_ticks}; }
+inline ContainerKey key_of(const GuardedContainer& guarded) { return key_of(guarded.container); }
 
 // Shared by all that use a survey: the loop, the recorder, the surveyor.
 using GuardedContainerPtr = std::shared_ptr<const GuardedContainer>;

@@ -37,12 +37,12 @@ InsideView probe_inside(const ProbeTools& tools, const GuardedContainerPtr& guar
 }
 
 void ProbeSchedule::follow(const std::vector<GuardedContainerPtr>& guarded_containers) {
-  std::map<std::string, Entry> before = std::exchange(entries_, {});
+  std::map<ContainerKey, Entry> before = std::exchange(entries_, {});
   queue_.clear();
   for (const GuardedContainerPtr& guarded : guarded_containers) {
-    std::string key = key_of(*guarded);
+    const ContainerKey key = key_of(*guarded);
     const auto known = before.find(key);
-    Entry& entry = entries_[std::move(key)];
+    Entry& entry = entries_[key];
     entry.guarded = guarded;
     entry.pause = known == before.end() ? 0 : known->second.pause;
     set_due(entry, known == before.end() ? 0 : known->second.due_at);

@@ -61,7 +61,7 @@ class ProbeSchedule {
   };
   void set_due(Entry& entry, std::uint64_t at);
 
-  std::map<std::string, Entry> entries_;                    // by key_of
+  std::map<ContainerKey, Entry> entries_;
   std::set<std::pair<std::uint64_t, const Entry*>> queue_;  // those whose due_at is not kNever
 };
 

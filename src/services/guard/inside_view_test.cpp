@@ -44,7 +44,7 @@ TEST(ProbeSchedule, EveryNewContainerIsDueOnce) {
 TEST(ProbeSchedule, AContainerThatHangsIsProbedLessAndLessOften) {
   ProbeSchedule schedule;
   const GuardedContainerPtr stuck = guarded("stuck");
-  const GuardedContainerPtr other = guarded("other");
+  const GuardedContainerPtr other = guarded("other", 2);
   std::uint64_t now = 0;
   std::uint64_t last = 0;
   schedule.follow({stuck, other});

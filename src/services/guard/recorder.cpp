@@ -258,7 +258,7 @@ void Recorder::adopt(const SurveyPtr& survey) {
     there.insert(guarded->container.id.value);
   }
   std::erase_if(scores_, [&there](const auto& entry) { return !there.contains(entry.first); });
-  std::set<std::string> seen;
+  std::set<ContainerKey> seen;
   for (const GuardedContainerPtr& guarded : survey->guarded_containers) {
     seen.insert(key_of(*guarded));
   }

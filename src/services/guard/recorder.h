@@ -73,10 +73,10 @@ class Recorder {
   Callbacks callbacks_;
   std::optional<journal::Journal> journal_;
   report::Snapshot snapshot_;
-  std::map<std::string, Pending> pending_;                                  // by container
-  std::map<std::string, Score> scores_;                                     // by container
-  std::map<std::string, Shared<std::vector<container::NodeState>>> views_;  // by container, as last probed from inside
-  std::multimap<std::string, std::string> codes_;                           // of findings, by container
+  std::map<std::string, Pending> pending_;                                   // by container
+  std::map<std::string, Score> scores_;                                      // by container
+  std::map<ContainerKey, Shared<std::vector<container::NodeState>>> views_;  // as last probed from inside
+  std::multimap<std::string, std::string> codes_;                            // of findings, by container
   SurveyPtr survey_;
   bool is_dirty_ = true;
   std::uint64_t published_at_ = 0;

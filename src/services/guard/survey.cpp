@@ -123,20 +123,21 @@ Result<GuardedContainerPtr> examine_newcomer(const Newcomer& newcomer, const con
 
 GuardedContainerPtr Surveyor::find_known(const host::DiscoveredContainer& discovered,
                                          const container::Entitlement& owed, const config::Config& config) const {
-  const auto [first, last] = guarded_containers_.equal_range(discovered.container.id.value);
-  for (const auto& [id, guarded] : std::ranges::subrange(first, last)) {
-    const bool is_same = guarded->container.init == discovered.container.init &&
-                         guarded->container.started_ticks == discovered.container.started_ticks &&
-                         guarded->container.cgroup == discovered.container.cgroup &&
-                         guarded->container.cpus == discovered.container.cpus &&
-                         guarded->container.has_exclusive_cpus == discovered.container.has_exclusive_cpus &&
-                         same_owed(*guarded->owed, owed);
-    if (is_same) {
-      const Verdict verdict = judge(config.policy, guarded->container, owed);
-      return verdict.mode == guarded->mode && same_owed(verdict.healed, *guarded->healed) ? guarded : nullptr;
-    }
+  const auto found = guarded_containers_.find(key_of(discovered.container));
+  if (found == guarded_containers_.end()) {
+    return nullptr;
   }
-  return nullptr;
+  const GuardedContainerPtr& guarded = found->second;
+  const bool is_same = guarded->container.id == discovered.container.id &&
+                       guarded->container.cgroup == discovered.container.cgroup &&
+                       guarded->container.cpus == discovered.container.cpus &&
+                       guarded->container.has_exclusive_cpus == discovered.container.has_exclusive_cpus &&
+                       same_owed(*guarded->owed, owed);
+  if (!is_same) {
+    return nullptr;
+  }
+  const Verdict verdict = judge(config.policy, guarded->container, owed);
+  return verdict.mode == guarded->mode && same_owed(verdict.healed, *guarded->healed) ? guarded : nullptr;
 }
 
 Result<GuardedContainerPtr> Surveyor::examine(const host::DiscoveredContainer& discovered,
@@ -199,7 +200,7 @@ Result<Survey> Surveyor::take(const config::Config& config, SurveyScope scope) {
   }
   guarded_containers_.clear();
   for (const GuardedContainerPtr& guarded : survey.guarded_containers) {
-    guarded_containers_.emplace(guarded->container.id.value, guarded);
+    guarded_containers_.emplace(key_of(*guarded), guarded);
   }
   survey.took_ns = kernel::monotonic_now() - started;
   survey.cpu_ns = kernel::thread_cpu_now() - worked;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "adapters/config/config.h"
@@ -60,7 +60,7 @@ class Surveyor {
   const kernel::Host& host_;
   std::vector<host::KnownContainer> known_;
   host::RuntimeVersions versions_;
-  std::unordered_multimap<std::string, GuardedContainerPtr> guarded_containers_;  // by id
+  std::map<ContainerKey, GuardedContainerPtr> guarded_containers_;
 };
 
 }  // namespace hf::guard

@@ -94,7 +94,7 @@ Result<kernel::CgroupsPtr> open_own_cgroups(const kernel::Host& host, const Targ
 Result<kernel::CgroupsOfProcess> open_cgroups(const kernel::Host& host, const Target& target) {
   if (const auto* container = std::get_if<container::Container>(&target)) {
     kernel::ContainerHandle handle = TRY(kernel::ContainerHandle::open(host, *container));
-    return std::move(handle).take_actual();
+    return kernel::duplicate(handle.actual());
   }
   if (const container::Pid* pid = std::get_if<container::Pid>(&target)) {
     return kernel::open_cgroups_of(host, *pid);
