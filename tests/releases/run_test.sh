@@ -18,10 +18,15 @@ rm -rf "$root/src/holdfast"
 mkdir -p "$root/src/holdfast"
 git ls-files -z | tar --null -T - -c | tar -x -C "$root/src/holdfast"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
-# A mount namespace of its own: nothing stays mounted, also when it fails.
+# A mount namespace of its own: nothing stays mounted, also when it fails. A chroot would not do: the demo starts
+# containers, whose root is that of the mount namespace.
 exec unshare --mount --propagation private bash -euo pipefail -c '
   root=$1
+  mount --bind "$root" "$root"
   for directory in proc sys dev; do mount --rbind "/$directory" "$root/$directory"; done
   mount -t tmpfs none "$root/run"
-  chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 TERM="${TERM:-dumb}" /src/holdfast/run
+  mkdir -p "$root/before"
+  cd "$root"
+  pivot_root . before
+  exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 TERM="${TERM:-dumb}" /src/holdfast/run
 ' run "$root"
