@@ -63,12 +63,12 @@ class Demo(unittest.TestCase):
             self.skipTest("needs cgroups")
         if guards():
             self.skipTest("another holdfastd runs on this machine")
-        self.assertFalse(any(leftovers().values()), leftovers())
+        self.before = leftovers()  # of a demonstration that was killed earlier
         self.entries = sorted(LEDGER.glob("*"))
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-")))
 
     def tearDown(self) -> None:
-        self.assertFalse(any(leftovers().values()), leftovers())
+        self.assertEqual(leftovers(), self.before)
         self.assertEqual(sorted(LEDGER.glob("*")), self.entries)
 
     def environment(self, *programs: str) -> dict[str, str]:
@@ -144,7 +144,7 @@ class Demo(unittest.TestCase):
                 time.sleep(pause)
                 demo.send_signal(signal.SIGINT)
                 self.finish(demo, 1)
-                self.assertFalse(any(leftovers().values()), leftovers())
+                self.assertEqual(leftovers(), self.before)
 
     def test_a_closed_output_leaves_nothing_behind(self):
         demo = self.start("--seconds", "60", env=self.environment("runc"))

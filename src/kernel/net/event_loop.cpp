@@ -36,8 +36,7 @@ struct EventLoop::Waiting {
     Task task;
     bool is_armed = false;
 
-    Watched(asio::io_context& context, int number, Task to_run)
-        : descriptor(context, number), task(std::move(to_run)) {}
+    Watched(asio::io_context& context, Task to_run) : descriptor(context), task(std::move(to_run)) {}
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
     ~Watched() { end(); }
@@ -93,9 +92,16 @@ void EventLoop::post(Task task) {
   });
 }
 
-void EventLoop::watch(int descriptor, Task task) {
+Result<void> EventLoop::watch(int descriptor, Task task) {
   unwatch(descriptor);
-  waiting_->watched[descriptor] = std::make_shared<Waiting::Watched>(waiting_->context, descriptor, std::move(task));
+  const auto one = std::make_shared<Waiting::Watched>(waiting_->context, std::move(task));
+  boost::system::error_code error;
+  one->descriptor.assign(descriptor, error);
+  if (error) {
+    return fail_errno(error.value(), "wait for descriptor " + std::to_string(descriptor));
+  }
+  waiting_->watched[descriptor] = one;
+  return {};
 }
 
 void EventLoop::unwatch(int descriptor) {

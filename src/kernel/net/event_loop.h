@@ -7,6 +7,8 @@
 #include <limits>
 #include <memory>
 
+#include "core/base/result.h"
+
 namespace hf::kernel {
 
 class EventLoop {
@@ -24,7 +26,7 @@ class EventLoop {
 
   // Runs the task whenever the descriptor is readable. The caller keeps the descriptor open until it calls unwatch() or
   // the loop is destroyed.
-  void watch(int descriptor, Task task);
+  Result<void> watch(int descriptor, Task task);
   void unwatch(int descriptor);
 
   // Waits for a task or a readable descriptor until the deadline (nanoseconds of CLOCK_MONOTONIC), then runs what is

@@ -72,10 +72,10 @@ TEST(EventLoop, RunsTheTaskOfAReadableDescriptor) {
   EventLoop loop;
   const Pipe pipe;
   int count = 0;
-  loop.watch(pipe.read.get(), [&] {
+  ASSERT_TRUE(loop.watch(pipe.read.get(), [&] {
     pipe.take();
     ++count;
-  });
+  }));
   EXPECT_EQ(loop.run_until(monotonic_now()), 0U);
   for (int i = 1; i <= 3; ++i) {
     pipe.put();
@@ -89,7 +89,7 @@ TEST(EventLoop, ReturnsToItsCallerAlthoughADescriptorStaysReadable) {
   EventLoop loop;
   const Pipe pipe;
   int count = 0;
-  loop.watch(pipe.read.get(), [&count] { ++count; });
+  ASSERT_TRUE(loop.watch(pipe.read.get(), [&count] { ++count; }));
   pipe.put();
   for (int i = 1; i <= 3; ++i) {
     EXPECT_EQ(loop.run_until(monotonic_now() + kSecond), 1U);
@@ -100,7 +100,7 @@ TEST(EventLoop, ReturnsToItsCallerAlthoughADescriptorStaysReadable) {
 TEST(EventLoop, LeavesADescriptorThatIsNoLongerWatched) {
   EventLoop loop;
   const Pipe pipe;
-  loop.watch(pipe.read.get(), [] { ADD_FAILURE(); });
+  ASSERT_TRUE(loop.watch(pipe.read.get(), [] { ADD_FAILURE(); }));
   EXPECT_EQ(loop.run_until(monotonic_now()), 0U);
   loop.unwatch(pipe.read.get());
   pipe.put();
@@ -114,13 +114,13 @@ TEST(EventLoop, WatchesANewDescriptorWithTheNumberOfAClosedOne) {
   {
     const Pipe closed;
     number = closed.read.get();
-    loop.watch(number, [] {});
+    ASSERT_TRUE(loop.watch(number, [] {}));
     EXPECT_EQ(loop.run_until(monotonic_now()), 0U);
   }
   loop.unwatch(number);
   const Pipe next;
   ASSERT_EQ(next.read.get(), number);
-  loop.watch(number, [&next] { next.take(); });
+  ASSERT_TRUE(loop.watch(number, [&next] { next.take(); }));
   next.put();
   EXPECT_EQ(loop.run_until(monotonic_now() + kSecond), 1U);
 }

@@ -186,8 +186,8 @@ Result<Fd> connect_unix(const std::string& path) {
   return socket;
 }
 
-Result<Fd> accept_one(const Fd& listener) {
-  Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+Result<Fd> accept_one(int listener) {
+  Fd socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket) {
     return fail_errno(errno, "accept a connection");
   }

@@ -35,7 +35,7 @@ class UnixListener {
 Result<Fd> connect_unix(const std::string& path);
 
 // Does not wait: where no client waits either, the error is std::errc::resource_unavailable_try_again.
-Result<Fd> accept_one(const Fd& listener);
+Result<Fd> accept_one(int listener);
 
 std::string own_host_name();
 

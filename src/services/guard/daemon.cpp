@@ -1,7 +1,6 @@
 #include "services/guard/daemon.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -9,8 +8,6 @@
 #include <map>
 #include <thread>
 
-#include <sched.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -30,6 +27,7 @@
 #include "services/guard/inspector.h"
 #include "services/guard/newcomers.h"
 #include "services/guard/recorder_thread.h"
+#include "services/guard/startup.h"
 #include "services/guard/survey_thread.h"
 
 namespace hf::guard {
@@ -51,31 +49,6 @@ constexpr std::uint64_t kFloodTime = 100 * kMillisecond;
 constexpr std::size_t kFlood = 500;  // events within kFloodTime
 constexpr std::chrono::milliseconds kFloodPause{1};
 
-kernel::Fd open_signals() {
-  sigset_t set{};
-  ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    ::sigaddset(&set, signal);
-  }
-  return kernel::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
-
-// A loss lasts as long as this thread waits for a CPU, so it gets a real-time priority. It never runs for long, and
-// its children and later threads start with the normal priority.
-void raise_priority() {
-  sched_param priority{};
-  priority.sched_priority = 1;
-  (void)::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
-}
-
 Shielding open_shielding(const kernel::Host& host, kernel::Filters& filters) {
   Result<kernel::Shield> shield = kernel::Shield::open(host, filters);
   return shield ? Shielding(*std::move(shield), "") : Shielding(std::nullopt, shield.error().message);
@@ -90,7 +63,7 @@ class Loop {
         filters_(host, *bpf_),
         watch_(kernel::Watch::open(host, *bpf_, settings.at_most)),
         shielding_(open_shielding(host, filters_)),
-        recorder_(host, settings.callbacks, initial_snapshot()),
+        recorder_(host, settings.callbacks, initial_snapshot(host, settings, watch_.tiers())),
         guard_(filters_, shielding_, guard_callbacks()),
         signals_(open_signals()),
         inspector_(host, inspector_reports()),
@@ -106,14 +79,14 @@ class Loop {
     for (const std::string& line : kernel::finish_exchanges(host, filters_)) {
       settings_.callbacks.log("lock-interrupted cgroup=" + quote(line), true);
     }
-    loop_.watch(watch_.descriptor(), [] {});  // it only wakes the loop, which takes events after every wait
-    loop_.watch(signals_.get(), [this] { handle_signals(); });
     watch_directories();
-    log_tiers();
-    write_status_file();
+    log_tiers(settings_, watch_.tiers(), shielding_.why_absent());
+    write_status_file(host, settings_, watch_.tiers());
   }
 
-  void run() {
+  Result<void> run() {
+    TRY(loop_.watch(watch_.descriptor(), [] {}));  // it only wakes the loop, which takes events after every wait
+    TRY(loop_.watch(signals_.get(), [this] { handle_signals(); }));
     while (!stops_) {
       if (is_flooded_) {
         std::this_thread::sleep_for(kFloodPause);
@@ -128,6 +101,7 @@ class Loop {
       send_heartbeat(now);
     }
     settings_.notify("STOPPING=1");
+    return {};
   }
 
   // A container whose file system hangs could block a thread that only reads: such a thread is not waited for.
@@ -142,20 +116,6 @@ class Loop {
   }
 
  private:
-  [[nodiscard]] report::Snapshot initial_snapshot() const {
-    report::Snapshot snapshot;
-    snapshot.version = settings_.version;
-    snapshot.missing_capabilities = settings_.missing_capabilities;
-    snapshot.kernel = kernel::read_kernel_release(host_).value_or("");
-    snapshot.layout = layout_of(host_);
-    std::array<char, 256> name{};
-    (void)::gethostname(name.data(), name.size() - 1);
-    snapshot.host_name = name.data();
-    snapshot.started_at = kernel::wall_now();
-    snapshot.tiers = watch_.tiers();
-    return snapshot;
-  }
-
   // Where the kernel did not describe the writer, /proc does while the process is alive; one that writes only once ends
   // soon.
   bool identify_while_alive(container::Writer& writer) const {
@@ -254,29 +214,6 @@ class Loop {
                               true);
     } else if (*written) {
       settings_.callbacks.log("spec-written file=" + quote(config.cdi.file), false);
-    }
-  }
-
-  void write_status_file() const {
-    const container::Pid own{::getpid()};
-    const Result<kernel::Process> process = kernel::read_process(host_, own);
-    const journal::Status status{own, process ? process->started_at : 0, settings_.version, watch_.tiers()};
-    if (const Result<void> written = journal::write_status(host_, status); !written) {
-      settings_.callbacks.log("no-status error=" + quote(written.error().message), true);
-    }
-  }
-
-  void log_tiers() const {
-    const container::Tiers& tiers = watch_.tiers();
-    std::string line = "watching";
-    line += tiers.has_v2 ? " v2=" + to_string(tiers.v2) : "";
-    line += tiers.has_v1 ? " v1=" + to_string(tiers.v1) : "";
-    settings_.callbacks.log(line, false);
-    for (const std::string& why : tiers.why) {
-      settings_.callbacks.log("tier-refused why=" + quote(why), false);
-    }
-    if (tiers.has_v2 && !shielding_.why_absent().empty()) {
-      settings_.callbacks.log("no-shield why=" + quote(shielding_.why_absent()), false);
     }
   }
 
@@ -427,9 +364,9 @@ Result<void> run_daemon(const kernel::Host& host, const DaemonSettings& settings
   raise_descriptor_limit();
   Loop loop(host, settings);
   raise_priority();
-  loop.run();
+  const Result<void> ran = loop.run();
   loop.shut_down();
-  return {};
+  return ran;
 }
 
 }  // namespace hf::guard

@@ -136,7 +136,8 @@ void Inspector::watch_bus() {
   loop_.unwatch(bus_);
   bus_ = upkeep_.descriptor();
   if (bus_ >= 0) {
-    loop_.watch(bus_, [] {});  // it only wakes the loop: reloads are taken after every wait
+    // It only wakes the loop: reloads are taken after every wait.
+    (void)loop_.watch(bus_, [] {});
   }
 }
 

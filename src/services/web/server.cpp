@@ -30,8 +30,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t kMostSessions = 128;
-constexpr int kMostAtOnce = 32;  // accepted clients, so that connected ones are served as well
+constexpr std::size_t kMostSessions = 128;        // over TCP, and as many over the socket
+constexpr int kMostAtOnce = 32;                   // accepted clients, so that connected ones are served as well
+constexpr std::chrono::milliseconds kGrace{250};  // in which a client is not closed for the sake of others
 constexpr std::chrono::seconds kListenPause{5};
 constexpr std::chrono::milliseconds kAcceptPause{10};
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
@@ -108,18 +109,17 @@ class Server::Service {
       log("not-listening socket=" + quote(settings_.socket) + " error=" + quote(opened.error().message), true);
       return std::unexpected(opened.error());
     }
+    TRY(accept_on(opened->fd(), Transport::unix_socket));
     unix_listener_.emplace(*std::move(opened));
-    asio::co_spawn(context_, accept_clients(unix_listener_->fd(), Transport::unix_socket), asio::detached);
     log("listening socket=" + quote(settings_.socket), false);
     return {};
   }
 
   Result<void> listen_on_address() {
-    Result<kernel::Fd> opened = kernel::listen_tcp(settings_.address);
+    const Result<kernel::Fd> opened = kernel::listen_tcp(settings_.address);
     if (opened) {
-      tcp_ = *std::move(opened);
-      address_ = kernel::bound_address(tcp_).value_or(settings_.address);
-      asio::co_spawn(context_, accept_clients(tcp_, Transport::tcp), asio::detached);
+      TRY(accept_on(*opened, Transport::tcp));
+      address_ = kernel::bound_address(*opened).value_or(settings_.address);
       log("listening address=" + quote(address_), false);
       return {};
     }
@@ -142,71 +142,107 @@ class Server::Service {
     }
   }
 
-  asio::awaitable<void> accept_clients(const kernel::Fd& listener, Transport transport) {
-    asio::posix::stream_descriptor ready(context_, ::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+  // Keeps a second descriptor of the listener as long as the server runs.
+  Result<void> accept_on(const kernel::Fd& listener, Transport transport) {
+    kernel::Fd own(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+    boost::system::error_code error;
+    asio::posix::stream_descriptor watched(context_);
+    watched.assign(own.get(), error);
+    if (error) {
+      return fail(std::errc(error.value()), "wait for clients: " + error.message());
+    }
+    (void)own.release();  // the descriptor closes it
+    asio::co_spawn(context_, accept_clients(std::move(watched), transport), asio::detached);
+    return {};
+  }
+
+  asio::awaitable<void> accept_clients(asio::posix::stream_descriptor listener, Transport transport) {
     asio::steady_timer pause(context_);
     for (;;) {
-      co_await ready.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
-      for (int i = 0; i < kMostAtOnce; ++i) {
-        Result<kernel::Fd> socket = kernel::accept_one(listener);
-        if (!socket) {
-          // Without free descriptors the listener stays ready; the pause avoids a busy loop.
-          if (socket.error().code != std::errc::resource_unavailable_try_again) {
-            pause.expires_after(kAcceptPause);
-            co_await pause.async_wait(kAsTuple);
-          }
-          break;
-        }
-        add_client(*std::move(socket), transport);
+      const auto [error] = co_await listener.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
+      // Without free descriptors or memory the listener stays ready; the pause avoids a busy loop.
+      if (!accept_waiting(listener.native_handle(), transport) || error) {
+        pause.expires_after(kAcceptPause);
+        co_await pause.async_wait(kAsTuple);
       }
     }
   }
 
-  void add_client(kernel::Fd accepted, Transport transport) {
-    evict_if_full();
-    const int family = transport == Transport::tcp ? AF_INET : AF_UNIX;
-    Session::Socket socket(context_, {family, 0}, accepted.release());
-    if (transport == Transport::tcp) {
-      boost::system::error_code ignored;
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // head and body are written one after the other
+  // False where a client may wait and cannot be accepted now.
+  bool accept_waiting(int listener, Transport transport) {
+    for (int i = 0; i < kMostAtOnce; ++i) {
+      if (!make_room(transport)) {
+        return false;
+      }
+      Result<kernel::Fd> socket = kernel::accept_one(listener);
+      if (!socket) {
+        return socket.error().code == std::errc::resource_unavailable_try_again;
+      }
+      add_client(*std::move(socket), transport);
     }
-    const auto session = sessions_.emplace(sessions_.end(), std::move(socket), transport, content_);
-    asio::co_spawn(context_, session->run(), [this, session](const std::exception_ptr&) { sessions_.erase(session); });
+    return true;
   }
 
-  // Closes the client that has waited longest without a request, because a genuine client sends one at once.
-  void evict_if_full() {
-    if (sessions_.size() < kMostSessions) {
+  void add_client(kernel::Fd accepted, Transport transport) {
+    boost::system::error_code error;
+    Session::Socket socket(context_);
+    socket.assign({transport == Transport::tcp ? AF_INET : AF_UNIX, 0}, accepted.get(), error);
+    if (error) {
       return;
     }
-    auto evicted = std::ranges::find_if(sessions_, &Session::waits_for_request);
-    if (evicted == sessions_.end()) {
-      evicted = std::ranges::find_if(sessions_, &Session::is_sending_reply);
+    (void)accepted.release();  // the socket closes it
+    if (transport == Transport::tcp) {
+      socket.set_option(asio::ip::tcp::no_delay(true), error);  // head and body are written one after the other
     }
-    if (evicted != sessions_.end()) {
-      evicted->close();
-    }
+    Sessions& sessions = sessions_of(transport);
+    const auto session = sessions.emplace(sessions.end(), std::move(socket), transport, content_);
+    asio::co_spawn(context_, session->run(),
+                   [&sessions, session](const std::exception_ptr&) { sessions.erase(session); });
   }
+
+  // Where there are too many clients, closes one that has had its time: the oldest that waits without a request,
+  // because a genuine client sends one at once, or else one that does not read its reply. Clients of the socket never
+  // make room for those of TCP.
+  bool make_room(Transport transport) {
+    Sessions& sessions = sessions_of(transport);
+    if (sessions.size() < kMostSessions) {
+      return true;
+    }
+    const auto before = std::chrono::steady_clock::now() - kGrace;
+    auto evicted =
+        std::ranges::find_if(sessions, [before](const Session& it) { return it.awaits_request_since(before); });
+    if (evicted == sessions.end()) {
+      evicted = std::ranges::find_if(sessions, [before](const Session& it) { return it.awaits_reader_since(before); });
+    }
+    if (evicted == sessions.end()) {
+      return false;
+    }
+    evicted->close();
+    return true;
+  }
+
+  Sessions& sessions_of(Transport transport) { return transport == Transport::tcp ? tcp_sessions_ : unix_sessions_; }
 
   void update_streams() {
     is_woken_ = false;
     if (content_.streams > 0) {
       content_.records.follow(board_);
-      std::ranges::for_each(sessions_, &Session::wake);
+      std::ranges::for_each(tcp_sessions_, &Session::wake);
+      std::ranges::for_each(unix_sessions_, &Session::wake);
     }
   }
 
   const Board& board_;
   Settings settings_;
   std::optional<std::uint64_t> subscription_;
-  kernel::Fd tcp_;
   std::optional<kernel::UnixListener> unix_listener_;
   std::string address_;
   bool is_waiting_ = false;  // for an address in use
   std::atomic<bool> is_woken_ = false;
   Content content_;
   asio::io_context context_{1};
-  Sessions sessions_;
+  Sessions tcp_sessions_;
+  Sessions unix_sessions_;
   std::thread thread_;
 };
 

@@ -1,120 +1,17 @@
 #include "services/web/server.h"
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <optional>
+#include <vector>
 
-#include <arpa/inet.h>
-#include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "kernel/files/clock.h"
 #include "kernel/net/socket.h"
+#include "services/web/server_test.h"
 
 namespace hf::web {
 namespace {
-
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-// A client that waits for replies with a timeout.
-class Client {
- public:
-  explicit Client(kernel::Fd fd) : fd_(std::move(fd)) {}
-
-  void send(const std::string& text) const { (void)::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
-
-  // Everything received until `expected` has come, the server closes, or the time is up.
-  const std::string& receive(const std::string& expected, std::chrono::milliseconds timeout = 5s) {
-    const Clock::time_point end = Clock::now() + timeout;
-    while (!ended_ && (expected.empty() || received_.find(expected) == std::string::npos)) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-      ::pollfd polled{fd_.get(), POLLIN, 0};
-      if (left <= 0ms || ::poll(&polled, 1, int(left.count())) <= 0) {
-        break;
-      }
-      std::array<char, 65536> buffer{};
-      const ssize_t count = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
-      ended_ = count <= 0;
-      received_.append(buffer.data(), std::size_t(std::max<ssize_t>(count, 0)));
-    }
-    return received_;
-  }
-
-  [[nodiscard]] bool ended() const { return ended_; }
-  void forget() { received_.clear(); }
-
- private:
-  kernel::Fd fd_;
-  std::string received_;
-  bool ended_ = false;
-};
-
-class ServerTest : public testing::Test {
- protected:
-  void SetUp() override { start({"127.0.0.1:0", ""}); }
-
-  void start(const Settings& settings) {
-    server_.reset();
-    Result<std::unique_ptr<Server>> server = Server::start(settings, board_);
-    ASSERT_TRUE(server) << server.error().message;
-    server_ = *std::move(server);
-  }
-
-  [[nodiscard]] Client connect_client() const {
-    const std::string address = server_->address();
-    ::sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_port = htons(std::uint16_t(std::stoi(address.substr(address.rfind(':') + 1))));
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    kernel::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const ::sockaddr*>(&name), sizeof name), 0);
-    return Client(std::move(fd));
-  }
-
-  [[nodiscard]] std::string ask(const std::string& line, const std::string& headers = "Host: localhost\r\n") const {
-    Client client = connect_client();
-    client.send(line + " HTTP/1.1\r\n" + headers + "Connection: close\r\n\r\n");
-    return client.receive("");
-  }
-
-  [[nodiscard]] Client stream(const std::string& headers = "") const {
-    Client client = connect_client();
-    client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
-    client.receive("retry: 2000\n\n");
-    return client;
-  }
-
-  void publish_snapshot(bool is_blind = false, std::int64_t age = 0) {
-    const auto snapshot = std::make_shared<report::Snapshot>();
-    snapshot->at = kernel::wall_now() - age;
-    snapshot->is_blind = is_blind;
-    snapshot->why_blind = is_blind ? "no\x1b capability" : "";
-    snapshot->host_name = "</script>\"";
-    board_.publish(snapshot);
-  }
-
-  void publish_record(std::uint64_t number, std::size_t size = 10) {
-    report::BlameRecord record;
-    record.number = number;
-    record.container = std::string(size, 'x');
-    board_.publish(std::make_shared<const report::BlameRecord>(std::move(record)));
-  }
-
-  Board board_;
-  std::unique_ptr<Server> server_;
-};
-
-bool has_status(const std::string& answer, int status) {
-  return answer.starts_with("HTTP/1.1 " + std::to_string(status) + " ");
-}
 
 TEST_F(ServerTest, AnswersEachPath) {
   EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
@@ -306,7 +203,22 @@ TEST_F(ServerTest, IsNotBlockedBySilentClients) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(has_status(ask("GET /healthz"), 200));
   }
-  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_LT(Clock::now() - begin, 5s);
+}
+
+TEST_F(ServerTest, GivesAClientTimeToSendItsRequest) {
+  bool is_answered = false;
+  for (int i = 0; i < 10 && !is_answered; ++i) {  // connecting the others may take too long on a busy machine
+    Client client = connect_client();
+    std::vector<Client> others;
+    for (int other = 0; other < 200; ++other) {
+      others.push_back(connect_client());
+    }
+    client.receive("", 50ms);  // the server accepts them
+    client.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    is_answered = has_status(client.receive(""), 200);
+  }
+  EXPECT_TRUE(is_answered);
 }
 
 TEST_F(ServerTest, ClosesAClientThatSendsItsRequestTooSlowly) {
@@ -350,73 +262,6 @@ TEST_F(ServerTest, WaitsForAnAddressInUse) {
   EXPECT_EQ((*second)->address(), "");
   EXPECT_NE(logged.find("not-listening"), std::string::npos) << logged;
   EXPECT_NE(logged.find(server_->address()), std::string::npos) << logged;
-}
-
-class SocketTest : public ServerTest {
- protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "hf-web-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
-    path_ = directory_ / "s";
-  }
-  void TearDown() override {
-    server_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-
-  std::filesystem::path directory_;
-  std::filesystem::path path_;
-};
-
-TEST_F(SocketTest, ServesAUnixSocketForItsGroup) {
-  start({"", path_});
-  struct stat status{};
-  ASSERT_EQ(::lstat(path_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777U, 0660U);
-  Client client(*kernel::connect_unix(path_));
-  client.send("GET /healthz HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n");
-  EXPECT_TRUE(has_status(client.receive(""), 200));
-  EXPECT_EQ(server_->address(), "");
-  server_.reset();
-  EXPECT_FALSE(std::filesystem::exists(path_));
-}
-
-TEST_F(SocketTest, ReplacesAStaleSocket) {
-  start({"", path_});
-  const Result<std::unique_ptr<Server>> second = Server::start({"", path_}, board_);
-  ASSERT_FALSE(second);
-  EXPECT_NE(second.error().message.find("listens there already"), std::string::npos);
-  std::filesystem::rename(path_, directory_ / "kept");
-  server_.reset();
-  EXPECT_TRUE(std::filesystem::exists(directory_ / "kept"));
-  std::filesystem::rename(directory_ / "kept", path_);
-  start({"", path_});
-  EXPECT_TRUE(kernel::connect_unix(path_));
-}
-
-TEST_F(SocketTest, ReplacesNothingButASocket) {
-  std::ofstream(directory_ / "file") << "precious";
-  for (const char* kind : {"file", "link", "dangling"}) {
-    std::filesystem::remove(path_);
-    if (std::string(kind) == "file") {
-      std::filesystem::copy(directory_ / "file", path_);
-    } else {
-      std::filesystem::create_symlink(directory_ / (std::string(kind) == "link" ? "file" : "nowhere"), path_);
-    }
-    EXPECT_FALSE(Server::start({"", path_}, board_)) << kind;
-    EXPECT_TRUE(std::filesystem::is_symlink(path_) || std::filesystem::exists(path_)) << kind;
-  }
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "nowhere"));
-  EXPECT_FALSE(Server::start({"", directory_ / std::string(200, 'x')}, board_));
-}
-
-TEST_F(SocketTest, DoesNotRemoveAFileThatReplacedItsSocket) {
-  start({"", path_});
-  std::filesystem::remove(path_);
-  std::ofstream(path_) << "another's";
-  server_.reset();
-  EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
 }  // namespace

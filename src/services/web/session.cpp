@@ -44,6 +44,17 @@ bool is_about_http(const ErrorCode& error) {
          error != http::error::partial_message;
 }
 
+class CountedStream {
+ public:
+  explicit CountedStream(std::size_t& streams) : streams_(streams) { ++streams_; }
+  CountedStream(const CountedStream&) = delete;
+  CountedStream& operator=(const CountedStream&) = delete;
+  ~CountedStream() { --streams_; }
+
+ private:
+  std::size_t& streams_;
+};
+
 // The number of the last record that the client has seen: a browser sends it in a header when it reconnects, a page
 // that has a snapshot sends it in the query.
 std::optional<std::uint64_t> last_seen(const Request& request) {
@@ -70,6 +81,11 @@ void Session::close() {
   wakeup_.cancel();
 }
 
+void Session::enter(Phase phase) {
+  phase_ = phase_ == Phase::closed ? phase_ : phase;
+  since_ = Clock::now();
+}
+
 void Session::wake() { wakeup_.cancel(); }
 
 Details Session::details() const { return transport_ == Transport::unix_socket ? Details::shown : content_.over_tcp; }
@@ -92,12 +108,12 @@ asio::awaitable<void> Session::run() {
 }
 
 asio::awaitable<Result<Request>> Session::read_request() {
-  phase_ = phase_ == Phase::closed ? phase_ : Phase::reading;
+  enter(Phase::reading);
   stream_.expires_after(requests_ == 0 ? kHeadTime : kIdleTime);
   http::request_parser<http::empty_body> parser;
   parser.header_limit(kMostHead);
   const auto [error, size] = co_await http::async_read_header(stream_, buffer_, parser, kAsTuple);
-  phase_ = phase_ == Phase::closed ? phase_ : Phase::writing;
+  enter(Phase::writing);
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     co_return fail(std::errc::message_size, "a request's head has 8192 bytes at most");
   }
@@ -116,12 +132,12 @@ asio::awaitable<bool> Session::answer(const Result<Request>& request) {
   const bool is_stream = request && request->path == kEventsPath && reply.status == 200;
   const After after = keeps_alive && !is_stream ? After::keeps : After::closes;
   const std::string head = render_head(reply, after);
-  if (!co_await send(head, kStuckTime, deadline)) {
-    co_return false;
-  }
   const bool is_head = request && request->method == "HEAD";
   if (is_stream && !is_head) {
-    co_await stream_events(*request);
+    co_await stream_events(*request, head);
+    co_return false;
+  }
+  if (!co_await send(head, kStuckTime, deadline)) {
     co_return false;
   }
   if (reply.body && !is_head && !co_await send(*reply.body, kStuckTime, deadline)) {
@@ -150,17 +166,17 @@ Reply Session::reply_to(const Request& request) {
   return stream;
 }
 
-asio::awaitable<void> Session::stream_events(const Request& request) {
+asio::awaitable<void> Session::stream_events(const Request& request, const std::string& head) {
   using namespace asio::experimental::awaitable_operators;
-  phase_ = Phase::streaming;
-  ++content_.streams;
+  const CountedStream counted(content_.streams);  // before anything waits: others ask for streams meanwhile
+  enter(Phase::streaming);
   ErrorCode ignored;
   stream_.socket().set_option(asio::socket_base::send_buffer_size(kStreamBuffer), ignored);
   content_.records.follow(content_.board);
   const std::optional<std::uint64_t> seen = last_seen(request);
   position_ = seen ? content_.records.position_after(*seen) : content_.records.end();
   const std::uint64_t missed = seen ? content_.records.missed_since(*seen) : 0;
-  std::string first = "retry: 2000\n\n";
+  std::string first = head + "retry: 2000\n\n";
   if (missed > 0) {
     first += render_loss(missed);
   }
@@ -168,7 +184,6 @@ asio::awaitable<void> Session::stream_events(const Request& request) {
   asio::awaitable<void> sending = send_events(std::move(first));
   asio::awaitable<void> reading = close_at_its_end();
   co_await (std::move(sending) && std::move(reading));
-  --content_.streams;
 }
 
 asio::awaitable<void> Session::send_events(std::string first) {
@@ -212,6 +227,7 @@ asio::awaitable<bool> Session::send(std::string_view bytes, seconds stuck, Clock
       co_return false;
     }
     bytes.remove_prefix(count);
+    since_ = Clock::now();
   }
   co_return true;
 }

@@ -38,6 +38,7 @@ struct Content {
 class Session {
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
+  using Clock = std::chrono::steady_clock;
 
   Session(Socket socket, Transport transport, Content& content);
   Session(const Session&) = delete;
@@ -48,25 +49,30 @@ class Session {
   void close();  // run() ends soon after
   void wake();   // there may be new records
 
-  [[nodiscard]] bool waits_for_request() const { return phase_ == Phase::reading; }
-  [[nodiscard]] bool is_sending_reply() const { return phase_ == Phase::writing; }
+  // It has waited since then for a request, or for the client to read its reply.
+  [[nodiscard]] bool awaits_request_since(Clock::time_point time) const {
+    return phase_ == Phase::reading && since_ <= time;
+  }
+  [[nodiscard]] bool awaits_reader_since(Clock::time_point time) const {
+    return phase_ == Phase::writing && since_ <= time;
+  }
 
  private:
   enum class Phase : std::uint8_t { reading, writing, streaming, closed };
-  using Clock = std::chrono::steady_clock;
   template <class Value>
   using Awaitable = boost::asio::awaitable<Value>;
 
   Awaitable<Result<Request>> read_request();
   Awaitable<bool> answer(const Result<Request>& request);  // false: no further request is read
   Reply reply_to(const Request& request);
-  Awaitable<void> stream_events(const Request& request);
+  Awaitable<void> stream_events(const Request& request, const std::string& head);
   Awaitable<void> send_events(std::string first);
   std::string next_events();
   Awaitable<bool> send(std::string_view bytes, std::chrono::seconds stuck, Clock::time_point deadline);
   Awaitable<void> close_at_its_end();
   template <class From>
   Awaitable<void> discard_input(From& from);
+  void enter(Phase phase);
   [[nodiscard]] Details details() const;
 
   boost::beast::basic_stream<boost::asio::generic::stream_protocol> stream_;
@@ -75,6 +81,7 @@ class Session {
   Transport transport_;
   Content& content_;
   Phase phase_ = Phase::reading;
+  Clock::time_point since_ = Clock::now();  // what its phase waits for last happened
   unsigned requests_ = 0;
   std::uint64_t position_ = 0;  // of a stream: the next event
 };

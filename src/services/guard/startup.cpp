@@ -1,0 +1,76 @@
+#include "services/guard/startup.h"
+
+#include <csignal>
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "adapters/journal/status.h"
+#include "core/base/text.h"
+#include "kernel/files/clock.h"
+#include "kernel/net/socket.h"
+#include "kernel/process/process.h"
+
+namespace hf::guard {
+
+kernel::Fd open_signals() {
+  sigset_t set{};
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    ::sigaddset(&set, signal);
+  }
+  return kernel::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+void raise_priority() {
+  sched_param priority{};
+  priority.sched_priority = 1;
+  (void)::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
+}
+
+report::Snapshot initial_snapshot(const kernel::Host& host, const DaemonSettings& settings,
+                                  const container::Tiers& tiers) {
+  report::Snapshot snapshot;
+  snapshot.version = settings.version;
+  snapshot.missing_capabilities = settings.missing_capabilities;
+  snapshot.kernel = kernel::read_kernel_release(host).value_or("");
+  snapshot.layout = layout_of(host);
+  snapshot.host_name = kernel::own_host_name();
+  snapshot.started_at = kernel::wall_now();
+  snapshot.tiers = tiers;
+  return snapshot;
+}
+
+void write_status_file(const kernel::Host& host, const DaemonSettings& settings, const container::Tiers& tiers) {
+  const container::Pid own{::getpid()};
+  const Result<kernel::Process> process = kernel::read_process(host, own);
+  const journal::Status status{own, process ? process->started_at : 0, settings.version, tiers};
+  if (const Result<void> written = journal::write_status(host, status); !written) {
+    settings.callbacks.log("no-status error=" + quote(written.error().message), true);
+  }
+}
+
+void log_tiers(const DaemonSettings& settings, const container::Tiers& tiers, const std::string& why_no_shield) {
+  std::string line = "watching";
+  line += tiers.has_v2 ? " v2=" + to_string(tiers.v2) : "";
+  line += tiers.has_v1 ? " v1=" + to_string(tiers.v1) : "";
+  settings.callbacks.log(line, false);
+  for (const std::string& why : tiers.why) {
+    settings.callbacks.log("tier-refused why=" + quote(why), false);
+  }
+  if (tiers.has_v2 && !why_no_shield.empty()) {
+    settings.callbacks.log("no-shield why=" + quote(why_no_shield), false);
+  }
+}
+
+}  // namespace hf::guard
