@@ -131,7 +131,12 @@ void ScratchCgroup::write(const std::string& file, const std::string& text) cons
   }
 }
 
-NodeDirectory::NodeDirectory() : path_("/tmp/hf-test-nodes-XXXXXX") {
+// In /dev, which is in memory everywhere: ext4 takes ten times as long to make nodes.
+NodeDirectory::NodeDirectory() : path_("/dev/hf-test-nodes-XXXXXX") {
+  if (::mkdtemp(path_.data()) != nullptr) {
+    return;
+  }
+  path_ = "/tmp/hf-test-nodes-XXXXXX";  // without root
   if (::mkdtemp(path_.data()) == nullptr) {
     throw std::runtime_error("mkdtemp");
   }
