@@ -1,5 +1,5 @@
 // bus_talk: carries out the lines of its standard input on a Bus. It answers each with one line: the time it took in
-// milliseconds, and the result. Lines: open LIMIT, allow UNIT REQUEST…, read UNIT, watch, take SILENCE, state.
+// milliseconds, and the result. Lines: open LIMIT, allow UNIT REQUEST…, watch, take SILENCE, state.
 #include <chrono>
 #include <iostream>
 #include <optional>
@@ -51,11 +51,6 @@ std::string allow(Bus& bus, const Arguments& arguments) {
   return describe(bus.allow_devices(arguments[1], devices));
 }
 
-std::string read(Bus& bus, const std::string& unit) {
-  const Result<Arguments> list = bus.read_device_allow(unit);
-  return list ? "ok " + hf::join(*list, ",") : describe(list);
-}
-
 // The reloads that were reported until none came for that long.
 std::string take(Bus& bus, milliseconds silence) {
   std::string events = "ok";
@@ -78,9 +73,6 @@ std::string answer(std::optional<Bus>& bus, const Arguments& arguments) {
   }
   if (arguments.size() >= 2 && arguments[0] == "allow") {
     return allow(*bus, arguments);
-  }
-  if (arguments.size() == 2 && arguments[0] == "read") {
-    return read(*bus, arguments[1]);
   }
   if (arguments.size() == 2 && arguments[0] == "take") {
     return take(*bus, parse_limit(arguments[1]));

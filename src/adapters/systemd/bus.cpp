@@ -210,8 +210,6 @@ Result<void> Bus::allow_devices(const std::string& unit, const std::vector<Devic
   return {};
 }
 
-Result<std::vector<std::string>> Bus::read_device_allow(const std::string& unit) { return read_list(unit, deadline()); }
-
 Result<void> Bus::watch_reloads() {
   const Deadline end = deadline();
   if (systemd_) {

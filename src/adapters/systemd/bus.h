@@ -28,9 +28,6 @@ class Bus {
   // missing: at every change of a unit's properties systemd attaches its own filter again.
   Result<void> allow_devices(const std::string& unit, const std::vector<DeviceEntry>& devices);
 
-  // The unit's list as systemd reports it: "/dev/char/195:0 rw".
-  Result<std::vector<std::string>> read_device_allow(const std::string& unit);
-
   Result<void> watch_reloads();
   // True for each reload that began, false for each that ended. Does not wait. Call it when the descriptor is readable,
   // even without watch_reloads(), because systemd sends every signal to its private socket; and after other calls,
