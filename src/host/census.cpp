@@ -28,8 +28,8 @@ std::string devices_of(const std::map<std::string, std::string>& v1) {
   return found == v1.end() ? std::string() : found->second;
 }
 
-// Null where the container must be read again: it has changed, or its bundle could not be read. Before its program
-// starts, its first process is the runtime's own, in another mount namespace.
+// Null where the container must be read again. Before its program starts, its first process is the runtime's own, in
+// another mount namespace.
 const KnownContainer* find_known(const kernel::Host& host, const std::map<std::int32_t, const KnownContainer*>& known,
                                  const Group& group) {
   const auto found = known.find(group.init.value);
@@ -40,8 +40,8 @@ const KnownContainer* find_known(const kernel::Host& host, const std::map<std::i
   const Result<kernel::ProcessHandle> init = kernel::hold_process(host, group.init);
   const Result<kernel::Process> process =
       init ? kernel::read_process(*init) : Result<kernel::Process>(std::unexpected(init.error()));
-  const bool is_same = process && process->started_at == it.started_ticks && found->second->spec &&
-                       it.cgroup == group.cgroup && it.v2 == group.v2 && devices_of(it.v1) == devices_of(group.v1) &&
+  const bool is_same = process && process->started_at == it.started_ticks && it.cgroup == group.cgroup &&
+                       it.v2 == group.v2 && devices_of(it.v1) == devices_of(group.v1) &&
                        it.mount_namespace == kernel::read_namespace(*init, "mnt") &&
                        kernel::read_cgroup_lines(*init) == group.lines;
   return is_same ? found->second : nullptr;

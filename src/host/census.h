@@ -48,7 +48,7 @@ class RuntimeVersions {
 // What is kept of a container for the next census. A host may have thousands: the container itself is shared.
 struct KnownContainer {
   Shared<container::Container> container;
-  std::optional<oci::Spec> spec;
+  oci::Spec spec;
   std::string spec_file;
 };
 

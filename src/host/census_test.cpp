@@ -74,7 +74,7 @@ TEST(Census, ReadsTheCpusOfAKnownContainerAgain) {
   RuntimeVersions versions;
   const DiscoveredContainer& known = before->discovered_containers.front();
   const Result<Census> after =
-      take_census(host, config, versions, {KnownContainer{known.container, known.spec, known.spec_file}});
+      take_census(host, config, versions, {KnownContainer{known.container, *known.spec, known.spec_file}});
   ASSERT_TRUE(after);
   ASSERT_EQ(after->discovered_containers.size(), 1U);
   EXPECT_EQ(after->discovered_containers.front().container.cpus, "2-3");

@@ -159,21 +159,22 @@ Result<GuardedContainerPtr> Surveyor::examine(const host::DiscoveredContainer& d
 
 void Surveyor::add_container(host::DiscoveredContainer& discovered, container::Entitlement owed, Survey& survey,
                              const config::Config& config, SurveyScope scope) {
-  host::KnownContainer known{{}, std::nullopt, discovered.spec_file};
+  std::optional<Shared<container::Container>> known;
   if (owed.owes_nothing()) {
     report::ContainerStatus& other = survey.others.emplace_back();
     other.container = std::move(discovered.container);
     other.owed = std::move(owed);
-    known.container = other.container;
+    known = other.container;
   } else if (Result<GuardedContainerPtr> guarded = examine(discovered, owed, survey, config, scope)) {
-    known.container = {*guarded, (*guarded)->container};
+    known.emplace(*guarded, (*guarded)->container);
     survey.guarded_containers.push_back(*std::move(guarded));
   } else {  // it has ended meanwhile, or cannot be opened
     survey.notes.push_back(title_of(discovered.container) + ": " + guarded.error().message);
     return;
   }
-  known.spec = std::move(discovered.spec);
-  known_.push_back(std::move(known));
+  if (discovered.spec) {  // otherwise it is read again, perhaps with more success
+    known_.emplace_back(*std::move(known), *std::move(discovered.spec), discovered.spec_file);
+  }
 }
 
 Result<Survey> Surveyor::take(const config::Config& config, SurveyScope scope) {
