@@ -79,7 +79,7 @@ class HugeCommandLine(GuardCase):
 
     def peak_megabytes(self, pid: int) -> int:
         with contextlib.suppress(OSError):
-            for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+            for line in pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
                 if line.startswith("VmHWM:"):
                     return int(line.split()[1]) >> 10
         return 0

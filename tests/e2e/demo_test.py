@@ -19,7 +19,7 @@ PATIENCE = 240
 
 def command_line(pid: str) -> list[str]:
     try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
     except OSError:
         return []
 

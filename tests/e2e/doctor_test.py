@@ -37,7 +37,7 @@ def remount(pid: int, point: str, flags: int) -> None:
 
 def command_line(pid: int) -> str:
     try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
     except OSError:
         return ""
 

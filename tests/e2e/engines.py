@@ -102,7 +102,9 @@ class View:
         if self.holder.stdout.readline() != b"ready\n":
             _, said = self.holder.communicate(timeout=PATIENCE)
             raise Unavailable(f"no view of cgroup {version}: {said.decode().strip()}")
-        self.inode = mount_namespace(self.holder.pid)
+        # Open until the end: the inode number of a namespace that is gone may be given to a container of another test.
+        self.namespace = os.open(f"/proc/{self.holder.pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        self.inode = os.fstat(self.namespace).st_ino
         self.cgroups: set[str] = set()  # Of our containers alone.
         self.shared_cgroups: set[str] = set()  # Of the engine; other containers may be in them as well.
 
@@ -139,6 +141,7 @@ class View:
             if not ours:
                 break
             time.sleep(0.05)
+        os.close(self.namespace)
         self.holder.wait(timeout=PATIENCE)
         self.holder.stdout.close()
         self.holder.stderr.close()
@@ -158,7 +161,7 @@ def mount_namespace(pid: int) -> int | None:
 
 def parent_of(pid: int) -> int | None:
     try:
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
     except OSError:
         return None
 

@@ -584,7 +584,8 @@ class Shield(Plainly):
         parent = self.parent(V2) / "docker"
         parent.mkdir()
         self.addCleanup(remove_cgroup, parent)
-        daemon = self.guard(containers=0, config=policy().replace("mode: observe", "mode: heal"))
+        ours = os.urandom(8).hex()
+        daemon = self.guard(containers=0, config=f"guard:\n  mode: observe\n  rules: [{{container: '{ours}*', mode: heal}}]\n")
         script = (
             "import errno, os, sys, time\n"
             "open(sys.argv[1] + '/cgroup.procs', 'w').write('0')\n"
@@ -599,7 +600,7 @@ class Shield(Plainly):
         os.mknod(directory / "gpu", 0o600 | stat.S_IFCHR, os.makedev(*GPU_NODES[GPU]))
         waits = []
         for _ in range(20):
-            cgroup = parent / os.urandom(32).hex()
+            cgroup = parent / (ours + os.urandom(24).hex())
             with ledger_entry(cgroup.name, GPU_NODES, cgroup=f"/{cgroup.relative_to(V2)}"):
                 cgroup.mkdir()
                 self.addCleanup(remove_cgroup, cgroup)
@@ -609,7 +610,8 @@ class Shield(Plainly):
         waits.sort()
         FIGURES.append(f"new containers are shielded after {waits[len(waits) // 2]:.1f} ms (median), {waits[-1]:.1f} ms at most of {len(waits)}")
         self.assertLess(waits[len(waits) // 2], 1000, daemon.said())
-        self.assertEqual({record["action"] for record in daemon.records() if record.get("devices")}, {"completed"})
+        found = {record["action"] for record in daemon.records() if record.get("devices") and record["id"].startswith(ours)}
+        self.assertEqual(found, {"completed"})
 
     def test_every_command_shows_it(self):
         container, _ = self.shielded()

@@ -21,7 +21,7 @@ import unittest
 import uuid
 
 from support import HOLDFAST, Case, which  # removes its argument from the command line first
-from guarded import HOLDFASTD, allows, difference, eventually, opening, other_guards, rule, wait_for_our_turn
+from guarded import HOLDFASTD, allows, difference, eventually, opening, other_guards, rule
 
 SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
 
@@ -39,10 +39,6 @@ PROGRAMS = {"holdfast": str(HOLDFAST), "holdfastd": HOLDFASTD, "holdfast-runtime
 GPU_ALONE = {path: NODES[path] for path in ("/dev/nvidia0", "/dev/nvidiactl")}
 STAGES: dict[str, Stage] = {}
 FIGURES: list[str] = []
-
-
-def setUpModule():
-    wait_for_our_turn()
 
 
 def tearDownModule():
@@ -70,8 +66,8 @@ class Staged(Case):
         for name in ("runc", "busybox", "cc", "nsenter", "ldconfig"):
             if not which(name):
                 self.skipTest(f"needs {name}")
-        if not eventually(lambda: not other_guards(), 60, 0.5):
-            self.skipTest(f"another guard is at work on this machine: process {other_guards()[0]}")
+        if others := other_guards(but_tests=True):
+            self.skipTest(f"another guard is at work on this machine: process {others[0]}")
 
     def stage(self, version: str = "v1") -> Stage:
         try:
@@ -727,7 +723,7 @@ def laid_over(base, change):
 
 def is_dead(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
     return True
 
 
