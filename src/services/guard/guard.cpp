@@ -36,17 +36,6 @@ void add_ids(const std::optional<kernel::Cgroup>& cgroup, std::set<std::uint64_t
   }
 }
 
-// The cgroup that the shield of a container is attached to: the parent of the outermost of its v2 cgroups.
-std::optional<kernel::Cgroup> shield_parent_of(const GuardedContainer& guarded) {
-  for (const kernel::CgroupsPtr& cgroups : guarded.cgroups()) {
-    if (cgroups->v2 && !cgroups->v2->path.is_root()) {
-      Result<kernel::Cgroup> parent = kernel::open_parent(*cgroups->v2);
-      return parent ? std::optional(*std::move(parent)) : std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
 // Cgroup ids are unique only within one v1 hierarchy: the cgroup that is gone may be another one with the same id.
 bool has_ended(const kernel::CgroupsOfProcess& cgroups, const Event& event) {
   const std::optional<kernel::Cgroup>& own = event.hierarchy == container::Hierarchy::v1 ? cgroups.v1 : cgroups.v2;
@@ -95,6 +84,26 @@ void Guard::remember(const Event& event) {
     unknown_cgroup_events_.pop_front();
   }
   unknown_cgroup_events_.push_back(event);
+}
+
+std::shared_ptr<const kernel::Cgroup> Guard::shield_parent_of(const GuardedContainer& guarded) {
+  for (const kernel::CgroupsPtr& cgroups : guarded.cgroups()) {
+    if (!cgroups->v2 || cgroups->v2->path.is_root()) {
+      continue;
+    }
+    Result<kernel::Cgroup> opened = kernel::open_parent(*cgroups->v2);
+    if (!opened) {
+      return nullptr;
+    }
+    std::weak_ptr<const kernel::Cgroup>& known = parents_[opened->id];
+    std::shared_ptr<const kernel::Cgroup> parent = known.lock();
+    if (!parent) {
+      parent = std::make_shared<const kernel::Cgroup>(*std::move(opened));
+      known = parent;
+    }
+    return parent;
+  }
+  return nullptr;
 }
 
 void Guard::add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups) {
@@ -186,6 +195,7 @@ void Guard::release_unused() {
     }
   }
   shielding_.keep_only(parents, cgroups);
+  std::erase_if(parents_, [](const auto& known) { return known.second.expired(); });
 }
 
 void Guard::handle(const Event& event) {
@@ -277,7 +287,7 @@ bool Guard::is_about_own_rules(const Place& place, const Event& event) {
 }
 
 std::optional<Visit> Guard::settle(Place& place) {
-  const Site site{*place.guarded, *place.cgroups, place.parent ? &*place.parent : nullptr};
+  const Site site{*place.guarded, *place.cgroups, place.parent.get()};
   Result<Visit> made = visit(filters_, &shielding_, site, VisitMode::observe_only, callbacks_.clock);
   if (!made) {
     return std::nullopt;
@@ -316,7 +326,7 @@ void Guard::visit_place(Place& place, const Event& event) {
     visit_place(place, *finished);  // the change was made by the writer that has finished, whatever the event is now
     return;
   }
-  const Site site{*place.guarded, *place.cgroups, place.parent ? &*place.parent : nullptr};
+  const Site site{*place.guarded, *place.cgroups, place.parent.get()};
   Result<Visit> made = visit(filters_, &shielding_, site, VisitMode::may_heal, callbacks_.clock);
   if (!made) {
     if (!is_gone(made.error())) {

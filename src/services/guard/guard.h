@@ -78,7 +78,7 @@ class Guard {
   struct Place {
     GuardedContainerPtr guarded;
     kernel::CgroupsPtr cgroups;
-    std::optional<kernel::Cgroup> parent;               // of the container's outermost v2 cgroup
+    std::shared_ptr<const kernel::Cgroup> parent;       // of the container's outermost v2 cgroup
     std::optional<Shared<container::Effective>> rules;  // at the last visit
     ShieldState shield;
     std::uint64_t held_reported = 0;  // the part of the shield's count that was reported
@@ -92,6 +92,8 @@ class Guard {
   };
 
   void add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups);
+  // The cgroup that the shield of a container is attached to: the parent of the outermost of its v2 cgroups.
+  std::shared_ptr<const kernel::Cgroup> shield_parent_of(const GuardedContainer& guarded);
   void forget(const kernel::CgroupsKey& key);
   static bool is_finishing(Place& place, const container::Event& event, std::uint64_t now);
   static bool works_for(const container::Writer& writer, container::Pid process);
@@ -117,6 +119,7 @@ class Guard {
   std::int64_t started_ticks_ = 0;
   std::deque<Shared<container::Effective>> common_rules_;
   std::map<kernel::CgroupsKey, Place> places_;
+  std::map<container::CgroupId, std::weak_ptr<const kernel::Cgroup>> parents_;    // of all places: many have the same
   std::unordered_map<std::uint64_t, std::vector<kernel::CgroupsKey>> by_cgroup_;  // by id: its own, and those above it
   std::deque<container::Event> unknown_cgroup_events_;  // the last changes of cgroups that were not guarded then
 };

@@ -64,9 +64,9 @@ void Newcomers::handle(const container::Event& event) {
 
 void Newcomers::adopt(SurveyPtr survey) {
   loop_.post([this, survey = std::move(survey)] {
-    survey_ = survey;
     known_.clear();
     examined_.clear();
+    survey_ = survey;
     for (const GuardedContainerPtr& guarded : survey->guarded_containers) {
       known_.insert(guarded->container.cgroup);
     }
@@ -137,7 +137,7 @@ bool Newcomers::examine_one(const Waiting& waiting) {
   if (!process || !survey_) {
     return false;
   }
-  std::set<std::string> containers = known_;
+  std::set<std::string> containers(known_.begin(), known_.end());
   containers.insert(examined_.begin(), examined_.end());
   const Result<std::optional<host::DiscoveredContainer>> discovered =
       host::find_newcomer(host_, config_, *process, containers);

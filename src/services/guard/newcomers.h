@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -60,8 +61,8 @@ class Newcomers {
   Report report_;
   kernel::EventLoop loop_;
   SurveyPtr survey_;
-  std::set<std::string> known_;     // cgroups of containers that the last survey found
-  std::set<std::string> examined_;  // cgroups that were examined since
+  std::set<std::string_view> known_;  // cgroups of containers that the last survey found, in `survey_`
+  std::set<std::string> examined_;    // cgroups that were examined since
   std::vector<Waiting> waiting_;
   std::atomic<std::size_t> queued_events_ = 0;  // bounded: users can create cgroups without a limit
   bool stops_ = false;
