@@ -101,8 +101,10 @@ Result<std::uint64_t> set_permissions(const std::string& path) {
   ::group entry{};
   ::group* found = nullptr;
   std::array<char, 4096> buffer{};
-  if (::getgrnam_r("holdfast", &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
-    (void)::fchownat(handle.get(), "", uid_t(-1), found->gr_gid, AT_EMPTY_PATH);
+  ::getgrnam_r("holdfast", &entry, buffer.data(), buffer.size(), &found);
+  // Without the capability the socket stays root's alone.
+  if (found != nullptr && ::fchownat(handle.get(), "", uid_t(-1), found->gr_gid, AT_EMPTY_PATH) < 0 && errno != EPERM) {
+    return fail_errno(errno, "give " + path + " to the group holdfast");
   }
   // fchmod does not accept a descriptor opened with O_PATH.
   if (::chmod(("/proc/self/fd/" + std::to_string(handle.get())).c_str(), kMode) < 0) {
