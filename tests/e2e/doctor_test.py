@@ -14,10 +14,10 @@ import unittest
 
 import engines
 from engines import FUSE, Unavailable
+from ledger import LEDGER, ledger_entry
 from support import HOLDFAST, V1, Case, holdfast, holdfast_json, scratch_cgroup
 
 CACHE = pathlib.Path(HOLDFAST).parent / "packages"
-LEDGER = pathlib.Path("/run/holdfast/ledger")
 MS_NODEV, MS_REMOUNT, MS_BIND = 4, 32, 4096
 CLONE_NEWNS = 0x20000
 
@@ -226,21 +226,9 @@ class Engines(Case):
         self.assertIn(first.name, done.stderr)
         self.assertIn(second.name, done.stderr)
 
-    @contextlib.contextmanager
     def given(self, container: engines.Container):
         """The ledger says that the container was given a device its bundle does not have."""
-        LEDGER.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = LEDGER / f"{container.id}.json"
-        node = {"path": FUSE, "type": "c", "major": 10, "minor": 229, "access": "rw"}
-        file.write_text(json.dumps({"version": 1, "container": container.id, "bundle": str(container.bundle), "nodes": [node]}))
-        file.chmod(0o600)
-        try:
-            yield
-        finally:
-            file.unlink()
-            with contextlib.suppress(OSError):
-                LEDGER.rmdir()
-                LEDGER.parent.rmdir()
+        return ledger_entry(container.id, {FUSE: (10, 229)}, bundle=str(container.bundle))
 
     def test_a_node_in_its_dev_gives_a_container_nothing(self):
         """Whichever process created it: a node is no evidence, whatever the rules let through."""

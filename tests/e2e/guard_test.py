@@ -33,6 +33,7 @@ from guarded import (
     other_guards,
     owed_rules,
     policy,
+    remove_ledger,
     remove_shields,
     rule,
     rules_of,
@@ -877,7 +878,7 @@ class Daemons(Plainly):
     def test_evidence_is_noticed_when_its_directory_is_created_with_it(self):
         container = self.plain(V1)
         (LEDGER / f"{container.id}.json").unlink()
-        LEDGER.rmdir()
+        self.assertTrue(eventually(remove_ledger), list(LEDGER.glob("*")))
         daemon = self.guard(containers=0)
         self.assertEqual(daemon.ready(), 0)
         self.take(container)

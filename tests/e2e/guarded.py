@@ -14,10 +14,10 @@ import tempfile
 import time
 
 from attack import deny
+from ledger import LEDGER, ledger_entry, remove_ledger  # noqa: F401 (for the suites)
 from support import V1, holdfast, holdfast_json, remove_cgroup
 
 ATTACK = str(pathlib.Path(__file__).with_name("attack.py"))
-LEDGER = pathlib.Path("/run/holdfast/ledger")
 HOLDFASTD = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfastd"
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -168,32 +168,6 @@ def guarding(binary: str, *options: str, config: str = "", containers: int = 0, 
             yield daemon.start(containers)
         finally:
             daemon.kill()
-
-
-# ---- Evidence -------------------------------------------------------------------------------------------------------
-
-
-def make_ledger() -> None:
-    LEDGER.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-@contextlib.contextmanager
-def ledger_entry(container: str, nodes: dict[str, tuple[int, int]], **ties: str):
-    """Says that the container was given these character devices; `ties` are its bundle or its cgroup."""
-    make_ledger()
-    file = LEDGER / f"{container}.json"
-    listed = [{"path": path, "type": "c", "major": major, "minor": minor, "access": "rw"} for path, (major, minor) in nodes.items()]
-    draft = file.with_suffix(".new")
-    draft.write_text(json.dumps({"version": 1, "container": container, **ties, "nodes": listed}))
-    draft.chmod(0o600)
-    draft.rename(file)
-    try:
-        yield file
-    finally:
-        file.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            LEDGER.rmdir()
-            LEDGER.parent.rmdir()
 
 
 # ---- Programs in a container ----------------------------------------------------------------------------------------

@@ -378,7 +378,6 @@ class Demonstration {
 
 Result<report::DemoReport> run_demo(const host::OpenHost& open, const Settings& settings) {
   const TemporaryDirectory directory = TRY(TemporaryDirectory::make());
-  const LedgerDirectory ledger = TRY(LedgerDirectory::make());
   Demonstration demonstration(open.host, open.filters, settings, directory.path());
   return demonstration.run();
 }

@@ -113,25 +113,6 @@ Gpu find_gpu(const kernel::Host& host) {
   return gpu;
 }
 
-Result<LedgerDirectory> LedgerDirectory::make() {
-  LedgerDirectory result;
-  const std::string directory = ledger::kDirectory;
-  for (const std::string& path : {directory.substr(0, directory.rfind('/')), directory}) {
-    if (::mkdir(path.c_str(), 0755) == 0) {
-      result.created_.insert(result.created_.begin(), path);
-    } else if (errno != EEXIST) {
-      return fail_errno(errno, "make " + path);
-    }
-  }
-  return result;
-}
-
-LedgerDirectory::~LedgerDirectory() {
-  for (const std::string& path : created_) {
-    ::rmdir(path.c_str());  // fails where another process has added a file meanwhile, as intended
-  }
-}
-
 Workload::Workload(const DemoSetup& setup, Hierarchy hierarchy)
     : setup_(setup), hierarchy_(hierarchy), id_(new_id(hierarchy)), directory_(setup.directory + "/" + id_) {}
 
@@ -154,7 +135,8 @@ Result<std::unique_ptr<Workload>> Workload::start(const DemoSetup& setup, Hierar
 }
 
 Workload::~Workload() {
-  remove_ledger();
+  ledger::remove_entry(setup_.host, {id_});
+  ledger::remove_empty_directory(setup_.host);
   remove_container();
   std::error_code ignored;
   std::filesystem::remove_all(directory_, ignored);
@@ -300,28 +282,11 @@ Result<void> Workload::give_gpu() {
   if (!applied.holds) {
     return fail(std::errc::operation_canceled, "another process already takes the GPU from " + id_);
   }
-  return write_ledger();
-}
-
-Result<void> Workload::write_ledger() const {
-  const std::string directory = ledger::kDirectory;
   ledger::Entry entry;
   entry.container = {id_};
   entry.cgroup = cgroup().path.text;
   entry.nodes = setup_.gpu.nodes;
-  const std::string file = directory + "/" + id_ + ".json";
-  const std::string draft = directory + "/." + id_ + ".new";
-  std::ofstream(draft) << ledger::write_entry(entry);
-  if (::chmod(draft.c_str(), 0600) < 0 || ::rename(draft.c_str(), file.c_str()) < 0) {
-    return fail_errno(errno, "write " + file);
-  }
-  return {};
-}
-
-void Workload::remove_ledger() const {
-  const std::string directory = ledger::kDirectory;
-  ::unlink((directory + "/" + id_ + ".json").c_str());
-  ::unlink((directory + "/." + id_ + ".new").c_str());
+  return ledger::save_entry(setup_.host, entry);
 }
 
 void Workload::remove_container() {

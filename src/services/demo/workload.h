@@ -26,23 +26,6 @@ struct Gpu {
 // fails with EPERM where the cgroup refuses, and with ENXIO where it does not.
 Gpu find_gpu(const kernel::Host& host);
 
-// Creates the ledger's directory, which a machine without holdfast lacks, and removes it in the end if it is empty.
-class LedgerDirectory {
- public:
-  static Result<LedgerDirectory> make();
-
-  LedgerDirectory(LedgerDirectory&&) noexcept = default;
-  LedgerDirectory& operator=(LedgerDirectory&&) = delete;
-  LedgerDirectory(const LedgerDirectory&) = delete;
-  LedgerDirectory& operator=(const LedgerDirectory&) = delete;
-  ~LedgerDirectory();
-
- private:
-  LedgerDirectory() = default;
-
-  std::vector<std::string> created_;  // the innermost first
-};
-
 struct DemoSetup {
   const kernel::Host& host;
   kernel::Filters& filters;
@@ -85,8 +68,6 @@ class Workload {
   Result<void> start_with(const Runtime& runtime);
   Result<void> start_without_runtime();
   Result<void> hold_cgroups();
-  [[nodiscard]] Result<void> write_ledger() const;
-  void remove_ledger() const;
   void remove_container();
   // As with engines, the container's cgroup has a parent of its own, which the shield can be attached to.
   [[nodiscard]] std::string parent_path() const { return "/" + id_ + "-parent"; }
