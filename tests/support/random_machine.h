@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "core/cpu/machine.h"
@@ -39,6 +40,15 @@ inline cpu::Topology random_machine(Random& random) {
     }
   }
   return *cpu::make_topology(std::move(rows));
+}
+
+inline std::string describe(const cpu::Topology& topology) {
+  std::string text;
+  for (const cpu::Cpu& cpu : topology.cpus) {
+    text += "[" + std::to_string(cpu.id) + "," + std::to_string(cpu.core) + "," + std::to_string(cpu.socket) + "," +
+            std::to_string(cpu.numa.value) + "," + std::to_string(cpu.cache) + "]";
+  }
+  return text;
 }
 
 }  // namespace hf::test

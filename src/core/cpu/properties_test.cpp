@@ -1,125 +1,13 @@
-// Properties that hold on any machine, for any request, in any order.
+// What policy and reconciliation keep to on any machine, for any request, in any order.
 #include <gtest/gtest.h>
 
 #include "core/cpu/machine.h"
 #include "core/cpu/policy.h"
 #include "core/cpu/reconcile.h"
-#include "core/cpu/take.h"
-#include "support/kubelet_rules.h"
 #include "support/random_machine.h"
 
 namespace hf::cpu {
 namespace {
-
-std::string describe(const Topology& topology) {
-  std::string text;
-  for (const Cpu& cpu : topology.cpus) {
-    text += "[" + std::to_string(cpu.id) + "," + std::to_string(cpu.core) + "," + std::to_string(cpu.socket) + "," +
-            std::to_string(cpu.numa.value) + "," + std::to_string(cpu.cache) + "]";
-  }
-  return text;
-}
-
-TEST(Taking, ChoosesLikeKubeletWhereKubeletsChoiceIsValid) {
-  test::Random random(1);
-  std::uint32_t compared = 0;
-  std::uint32_t invalid = 0;
-  for (int round = 0; round < 6000; ++round) {
-    const Layout layout(test::random_machine(random));
-    const CpuSet available = test::random_part(random, layout.cpus, 2 + random.below(8));
-    const std::uint32_t count = random.below(available.count() + 2);
-    const Packing packing{.order = random.one_in(3) ? CpuOrder::spread : CpuOrder::packed,
-                          .caches = random.one_in(2) ? CacheUse::preferred : CacheUse::ignored};
-    const std::uint32_t group = 1 + random.below(2);
-    const bool distributed = random.one_in(2);
-    const Result<CpuSet> ours = distributed ? take_distributed(layout, available, count, group)
-                                            : take_packed(layout, available, count, packing);
-    const std::optional<CpuSet> theirs = distributed
-                                             ? test::kubelet_distributed(layout.topology, available, count, group)
-                                             : test::kubelet_packed(layout.topology, available, count, packing);
-    ASSERT_EQ(ours.has_value(), count <= available.count()) << describe(layout.topology);
-    if (ours) {
-      ASSERT_EQ(ours->count(), count) << describe(layout.topology);
-      ASSERT_TRUE(available.contains(*ours)) << describe(layout.topology);
-    }
-    if (!theirs || theirs->count() != count || !available.contains(*theirs)) {
-      invalid += ours ? 1 : 0;
-      continue;
-    }
-    ++compared;
-    ASSERT_EQ(to_string(*ours), to_string(*theirs))
-        << describe(layout.topology) << " free " << to_string(available) << " want " << count
-        << (distributed ? " distributed by " + std::to_string(group) : " packed");
-  }
-  EXPECT_GT(compared, 4000U);
-  EXPECT_GT(invalid, 10U);  // otherwise the random machines are too regular to show kubelet's faults
-}
-
-TEST(Taking, SurvivesAnInconsistentTopology) {
-  // A thousand sockets in one NUMA node, and counters that say otherwise.
-  std::vector<Cpu> rows;
-  for (std::uint32_t i = 0; i < 1000; ++i) {
-    rows.push_back({.id = i, .core = i, .socket = i, .numa = {0}, .cache = i});
-  }
-  Topology topology = *make_topology(std::move(rows));
-  topology.counters.sockets = 1;
-  topology.counters.numa_nodes = 2;
-  const Layout layout(std::move(topology));
-  for (const CacheUse caches : {CacheUse::ignored, CacheUse::preferred}) {
-    const Result<CpuSet> cpus = take_packed(layout, layout.cpus, 3, {.order = CpuOrder::packed, .caches = caches});
-    ASSERT_TRUE(cpus);
-    EXPECT_EQ(cpus->count(), 3U);
-  }
-}
-
-// Faults that were observed in kubelet.
-TEST(Taking, TakesTheNodesWhoseBalanceWasBest) {
-  const Layout layout(
-      build({.sockets = 2, .nodes_per_socket = 4, .caches_per_node = 1, .cores_per_cache = 16, .threads = 2}));
-  EXPECT_EQ(to_string(*take_distributed(layout, layout.cpus, 128, 1)), "0-63,128-191");
-}
-
-TEST(Taking, TerminatesWhereKubeletLoopsForever) {
-  const Layout layout(
-      build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10, .threads = 2}));
-  const Options options = *parse_options({{"full-pcpus-only", "true"}, {"distribute-cpus-across-numa", "true"}});
-  const Policy policy = *make_policy(layout, options, *parse_cpu_set("0,10,20,30"), std::nullopt);
-  State state;
-  ASSERT_TRUE(start(policy, state));
-  const PodRequest pod{.uid = "p", .is_guaranteed = true, .containers = {{"c", ContainerRole::app, whole_cpus(70)}}};
-  const auto given = allocate(policy, state, pod, "c", {});
-  ASSERT_TRUE(given) << given.error().message;
-  EXPECT_EQ((*given)->count(), 70U);
-  EXPECT_EQ(whole_cores_in(layout, **given), **given);
-}
-
-TEST(Taking, SplitsNoCoreUnderANarrowHint) {
-  const Layout layout(
-      build({.sockets = 2, .nodes_per_socket = 2, .caches_per_node = 1, .cores_per_cache = 10, .threads = 2}));
-  const Options options = *parse_options({{"full-pcpus-only", "true"}});
-  const Policy policy = *make_policy(layout, options, *parse_cpu_set("0"), std::nullopt);
-  const Result<CpuSet> cpus = choose(policy, layout.cpus - policy.reserved, 20, {.hint = {{NumaId{0}}}});
-  ASSERT_TRUE(cpus) << cpus.error().message;
-  EXPECT_EQ(to_string(*cpus), "1-10,41-50");  // nine cores of the hinted node, and a whole one of the next
-}
-
-TEST(Taking, SplitsNoCoreOfAHybridMachine) {
-  // Two cores of two threads and two of one: three CPUs are a big and a small core, never half a big one.
-  const Layout layout(*make_topology({{0, 0, 0, {0}, 0},
-                                      {1, 0, 0, {0}, 0},
-                                      {2, 2, 0, {0}, 0},
-                                      {3, 2, 0, {0}, 0},
-                                      {4, 4, 0, {0}, 0},
-                                      {5, 5, 0, {0}, 0}}));
-  const Policy policy = *make_policy(layout, *parse_options({{"full-pcpus-only", "true"}}), {}, std::nullopt);
-  for (std::uint32_t count = 0; count <= 6; ++count) {
-    const Result<CpuSet> cpus = choose(policy, layout.cpus, count, {});
-    ASSERT_TRUE(cpus) << count << cpus.error().message;
-    EXPECT_EQ(cpus->count(), count);
-    EXPECT_EQ(whole_cores_in(layout, *cpus), *cpus) << to_string(*cpus);
-  }
-  EXPECT_FALSE(choose(policy, *parse_cpu_set("0-3"), 3, {}));
-}
 
 Options random_options(test::Random& random) {
   Options options;
@@ -171,7 +59,7 @@ void expect_sound(const Policy& policy, const State& state) {
   for (const auto& [owner, cpus] : state.entries) {
     if (policy.options.full_cores) {
       ASSERT_EQ(whole_cores_in(*policy.layout, cpus), cpus)
-          << to_string(cpus) << " " << describe(policy.layout->topology);
+          << to_string(cpus) << " " << test::describe(policy.layout->topology);
     }
   }
 }

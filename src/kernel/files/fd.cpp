@@ -1,5 +1,6 @@
 #include "kernel/files/fd.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace hf::kernel {
@@ -7,6 +8,14 @@ namespace hf::kernel {
 Fd::~Fd() {
   if (number_ >= 0) {
     ::close(number_);
+  }
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
   }
 }
 

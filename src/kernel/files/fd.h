@@ -26,4 +26,6 @@ class Fd {
   int number_ = -1;
 };
 
+void raise_descriptor_limit();  // of this process, to what it may set
+
 }  // namespace hf::kernel

@@ -108,6 +108,14 @@ TEST(EventLoop, LeavesADescriptorThatIsNoLongerWatched) {
   pipe.take();  // it is still open
 }
 
+TEST(EventLoop, SaysThatADescriptorCannotBeWatched) {
+  EventLoop loop;
+  const Result<void> watched = loop.watch(-1, [] { ADD_FAILURE(); });
+  ASSERT_FALSE(watched);
+  EXPECT_EQ(watched.error().code, std::errc::bad_file_descriptor);
+  EXPECT_EQ(loop.run_until(monotonic_now() + kMillisecond), 0U);
+}
+
 TEST(EventLoop, WatchesANewDescriptorWithTheNumberOfAClosedOne) {
   EventLoop loop;
   int number = -1;

@@ -4,22 +4,13 @@
 #include <iostream>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "kernel/files/fd.h"
 
 namespace {
-
-// Every BPF program of the host is held open while it is analysed, and there may be thousands.
-void allow_many_files() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
 
 // Files that we open must not get the descriptor of a closed standard stream, to which libraries may write.
 void fill_standard_files() {
@@ -36,7 +27,7 @@ void fill_standard_files() {
 
 int main(int argc, char** argv) {
   fill_standard_files();
-  allow_many_files();
+  hf::kernel::raise_descriptor_limit();  // each BPF program of the host is held open, and there may be thousands
   CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
   app.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);

@@ -361,7 +361,7 @@ class Loop {
 }  // namespace
 
 Result<void> run_daemon(const kernel::Host& host, const DaemonSettings& settings) {
-  raise_descriptor_limit();
+  kernel::raise_descriptor_limit();
   Loop loop(host, settings);
   raise_priority();
   const Result<void> ran = loop.run();

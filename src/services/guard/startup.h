@@ -12,7 +12,6 @@
 namespace hf::guard {
 
 kernel::Fd open_signals();  // SIGTERM, SIGINT and SIGHUP as a descriptor
-void raise_descriptor_limit();
 // A loss lasts as long as this thread waits for a CPU, so it gets a real-time priority. It never runs for long, and
 // its children and later threads start with the normal priority.
 void raise_priority();

@@ -149,7 +149,7 @@ class Server::Service {
     asio::posix::stream_descriptor watched(context_);
     watched.assign(own.get(), error);
     if (error) {
-      return fail(std::errc(error.value()), "wait for clients: " + error.message());
+      return fail_errno(error.value(), "wait for clients");
     }
     (void)own.release();  // the descriptor closes it
     asio::co_spawn(context_, accept_clients(std::move(watched), transport), asio::detached);
