@@ -42,6 +42,7 @@ constexpr std::uint64_t kSweepPause = 30'000 * kMillisecond;  // between reads o
 constexpr std::uint64_t kFastPoll = 50 * kMillisecond;        // where the kernel sends no events: after a change
 constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothing happens
 
+constexpr std::uint64_t kVisitTime = kMillisecond;  // of visits that a survey asks for, between looking for events
 constexpr std::chrono::milliseconds kShutdownLimit{500};
 // A process that causes thousands of events would wake the loop for each of them: then it pauses, and takes many at
 // once.
@@ -98,6 +99,7 @@ class Loop {
         sweep(now);
       }
       next_waiting_ = guard_.visit_waiting(now);
+      visit_surveyed();
       send_heartbeat(now);
     }
     settings_.notify("STOPPING=1");
@@ -222,14 +224,19 @@ class Loop {
   void adopt(const SurveyPtr& survey, SurveyScope scope) {
     take_events(kernel::monotonic_now());
     guard_.adopt(*survey);
-    if (scope == SurveyScope::everything) {
-      guard_.release_unused();
-    }
+    is_releasing_ = is_releasing_ || scope == SurveyScope::everything;
     watch_directories();
     if (!is_ready_) {
       is_ready_ = true;
       settings_.notify("READY=1\nSTATUS=guarding " + std::to_string(guard_.size()) + " cgroups");
       settings_.callbacks.log("ready containers=" + std::to_string(survey->guarded_containers.size()), false);
+    }
+  }
+
+  void visit_surveyed() {
+    has_visited_all_ = guard_.visit_surveyed(kernel::monotonic_now() + kVisitTime);
+    if (has_visited_all_ && std::exchange(is_releasing_, false)) {
+      guard_.release_unused();
     }
   }
 
@@ -327,6 +334,9 @@ class Loop {
   }
 
   [[nodiscard]] std::uint64_t next_due() const {
+    if (!has_visited_all_) {
+      return 0;
+    }
     const std::uint64_t work = std::min(next_sweep_, next_waiting_.value_or(next_sweep_));
     return settings_.watchdog.count() > 0 ? std::min(work, next_heartbeat_) : work;
   }
@@ -343,6 +353,8 @@ class Loop {
   kernel::Fd signals_;
   bool stops_ = false;
   bool is_ready_ = false;
+  bool has_visited_all_ = true;
+  bool is_releasing_ = false;  // after these visits, what no container uses any longer
   std::vector<Event> events_;
   std::map<std::string, std::uint64_t> counts_;
   std::uint64_t counted_since_ = 0;

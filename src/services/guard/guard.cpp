@@ -109,15 +109,17 @@ std::shared_ptr<const kernel::Cgroup> Guard::shield_parent_of(const GuardedConta
 void Guard::add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups) {
   const kernel::CgroupsKey key = kernel::key_of(*cgroups);
   Place& place = places_[key];
-  const bool is_new = place.guarded == nullptr;
-  const bool is_changed = place.guarded != guarded;
-  place.guarded = guarded;
+  const GuardedContainerPtr before = std::exchange(place.guarded, guarded);
   place.cgroups = cgroups;
-  if (!is_new) {
-    if (is_changed) {
-      place.shield = {};  // so that the shield is reported again, for the changed container
-      visit_place(place, first_event(*cgroups, std::nullopt));
-    }
+  if (before == guarded) {
+    return;
+  }
+  if (before && before->handle == guarded->handle) {  // a survey has read it again, and it is owed the same
+    surveyed_.insert(key);
+    return;
+  }
+  if (before) {
+    visit_again(place);
     return;
   }
   place.parent = shield_parent_of(*guarded);
@@ -134,6 +136,21 @@ void Guard::add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsP
     by_cgroup_[id].push_back(key);
   }
   visit_place(place, first_event(*cgroups, std::move(seen)));
+}
+
+void Guard::visit_again(Place& place) {
+  place.shield = {};  // so that the shield is reported again, for the changed container
+  visit_place(place, first_event(*place.cgroups, std::nullopt));
+}
+
+bool Guard::visit_surveyed(std::uint64_t until) {
+  while (!surveyed_.empty() && callbacks_.clock() < until) {
+    const auto place = places_.find(surveyed_.extract(surveyed_.begin()).value());
+    if (place != places_.end()) {
+      visit_again(place->second);
+    }
+  }
+  return surveyed_.empty();
 }
 
 void Guard::add(const GuardedContainerPtr& guarded) {

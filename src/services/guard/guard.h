@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -49,8 +50,12 @@ class Guard {
   // is no repair.
   void set_started(std::int64_t ticks) { started_ticks_ = ticks; }
 
-  // Replaces the guarded containers by those of a survey: new ones are visited at once, ended ones are forgotten.
+  // Replaces the guarded containers by those of a survey: new and changed ones are visited at once, ended ones are
+  // forgotten, and those that were read again are visited by visit_surveyed.
   void adopt(const Survey& survey);
+  // Stops at a time, because visiting a thousand containers takes 70 ms, in which no event is handled. Returns whether
+  // all were visited.
+  bool visit_surveyed(std::uint64_t until);
   void add(const GuardedContainerPtr& guarded);
   // Adds a container that has just started, before a survey has found it. What a survey has found is never replaced.
   void add_newcomer(const GuardedContainerPtr& guarded);
@@ -100,6 +105,7 @@ class Guard {
   static bool is_being_created(Place& place, const container::Event& event, std::uint64_t now);
   static bool is_about_own_rules(const Place& place, const container::Event& event);
   void visit_place(Place& place, const container::Event& event);
+  void visit_again(Place& place);
   // Updates only the shield, where a repair is postponed: entries that are no longer owed must go at once.
   std::optional<Visit> settle(Place& place);
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
@@ -119,6 +125,7 @@ class Guard {
   std::int64_t started_ticks_ = 0;
   std::deque<Shared<container::Effective>> common_rules_;
   std::map<kernel::CgroupsKey, Place> places_;
+  std::set<kernel::CgroupsKey> surveyed_;                                         // to be visited, without haste
   std::map<container::CgroupId, std::weak_ptr<const kernel::Cgroup>> parents_;    // of all places: many have the same
   std::unordered_map<std::uint64_t, std::vector<kernel::CgroupsKey>> by_cgroup_;  // by id: its own, and those above it
   std::deque<container::Event> unknown_cgroup_events_;  // the last changes of cgroups that were not guarded then
