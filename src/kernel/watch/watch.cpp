@@ -6,11 +6,8 @@
 #include <string_view>
 
 #include <fcntl.h>
-#include <linux/netlink.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,8 +63,10 @@ Watch Watch::open(const Host& host, Bpf& bpf, std::optional<Tier> at_most) {
     watch.open_v1(host, at_most);
   }
   watch.open_drivers();
-  watch.directories_ = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  watch.wait_for(watch.directories_.get(), kSource);
+  if (Result<DirectoryEvents> directories = DirectoryEvents::open()) {
+    watch.wait_for(directories->descriptor(), kSource);
+    watch.directories_.emplace(*std::move(directories));
+  }
   return watch;
 }
 
@@ -101,16 +100,13 @@ void Watch::open_v1(const Host& host, std::optional<Tier> at_most) {
 }
 
 void Watch::open_drivers() {
-  drivers_ = Fd(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
-  sockaddr_nl address{};
-  address.nl_family = AF_NETLINK;
-  address.nl_groups = 1;  // messages of the kernel, not of udev
-  if (!drivers_ || ::bind(drivers_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) < 0) {
-    tiers_.why.push_back(fail_errno(errno, "uevents").error().message);
-    drivers_ = Fd();
+  Result<DriverEvents> drivers = DriverEvents::open();
+  if (!drivers) {
+    tiers_.why.push_back(drivers.error().message);
     return;
   }
-  wait_for(drivers_.get(), kSource);
+  wait_for(drivers->descriptor(), kSource);
+  drivers_.emplace(*std::move(drivers));
 }
 
 void Watch::wait_for(int descriptor, std::uint64_t tag) {
@@ -169,11 +165,8 @@ void Watch::remove(const CgroupsOfProcess& cgroups) {
 }
 
 void Watch::add_directory(const Host& host, const std::string& path) {
-  const Fd directory(::openat(host.root.get(), below_root(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (directory) {
-    const std::string fd_path = "/proc/self/fd/" + std::to_string(directory.get());
-    ::inotify_add_watch(directories_.get(), fd_path.c_str(),
-                        IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB | IN_ONLYDIR);
+  if (directories_) {
+    directories_->add(host, path);
   }
 }
 
@@ -184,8 +177,12 @@ void Watch::take(std::vector<Event>& events) {
   if (v1_writes_) {
     take_v1(events);
   }
-  take_drivers(events);
-  take_directories(events);
+  if (drivers_ && drivers_->take()) {
+    events.push_back(event_now(EventKind::drivers));
+  }
+  if (directories_ && directories_->take()) {
+    events.push_back(event_now(EventKind::evidence));
+  }
   take_ended(events);
 }
 
@@ -289,36 +286,6 @@ std::optional<Event> Watch::remembered_write(const Cgroup& cgroup) {
     std::erase_if(unknown_writes_, [inode](const UnknownWrite& unknown) { return unknown.write.file == inode; });
   }
   return latest;
-}
-
-// Searches for messages such as "add@/module/nvidia_uvm" and ignores all others.
-void Watch::take_drivers(std::vector<Event>& events) const {
-  std::array<char, 8192> buffer{};
-  bool changed = false;
-  for (ssize_t size = 0; drivers_ && (size = ::recv(drivers_.get(), buffer.data(), buffer.size(), 0)) != 0;) {
-    if (size < 0 && errno != ENOBUFS) {
-      break;
-    }
-    const std::string_view message(buffer.data(), size > 0 ? std::size_t(size) : 0);
-    const std::string_view head = message.substr(0, message.find('\0'));
-    changed = changed || size < 0 || head.find("/module/") != std::string_view::npos ||
-              head.find("/drm/") != std::string_view::npos || head.find("/infiniband") != std::string_view::npos ||
-              message.find("SUBSYSTEM=drivers") != std::string_view::npos;
-  }
-  if (changed) {
-    events.push_back(event_now(EventKind::drivers));
-  }
-}
-
-void Watch::take_directories(std::vector<Event>& events) const {
-  alignas(inotify_event) std::array<char, 4096> buffer{};
-  bool changed = false;
-  while (directories_ && ::read(directories_.get(), buffer.data(), buffer.size()) > 0) {
-    changed = true;
-  }
-  if (changed) {
-    events.push_back(event_now(EventKind::evidence));
-  }
 }
 
 void Watch::take_ended(std::vector<Event>& events) {

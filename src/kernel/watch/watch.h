@@ -13,6 +13,7 @@
 #include "core/container/guard/tier.h"
 #include "kernel/cgroup/sweep.h"
 #include "kernel/files/fd.h"
+#include "kernel/watch/host_changes.h"
 #include "kernel/watch/trace.h"
 #include "kernel/watch/v1_writes.h"
 
@@ -58,8 +59,6 @@ class Watch {
   void remember(const V1Write& write);
   std::optional<container::Event> remembered_write(const Cgroup& cgroup);
   [[nodiscard]] static container::Event event_of(const V1Write& write, const V1File& file);
-  void take_drivers(std::vector<container::Event>& events) const;
-  void take_directories(std::vector<container::Event>& events) const;
   void take_ended(std::vector<container::Event>& events);
 
   struct UnknownWrite {
@@ -76,8 +75,8 @@ class Watch {
   std::deque<UnknownWrite> unknown_writes_;   // the last ones to files of cgroups that were not added yet
   std::string counts_;                        // of cgroups, where no tracer reports new ones
   const Host* host_ = nullptr;
-  Fd drivers_;      // netlink: the kernel's uevents
-  Fd directories_;  // inotify
+  std::optional<DriverEvents> drivers_;
+  std::optional<DirectoryEvents> directories_;
   struct FirstProcess {
     Fd process;  // pidfd
     container::CgroupId cgroup;
