@@ -1,7 +1,6 @@
 #include "services/specs/fresh.h"
 
 #include "host/inventory.h"
-#include "kernel/files/container_fs.h"
 #include "kernel/files/file.h"
 #include "services/specs/generate.h"
 
@@ -61,7 +60,7 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   if (existing && *existing == text) {
     return false;
   }
-  (void)TRY(kernel::make_directory_inside(host_.root.get(), file.substr(0, file.rfind('/'))));
+  TRY(kernel::make_directories(host_.root.get(), kernel::below_root(file.substr(0, file.rfind('/')))));
   TRY(kernel::replace_file(host_.root.get(), kernel::below_root(file), {text}));
   return true;
 }
