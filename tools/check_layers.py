@@ -10,13 +10,14 @@ import re
 import sys
 
 # layer -> the layers it may include (itself always)
-CORE = ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/report"]
+CORE = ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/report", "core/resource"]
 MAY_INCLUDE = {
     "core/base": [],
     "core/device": ["core/base"],
     "core/cpu": ["core/base"],
     "core/bpf": ["core/base", "core/device"],
     "core/container": ["core/base", "core/device", "core/bpf", "core/cpu"],
+    "core/resource": ["core/base", "core/device", "core/container"],
     "core/report": CORE,
     "render": CORE,
     "kernel/files": CORE,
@@ -30,7 +31,8 @@ MAY_INCLUDE = {
     "adapters": CORE + ["kernel", "render", "adapters/document"],
     "host": CORE + ["kernel", "adapters", "render"],
     "services": CORE + ["kernel", "adapters", "host", "render"],
-    "programs": CORE + ["kernel", "adapters", "host", "render", "services"],
+    "programs/daemon": CORE + ["kernel", "render"],
+    "programs": CORE + ["kernel", "adapters", "host", "render", "services", "programs/daemon"],
 }
 
 # third-party header prefix -> (layers that may use it, only in .cpp files?)
@@ -44,8 +46,8 @@ THIRD_PARTY = {
     "nlohmann/json_fwd.hpp": (["adapters/document"], False),
     "yaml-cpp/": (["adapters"], True),
     "dbus/": (["adapters/systemd"], True),
-    "grpcpp/": (["adapters/kube"], True),
-    "google/protobuf": (["adapters/kube"], True),
+    "grpcpp/": (["services/plugin"], True),
+    "google/protobuf": (["adapters/kube", "adapters/kubelet"], True),
     "toml++/": (["adapters/document"], True),
     "fmt/": (["render"], False),
     "spdlog/": (["services", "programs"], True),

@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "adapters/config/guard_options.h"
+#include "adapters/config/plugin_options.h"
 #include "adapters/config/runtime_options.h"
 #include "adapters/config/yaml.h"
 #include "core/base/text.h"
@@ -63,7 +64,8 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   if (!document || document.IsNull()) {
     return {};
   }
-  TRY(check_keys(document, "the file", {"classes", "state_roots", "guard", "web", "journal", "runtime", "cdi"}));
+  TRY(check_keys(document, "the file",
+                 {"classes", "state_roots", "guard", "web", "journal", "runtime", "cdi", "kube"}));
   const YAML::Node classes = document["classes"];
   if (classes && !classes.IsSequence()) {
     return malformed("classes wants a list");
@@ -86,7 +88,8 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   TRY(parse_web(document["web"], config.web));
   TRY(parse_journal(document["journal"], config.journal));
   TRY(parse_runtime(document["runtime"], config.runtime));
-  return parse_cdi(document["cdi"], config.cdi);
+  TRY(parse_cdi(document["cdi"], config.cdi));
+  return parse_kube(document["kube"], config.kube);
 }
 
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/container/guard/policy.h"
 #include "core/device/device_class.h"
+#include "core/resource/policy.h"
 #include "kernel/files/host.h"
 
 namespace hf::config {
@@ -47,6 +49,17 @@ struct CdiSettings {
   std::string device_class = "nvidia";
 };
 
+// Settings of holdfast-kube.
+struct KubeSettings {
+  resource::Policy policy;
+  std::string nvidia_config;  // a config file of NVIDIA's device plugin, "" for none
+  std::string directory = "/var/lib/kubelet/device-plugins";
+  bool uses_registry = false;  // kubelet finds the plugin in plugins_registry, instead of being told
+  std::string registry = "/var/lib/kubelet/plugins_registry";
+  bool watches_errors = true;                                   // that NVML reports
+  std::set<unsigned> ignored_xids = {13, 31, 43, 45, 68, 109};  // errors of programs, not of GPUs
+};
+
 struct Config {
   device::DeviceClasses classes;         // the file's own first, then the built-in ones it does not replace
   std::vector<std::string> state_roots;  // more state directories of runc or crun (--root)
@@ -55,6 +68,7 @@ struct Config {
   JournalSettings journal;
   RuntimeSettings runtime;
   CdiSettings cdi;
+  KubeSettings kube;
   std::vector<std::string> files;  // that were read
 };
 

@@ -42,7 +42,7 @@ Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::str
 }
 
 Result<std::string> scalar_of(const YAML::Node& value, const std::string& where) {
-  if (!value.IsScalar() || value.Scalar().empty()) {
+  if (!value || !value.IsScalar() || value.Scalar().empty()) {
     return malformed(where + " wants a value");
   }
   return value.Scalar();

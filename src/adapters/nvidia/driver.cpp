@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "kernel/files/device_node.h"
 #include "kernel/files/file.h"
+#include "kernel/files/rooted_fs.h"
 
 namespace hf::nvidia {
 namespace {
@@ -22,6 +23,12 @@ std::string read(const kernel::Host& host, const std::string& path) {
 std::optional<int> parse_numa(const std::string& text) {
   const std::optional<std::uint32_t> number = parse_number<std::uint32_t>(trim(text));
   return number ? std::optional(int(*number)) : std::nullopt;  // -1 where the host has no NUMA nodes
+}
+
+// "../../../devices/pci0000:60/0000:60:01.0/0000:65:00.0" without its beginning.
+std::string bus_in(const std::string& link) {
+  const std::size_t start = link.find("/pci");
+  return start == std::string::npos ? "" : link.substr(start + 1);
 }
 
 // PCI functions that are NVIDIA's GPUs: display controllers (03xx), whether a driver is loaded or not.
@@ -68,6 +75,7 @@ Unit unit_of(const kernel::Host& host, const Gpu& gpu) {
   unit.uuid = gpu.uuid;
   unit.model = gpu.model;
   unit.pci = gpu.pci;
+  unit.bus = bus_in(kernel::read_link(host.root.get(), "sys/bus/pci/devices/" + gpu.pci));
   unit.numa = parse_numa(read(host, "sys/bus/pci/devices/" + gpu.pci + "/numa_node"));
   if (gpu.minor) {
     unit.nodes.push_back("/dev/nvidia" + std::to_string(*gpu.minor));

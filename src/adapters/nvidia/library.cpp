@@ -54,8 +54,14 @@ void read_line(std::string_view line, LibraryAnswer& answer) {
       gpu.mig_enabled = value == "1";
     } else if (key == "mig") {
       const std::vector<std::string_view> parts = split_fields(value);
-      if (parts.size() == 3) {
-        gpu.mig.push_back({std::string(parts[0]), number(parts[1]), number(parts[2])});
+      if (parts.size() >= 3) {
+        gpu.mig.push_back({std::string(parts[0]), number(parts[1]), number(parts[2]),
+                           std::string(parts.size() > 3 ? parts[3] : std::string_view())});
+      }
+    } else if (key == "nvlink") {
+      const std::vector<std::string_view> parts = split_fields(value);
+      if (parts.size() == 2) {
+        gpu.nvlinks[std::string(parts[0])] = number(parts[1]);
       }
     }
   }
@@ -128,8 +134,12 @@ std::string write_answer(const LibraryAnswer& answer) {
     if (gpu.memory) {
       put("memory", std::to_string(*gpu.memory));
     }
+    for (const auto& [pci, count] : gpu.nvlinks) {
+      put("nvlink", pci + " " + std::to_string(count));
+    }
     for (const MigAnswer& mig : gpu.mig) {
-      put("mig", mig.uuid + " " + std::to_string(mig.gpu_instance) + " " + std::to_string(mig.compute_instance));
+      put("mig", mig.uuid + " " + std::to_string(mig.gpu_instance) + " " + std::to_string(mig.compute_instance) + " " +
+                     mig.profile);
     }
   }
   return text;
@@ -203,8 +213,11 @@ void add_to(device::Inventory& inventory, const LibraryAnswer& answer) {
     unit.model = gpu.name.empty() ? unit.model : gpu.name;
     unit.memory_bytes = gpu.memory;
     unit.mig_enabled = gpu.mig_enabled;
+    for (const auto& [pci, count] : gpu.nvlinks) {
+      unit.nvlinks[pci_as_in_sysfs(pci)] += count;
+    }
     for (const MigAnswer& mig : gpu.mig) {
-      unit.mig.push_back({mig.uuid, mig.gpu_instance, mig.compute_instance, {}});
+      unit.mig.push_back({mig.uuid, mig.gpu_instance, mig.compute_instance, {}, mig.profile});
     }
     if (!gpu.error.empty()) {
       unit.health = device::Health::bad;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct MigAnswer {
   std::string uuid;
   std::uint32_t gpu_instance = 0;
   std::uint32_t compute_instance = 0;
+  std::string profile = {};  // "1g.10gb"
 };
 
 struct GpuAnswer {
@@ -31,6 +33,7 @@ struct GpuAnswer {
   std::string error;   // the library's message about this GPU, "" where the query succeeded
   std::string fabric;  // state of the NVLink fabric: "completed", "not started", …; "" where there is none
   std::vector<MigAnswer> mig;
+  std::map<std::string, unsigned> nvlinks;  // active ones, by the PCI address of the other end
 };
 
 struct LibraryAnswer {

@@ -66,6 +66,13 @@ std::string name_of_fabric(unsigned char state) {
   return state < kNames.size() ? kNames[state] : "unknown";
 }
 
+// "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
+std::string profile_in(const std::string& name) {
+  constexpr std::string_view kMark = " MIG ";
+  const std::size_t mark = name.rfind(kMark);
+  return mark == std::string::npos ? "" : name.substr(mark + kMark.size());
+}
+
 class Nvml {
  public:
   explicit Nvml(const Library& library) : library_(library) {}
@@ -138,8 +145,24 @@ class Nvml {
     if (library_.call<Handle, FabricOfNvml*>("nvmlDeviceGetGpuFabricInfo", gpu, &fabric) == 0) {
       answer.fabric = name_of_fabric(fabric.state);
     }
+    ask_links(gpu, answer);
     ask_mig(gpu, answer);
     return answer;
+  }
+
+  void ask_links(Handle gpu, GpuAnswer& answer) const {
+    constexpr unsigned kMostLinks = 36;
+    for (unsigned link = 0; link < kMostLinks; ++link) {
+      int is_active = 0;
+      if (library_.call<Handle, unsigned, int*>("nvmlDeviceGetNvLinkState", gpu, link, &is_active) != 0) {
+        return;  // there are no more
+      }
+      PciOfNvml remote{};
+      if (is_active != 0 &&
+          library_.call<Handle, unsigned, PciOfNvml*>("nvmlDeviceGetNvLinkRemotePciInfo_v2", gpu, link, &remote) == 0) {
+        ++answer.nvlinks[remote.address.data()];
+      }
+    }
   }
 
   void ask_mig(Handle gpu, GpuAnswer& answer) const {
@@ -160,6 +183,7 @@ class Nvml {
       part.uuid = text_of("nvmlDeviceGetUUID", mig);
       library_.call<Handle, unsigned*>("nvmlDeviceGetGpuInstanceId", mig, &part.gpu_instance);
       library_.call<Handle, unsigned*>("nvmlDeviceGetComputeInstanceId", mig, &part.compute_instance);
+      part.profile = profile_in(text_of("nvmlDeviceGetName", mig));
       answer.mig.push_back(std::move(part));
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ struct MigDevice {
   std::uint32_t gpu_instance = 0;
   std::uint32_t compute_instance = 0;
   std::vector<std::string> nodes;  // /dev/nvidia-caps/…
+  std::string profile = {};        // "1g.10gb"
 };
 
 struct Unit {
@@ -45,8 +47,10 @@ struct Unit {
   std::string uuid;   // where it has one
   std::string model;  // product name
   std::string pci;    // "0000:65:00.0"
+  std::string bus;    // its place in the PCI tree: "pci0000:60/0000:60:01.0/0000:65:00.0"
   std::optional<int> numa;
-  std::vector<std::string> nodes;  // its own, the unit's first
+  std::map<std::string, unsigned> nvlinks;  // how many lead to the device with this PCI address
+  std::vector<std::string> nodes;           // its own, the unit's first
   Health health = Health::unknown;
   std::string health_text;
   std::optional<std::uint64_t> memory_bytes;

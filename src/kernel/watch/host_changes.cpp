@@ -51,8 +51,8 @@ Result<DirectoryEvents> DirectoryEvents::open() {
 bool DirectoryEvents::add(const Host& host, const std::string& path) {
   const Fd directory(::openat(host.root.get(), below_root(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const std::string fd_path = "/proc/self/fd/" + std::to_string(directory.get());
-  constexpr std::uint32_t kChanges = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB |
-                                     IN_DELETE_SELF | IN_ONLYDIR;
+  constexpr std::uint32_t kChanges =
+      IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB | IN_DELETE_SELF | IN_ONLYDIR;
   return directory && ::inotify_add_watch(inotify_.get(), fd_path.c_str(), kChanges) >= 0;
 }
 

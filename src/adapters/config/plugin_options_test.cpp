@@ -1,0 +1,130 @@
+#include "adapters/config/plugin_options.h"
+
+#include <gtest/gtest.h>
+
+namespace hf::config {
+namespace {
+
+using resource::IdKind;
+using resource::MigStrategy;
+using resource::Spread;
+using resource::Way;
+
+Result<KubeSettings> read_nvidia(const std::string& text, std::vector<std::string>* notes = nullptr) {
+  KubeSettings settings;
+  std::vector<std::string> ignored;
+  const Result<void> parsed = parse_nvidia_plugin(text, settings, notes == nullptr ? ignored : *notes);
+  return parsed ? Result<KubeSettings>(settings) : std::unexpected(parsed.error());
+}
+
+TEST(PluginOptions, TheSectionKube) {
+  const Result<Config> config = parse_config(R"(
+kube:
+  resources:
+  - {name: nvidia.com/gpu}
+  - {name: amd.com/gpu, class: amd, pattern: "renderD*"}
+  mig: mixed
+  strategies: [cdi-cri, envvar]
+  device_specs: false
+  ids: index
+  spread: packed
+  sharing: [{name: nvidia.com/gpu, replicas: 4, rename: nvidia.com/quarter}]
+  registration: watcher
+  ignored_xids: [94]
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  const KubeSettings& kube = config->kube;
+  ASSERT_EQ(kube.policy.rules.size(), 2U);
+  EXPECT_EQ(kube.policy.rules[1].device_class, "amd");
+  EXPECT_EQ(kube.policy.mig, MigStrategy::mixed);
+  EXPECT_EQ(kube.policy.ways, (std::set<Way>{Way::cdi_cri, Way::envvar}));
+  EXPECT_FALSE(kube.policy.passes_nodes);
+  EXPECT_EQ(kube.policy.ids, IdKind::index);
+  EXPECT_EQ(kube.policy.spread, Spread::packed);
+  EXPECT_EQ(kube.policy.sharing[0].replicas, 4U);
+  EXPECT_EQ(kube.policy.sharing[0].rename, "nvidia.com/quarter");
+  EXPECT_TRUE(kube.uses_registry);
+  EXPECT_TRUE(kube.ignored_xids.contains(94));
+  EXPECT_TRUE(kube.ignored_xids.contains(13));
+}
+
+TEST(PluginOptions, RefusesWhatItDoesNotUnderstandAndNamesIt) {
+  for (const auto& [text, what] : {std::pair("kube: {resourcs: []}", "resourcs"),
+                                   {"kube: {mig: some}", "kube.mig"},
+                                   {"kube: {strategies: [cdi]}", "cdi"},
+                                   {"kube: {strategies: []}", "kube.strategies"},
+                                   {"kube: {resources: [{name: gpu}]}", "gpu"},
+                                   {"kube: {resources: [{class: amd}]}", "name"},
+                                   {"kube: {sharing: [{name: nvidia.com/gpu}]}", "replicas"},
+                                   {"kube: {sharing: [{name: nvidia.com/gpu, replicas: 1}]}", "replicas"},
+                                   {"kube: {directory: plugins}", "kube.directory"},
+                                   {"kube: {device_specs: maybe}", "device_specs"},
+                                   {"kube: [1]", "kube"}}) {
+    const Result<Config> config = parse_config(text);
+    ASSERT_FALSE(config) << text;
+    EXPECT_NE(config.error().message.find(what), std::string::npos) << config.error().message;
+    EXPECT_EQ(config.error().message.find('\n'), std::string::npos);
+  }
+}
+
+TEST(PluginOptions, AFileOfNvidiasPlugin) {
+  std::vector<std::string> notes;
+  const Result<KubeSettings> kube = read_nvidia(R"(
+version: v1
+flags:
+  migStrategy: "single"
+  failOnInitError: true
+  nvidiaDriverRoot: "/"
+  plugin:
+    passDeviceSpecs: false
+    deviceListStrategy: ["envvar", "cdi-cri"]
+    deviceIDStrategy: "index"
+  gfd: {oneshot: false}
+resources:
+  gpus: [{pattern: "A100-*", name: a100}, {pattern: "*", name: nvidia.com/gpu}]
+  mig: [{pattern: "1g.5gb", name: mig-small}]
+sharing:
+  timeSlicing:
+    renameByDefault: true
+    failRequestsGreaterThanOne: true
+    resources:
+    - {name: nvidia.com/gpu, devices: all, replicas: 10}
+)",
+                                                &notes);
+  ASSERT_TRUE(kube) << kube.error().message;
+  EXPECT_EQ(kube->policy.mig, MigStrategy::single);
+  EXPECT_EQ(kube->policy.ways, (std::set<Way>{Way::envvar, Way::cdi_cri}));
+  EXPECT_FALSE(kube->policy.passes_nodes);
+  EXPECT_EQ(kube->policy.ids, IdKind::index);
+  ASSERT_EQ(kube->policy.rules.size(), 3U);
+  EXPECT_EQ(kube->policy.rules[0].resource, "nvidia.com/a100");
+  EXPECT_TRUE(kube->policy.rules[2].is_mig);
+  EXPECT_TRUE(kube->policy.renames_shared);
+  EXPECT_TRUE(kube->policy.allows_one_replica);
+  EXPECT_EQ(kube->policy.sharing[0].replicas, 10U);
+  EXPECT_EQ(notes.size(), 3U) << "failOnInitError, nvidiaDriverRoot and gfd";
+}
+
+TEST(PluginOptions, WhatCannotBeDoneIsRefusedByName) {
+  for (const auto& [text, what] :
+       {std::pair("version: v2", "version"),
+        {"flags: {}", "version"},
+        {"version: v1\nsharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}", "sharing.mps"},
+        {"version: v1\nflags: {gdsEnabled: true}", "gdsEnabled"},
+        {"version: v1\nimex: {channelIDs: [0]}", "imex.channelIDs"},
+        {"version: v1\nflags: {plugin: {deviceListStrategy: cdi}}", "cdi"},
+        {"version: v1\nflags: {colour: blue}", "colour"},
+        {"version: v1\nflags: {deviceDiscoveryStrategy: tegra}", "tegra"},
+        {"version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, devices: [0], replicas: 2}]}}",
+         "devices"},
+        {"version: v1\nsharing: {timeSlicing: {resources: [{name: a, replicas: 2}, {name: a, replicas: 2}]}}", "twice"},
+        {"version: [", "config"},
+        {"", "version"}}) {
+    const Result<KubeSettings> kube = read_nvidia(text);
+    ASSERT_FALSE(kube) << text;
+    EXPECT_NE(kube.error().message.find(what), std::string::npos) << kube.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace hf::config
