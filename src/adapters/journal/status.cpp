@@ -1,25 +1,18 @@
 #include "adapters/journal/status.h"
 
-#include <cerrno>
 #include <limits>
 #include <tuple>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "adapters/document/json.h"
-#include "kernel/files/fd.h"
+#include "adapters/journal/run_file.h"
 #include "kernel/files/file.h"
-#include "kernel/process/process.h"
 
 namespace hf::journal {
 namespace {
-
-constexpr const char* kDirectory = "run/holdfast";
-constexpr const char* kName = "status.json";
 
 Result<std::uint64_t> number_at(const document::Json& json, std::string_view key, std::uint64_t limit) {
   return document::require_uint(json, key, limit, {kStatusFile});
@@ -57,11 +50,7 @@ Result<Status> parse_status(std::string_view text) {
 }
 
 Result<void> write_status(const kernel::Host& host, const Status& status) {
-  if (::mkdirat(host.root.get(), kDirectory, 0755) < 0 && errno != EEXIST) {
-    return fail_errno(errno, std::string("make /") + kDirectory);
-  }
-  const kernel::Fd directory = TRY(kernel::open_plain_directory(host.root.get(), kDirectory));
-  return kernel::replace_file(directory.get(), kName, {render_status(status)});
+  return write_run_file(host, "status.json", render_status(status));
 }
 
 void remove_status(const kernel::Host& host) {
@@ -74,9 +63,7 @@ std::optional<Status> read_status(const kernel::Host& host) {
   if (!status) {
     return std::nullopt;
   }
-  const Result<kernel::Process> process = kernel::read_process(host, status->pid);
-  const bool is_same_process = process && process->started_at == status->started_ticks;
-  return is_same_process ? std::optional(*status) : std::nullopt;
+  return is_running(host, status->pid, status->started_ticks) ? std::optional(*status) : std::nullopt;
 }
 
 }  // namespace hf::journal

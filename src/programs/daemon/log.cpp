@@ -1,4 +1,4 @@
-#include "programs/holdfastd/log.h"
+#include "programs/daemon/log.h"
 
 #include <cstdlib>
 #include <utility>

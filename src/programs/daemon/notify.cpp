@@ -1,4 +1,4 @@
-#include "programs/holdfastd/notify.h"
+#include "programs/daemon/notify.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,0 +1,46 @@
+// PluginStatus: what holdfast-kube offers, in a file for holdfast and holdfastd.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/cgroup/cgroup_path.h"
+#include "core/resource/offer.h"
+#include "kernel/files/host.h"
+
+namespace hf::journal {
+
+inline constexpr const char* kPluginStatusFile = "/run/holdfast/kube.json";
+
+struct PluginCounts {
+  std::uint64_t allocated = 0;
+  std::uint64_t refused = 0;
+};
+
+struct OfferStatus {
+  resource::Offer offer;
+  bool is_connected = false;  // kubelet reads its list
+  PluginCounts counts;
+};
+
+struct PluginStatus {
+  container::Pid pid;
+  std::int64_t started_ticks = 0;  // when the process started: its pid may be reused later
+  std::string version;
+  std::vector<OfferStatus> resources;
+};
+
+std::string render_plugin_status(const PluginStatus& status);
+Result<PluginStatus> parse_plugin_status(std::string_view text);
+
+// Replaces the file by rename, in a directory that only root may write.
+Result<void> write_plugin_status(const kernel::Host& host, const PluginStatus& status);
+void remove_plugin_status(const kernel::Host& host);
+// Absent if holdfast-kube is not running.
+std::optional<PluginStatus> read_plugin_status(const kernel::Host& host);
+
+}  // namespace hf::journal

@@ -1,0 +1,381 @@
+#include "services/plugin/daemon.h"
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "adapters/journal/plugin_status.h"
+#include "core/base/text.h"
+#include "core/resource/allocation.h"
+#include "core/resource/health_log.h"
+#include "core/resource/preference.h"
+#include "kernel/files/clock.h"
+#include "kernel/net/event_loop.h"
+#include "kernel/process/process.h"
+#include "kernel/watch/host_changes.h"
+#include "services/plugin/catalog.h"
+#include "services/plugin/plugin.h"
+
+namespace hf::plugin {
+namespace {
+
+using resource::Offer;
+using resource::OfferedDevice;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kLookPause = 30 * kSecond;  // between looks at all devices, whatever the events say
+constexpr std::uint64_t kModulePause = 30 * kSecond;
+constexpr std::uint64_t kStopLimit = 2 * kSecond;
+constexpr const char* kSpecPending = "its CDI spec is being written";
+
+kernel::Fd open_signals() {
+  sigset_t set{};
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    ::sigaddset(&set, signal);
+  }
+  return kernel::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+// Everything that a CDI spec is made of, as far as offers show it.
+std::string key_of(const std::vector<Offer>& offers) {
+  std::string key;
+  for (const Offer& offer : offers) {
+    for (const OfferedDevice& device : offer.devices) {
+      key += device.device + (device.is_healthy() ? " " : " not ") + join(device.nodes, " ") + "\n";
+    }
+  }
+  return key;
+}
+
+class Loop {
+ public:
+  Loop(const kernel::Host& host, const DaemonSettings& settings)
+      : host_(host),
+        settings_(settings),
+        catalog_(host, settings.config),
+        signals_(open_signals()),
+        driver_thread_(host, settings.refresh_specs, [this](DriverThread::Report report) {
+          loop_.post([this, report = std::move(report)] { adopt(report); });
+        }) {}
+
+  Result<void> run() {
+    TRY(open());
+    look();
+    request(true);
+    while (!stops_) {
+      loop_.run_until(next_due());
+      const std::uint64_t now = kernel::monotonic_now();
+      if (now >= next_look_) {
+        look();
+        request(false);  // a spec may have been removed, and what failed before may work now
+      }
+      work(now);
+    }
+    settings_.notify("STOPPING=1");
+    stop();
+    return {};
+  }
+
+ private:
+  Result<void> open() {
+    TRY(loop_.watch(signals_.get(), [this] { handle_signals(); }));
+    devices_.emplace(TRY(kernel::DirectoryEvents::open()));
+    TRY(loop_.watch(devices_->descriptor(), [this] { look_if(devices_->take()); }));
+    sockets_.emplace(TRY(kernel::DirectoryEvents::open()));
+    TRY(loop_.watch(sockets_->descriptor(), [this] {
+      if (sockets_->take()) {
+        check_directory();
+      }
+    }));
+    if (Result<kernel::DriverEvents> drivers = kernel::DriverEvents::open()) {
+      drivers_.emplace(*std::move(drivers));
+      TRY(loop_.watch(drivers_->descriptor(), [this] { look_if(drivers_->take()); }));
+    } else {
+      settings_.log("no-events error=" + quote(drivers.error().message), true);
+    }
+    return {};
+  }
+
+  // ---- Devices ----
+
+  void look_if(bool has_changed) {
+    if (has_changed) {
+      look();
+    }
+  }
+
+  void look() {
+    const std::uint64_t now = kernel::monotonic_now();
+    next_look_ = std::min(now + kLookPause, health_.next_recovery(now));
+    for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband"}) {
+      devices_->add(host_, directory);
+    }
+    catalog_.refresh(health_.ailments(now));
+    if (catalog_.driver_key() != asked_key_ || key_of(catalog_.offers()) != requested_key_) {
+      request(catalog_.driver_key() != asked_key_);
+    }
+    publish();
+  }
+
+  void request(bool asks_libraries) {
+    const std::uint64_t now = kernel::monotonic_now();
+    const device::Node* const uvm = catalog_.inventory().find("/dev/nvidia-uvm");
+    DriverThread::Task task;
+    task.config = catalog_.config();
+    task.asks_libraries = asks_libraries;
+    task.loads_uvm = uvm != nullptr && !uvm->numbers() && now >= next_module_;
+    next_module_ = task.loads_uvm ? now + kModulePause : next_module_;
+    task.key = key_of(catalog_.offers());
+    asked_key_ = catalog_.driver_key();
+    requested_key_ = task.key;
+    driver_thread_.request(std::move(task));
+  }
+
+  void adopt(const DriverThread::Report& report) {
+    for (const std::string& problem : report.problems) {
+      settings_.log("driver error=" + quote(problem), true);
+    }
+    if (report.has_asked) {
+      catalog_.set_answer(report.answer);
+    }
+    spec_key_ = report.key;
+    spec_problem_ = report.spec_problem;
+    is_ready_ = true;
+    look();
+  }
+
+  [[nodiscard]] bool uses_cdi() const {
+    const std::set<resource::Way>& ways = catalog_.config().kube.policy.ways;
+    return ways.contains(resource::Way::cdi_cri) || ways.contains(resource::Way::cdi_annotations);
+  }
+
+  // A device whose name in CDI is not written yet cannot be given to a container.
+  void hold_back(Offer& offer) const {
+    const auto before = std::ranges::find(offers_, offer.resource, &Offer::resource);
+    const bool is_current = spec_key_ == key_of(catalog_.offers()) && !spec_problem_;
+    for (OfferedDevice& device : offer.devices) {
+      const OfferedDevice* const known = before == offers_.end() ? nullptr : before->find(device.id);
+      const bool was_given = known != nullptr && known->is_healthy();
+      if (device.is_healthy() && !is_current && !was_given) {
+        device.problem = spec_problem_.value_or(kSpecPending);
+      }
+    }
+  }
+
+  void publish() {
+    if (!is_ready_) {
+      return;
+    }
+    std::vector<Offer> offers = catalog_.offers();
+    if (uses_cdi()) {
+      std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer); });
+    }
+    // A resource that has lost all its devices stays, with an empty list: kubelet then knows that there are none.
+    for (const auto& [resource, plugin] : plugins_) {
+      if (std::ranges::find(offers, resource, &Offer::resource) == offers.end()) {
+        offers.push_back({resource, {}, 1, {}});
+      }
+    }
+    for (const Offer& offer : offers) {
+      const auto before = std::ranges::find(offers_, offer.resource, &Offer::resource);
+      if (before == offers_.end() || *before != offer) {
+        log_changes(offer, before == offers_.end() ? nullptr : &*before);
+        plugin_of(offer.resource).publish(offer);
+      }
+    }
+    if (offers_ != offers || !is_written_) {
+      offers_ = std::move(offers);
+      is_written_ = false;
+    }
+    if (!is_announced_) {
+      is_announced_ = true;
+      settings_.notify("READY=1\nSTATUS=offering " + std::to_string(offers_.size()) + " resources");
+      settings_.log("ready resources=" + std::to_string(offers_.size()), false);
+    }
+  }
+
+  void log_changes(const Offer& offer, const Offer* before) const {
+    for (const OfferedDevice& device : offer.devices) {
+      const OfferedDevice* const known = before == nullptr ? nullptr : before->find(device.id);
+      if (known != nullptr && known->problem == device.problem) {
+        continue;
+      }
+      settings_.log((device.is_healthy() ? "healthy" : "unhealthy") + (" resource=" + offer.resource) +
+                        " device=" + device.id + (device.problem ? " why=" + quote(*device.problem) : ""),
+                    !device.is_healthy());
+    }
+  }
+
+  // ---- Kubelet ----
+
+  Plugin& plugin_of(const std::string& resource) {
+    std::unique_ptr<Plugin>& plugin = plugins_[resource];
+    if (!plugin) {
+      const config::KubeSettings& kube = catalog_.config().kube;
+      PluginSettings settings;
+      settings.resource = resource;
+      settings.directory = kube.uses_registry ? kube.registry : kube.directory;
+      settings.is_found = kube.uses_registry;
+      settings.log = settings_.log;
+      settings.handlers.allocate = [this, resource](const std::vector<std::string>& ids) {
+        return allocate(resource, ids);
+      };
+      settings.handlers.prefer = [this, resource](const resource::Choice& choice) { return prefer(resource, choice); };
+      plugin = std::make_unique<Plugin>(loop_, std::move(settings));
+      check_directory();
+    }
+    return *plugin;
+  }
+
+  [[nodiscard]] const Offer* find_offer(const std::string& resource) const {
+    const auto found = std::ranges::find(offers_, resource, &Offer::resource);
+    return found == offers_.end() ? nullptr : &*found;
+  }
+
+  Result<resource::Allocation> allocate(const std::string& resource, const std::vector<std::string>& ids) {
+    look();  // what kubelet was told may be out of date
+    const Offer* const offer = find_offer(resource);
+    Result<resource::Allocation> allocation =
+        offer != nullptr ? resource::allocate(*offer, ids, catalog_.config().kube.policy)
+                         : fail(std::errc::no_such_device, "allocate " + resource + ": it is not offered");
+    journal::PluginCounts& counts = counts_[resource];
+    (allocation ? counts.allocated : counts.refused) += 1;
+    is_written_ = false;
+    if (allocation) {
+      settings_.log("allocated resource=" + resource + " devices=" + join(ids, ","), false);
+    } else {
+      settings_.log("refused resource=" + resource + " error=" + quote(allocation.error().message), true);
+    }
+    return allocation;
+  }
+
+  [[nodiscard]] Result<std::vector<std::string>> prefer(const std::string& resource,
+                                                        const resource::Choice& choice) const {
+    const Offer* const offer = find_offer(resource);
+    return offer != nullptr
+               ? resource::prefer(*offer, choice, catalog_.inventory(), catalog_.config().kube.policy.spread)
+               : fail(std::errc::no_such_device, "prefer devices of " + resource + ": it is not offered");
+  }
+
+  void check_directory() {
+    const config::KubeSettings& kube = catalog_.config().kube;
+    sockets_->add(host_, kube.uses_registry ? kube.registry : kube.directory);
+    for (const auto& [resource, plugin] : plugins_) {
+      if (plugin) {
+        plugin->check_directory(kernel::monotonic_now());
+      }
+    }
+  }
+
+  void work(std::uint64_t now) {
+    if (now >= next_check_) {  // a directory that was removed and made again is another one
+      next_check_ = now + kSecond;
+      check_directory();
+    }
+    for (const auto& [resource, plugin] : plugins_) {
+      plugin->work(now);
+      is_written_ =
+          is_written_ && std::exchange(connected_[resource], plugin->is_connected()) == plugin->is_connected();
+    }
+    if (!is_written_ && is_ready_) {
+      write_status();
+    }
+  }
+
+  [[nodiscard]] std::uint64_t next_due() const {
+    std::uint64_t due = std::min(next_look_, next_check_);
+    for (const auto& [resource, plugin] : plugins_) {
+      due = std::min(due, plugin->next_due());
+    }
+    return due;
+  }
+
+  void write_status() {
+    is_written_ = true;
+    const container::Pid own{::getpid()};
+    const Result<kernel::Process> process = kernel::read_process(host_, own);
+    journal::PluginStatus status{own, process ? process->started_at : 0, settings_.version, {}};
+    for (const Offer& offer : offers_) {
+      const auto plugin = plugins_.find(offer.resource);
+      const bool is_connected = plugin != plugins_.end() && plugin->second->is_connected();
+      status.resources.push_back({offer, is_connected, counts_[offer.resource]});
+    }
+    if (const Result<void> written = journal::write_plugin_status(host_, status); !written) {
+      settings_.log("no-status error=" + quote(written.error().message), true);
+    }
+  }
+
+  // ---- Life ----
+
+  void handle_signals() {
+    signalfd_siginfo signal{};
+    while (::read(signals_.get(), &signal, sizeof(signal)) == ssize_t(sizeof(signal))) {
+      if (signal.ssi_signo != SIGHUP) {
+        stops_ = true;
+        return;
+      }
+      settings_.notify("RELOADING=1");
+      if (const Result<config::Config> config = settings_.reload()) {
+        catalog_.set_config(*config);
+        settings_.log("config-read", false);
+        look();
+      } else {
+        settings_.log("config-refused error=" + quote(config.error().message), true);
+      }
+      settings_.notify("READY=1");
+    }
+  }
+
+  void stop() {
+    std::size_t left = plugins_.size();
+    for (const auto& [resource, plugin] : plugins_) {
+      plugin->stop([&left] { --left; });
+    }
+    const std::uint64_t end = kernel::monotonic_now() + kStopLimit;
+    while (left > 0 && kernel::monotonic_now() < end) {
+      loop_.run_until(end);
+    }
+    journal::remove_plugin_status(host_);
+    if (left > 0) {
+      ::_exit(0);  // kubelet does not let go of a call
+    }
+  }
+
+  const kernel::Host& host_;
+  const DaemonSettings& settings_;
+  kernel::EventLoop loop_;
+  Catalog catalog_;
+  resource::HealthLog health_;
+  kernel::Fd signals_;
+  std::optional<kernel::DirectoryEvents> devices_;
+  std::optional<kernel::DirectoryEvents> sockets_;
+  std::optional<kernel::DriverEvents> drivers_;
+  std::vector<Offer> offers_;  // as kubelet was told
+  std::map<std::string, std::unique_ptr<Plugin>> plugins_;
+  std::map<std::string, bool> connected_;
+  std::map<std::string, journal::PluginCounts> counts_;
+  std::string asked_key_;      // when the libraries were asked
+  std::string requested_key_;  // of the offers when the specs were requested
+  std::string spec_key_;       // of the offers that the specs were written for
+  std::optional<std::string> spec_problem_;
+  std::uint64_t next_look_ = 0;
+  std::uint64_t next_check_ = 0;
+  std::uint64_t next_module_ = 0;
+  bool is_ready_ = false;  // libraries and specs were seen once
+  bool is_announced_ = false;
+  bool is_written_ = false;
+  bool stops_ = false;
+  DriverThread driver_thread_;  // the last: its thread calls the loop
+};
+
+}  // namespace
+
+Result<void> run_daemon(const kernel::Host& host, const DaemonSettings& settings) { return Loop(host, settings).run(); }
+
+}  // namespace hf::plugin
