@@ -119,7 +119,7 @@ TEST(PluginOptions, WhatCannotBeDoneIsRefusedByName) {
          "devices"},
         {"version: v1\nsharing: {timeSlicing: {resources: [{name: a, replicas: 2}, {name: a, replicas: 2}]}}", "twice"},
         {"version: [", "config"},
-        {"", "version"}}) {
+        {"", "the file"}}) {
     const Result<KubeSettings> kube = read_nvidia(text);
     ASSERT_FALSE(kube) << text;
     EXPECT_NE(kube.error().message.find(what), std::string::npos) << kube.error().message;
