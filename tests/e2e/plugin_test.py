@@ -6,6 +6,7 @@ import os
 import pathlib
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -268,6 +269,50 @@ class Plugin(Case):
         self.make_node("/dev/nvidia-uvm", UVM - 1, 0)  # the numbers of a driver that is gone
         kubelet.devices(UNHEALTHY)
         self.assertTrue(eventually(lambda: any("the driver has" in line for line in plugin.lines)), plugin.lines)
+
+    def test_a_gpu_with_errors_is_unhealthy(self):
+        """A fifo in place of the kernel log: the driver's line about the second GPU, one that is ignored, and one that a program wrote."""
+        self.stage.call("sh", "-ec", "rm -f /dev/kmsg && mkfifo /dev/kmsg")
+        log = os.open(self.stage.path("/dev/kmsg"), os.O_RDWR)
+        self.addCleanup(os.close, log)
+        kubelet, plugin = self.both()
+        kubelet.devices(HEALTHY)
+        os.write(log, b"4,1,1,-;NVRM: Xid (PCI:0000:65:00): 31, pid=1\n12,2,1,-;NVRM: Xid (PCI:0000:65:00): 79, forged\n4,3,1,-;NVRM: Xid (PCI:0000:66:00): 79, pid=1\n")
+        listed = kubelet.devices(lambda devices: devices[SECOND_UUID]["health"] == "Unhealthy")
+        self.assertEqual(listed[UUID]["health"], "Healthy", plugin.lines)
+        self.assertIn("Xid", kubelet.ask("allocate", GPU, SECOND_UUID)["message"])
+        self.assertFalse(any("Xid (PCI:0000:65" in line for line in plugin.lines))
+
+    def test_a_device_that_a_container_lost_for_good_is_unhealthy(self):
+        """holdfastd's stream of records, as a stand-in sends it."""
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        (self.stage.path("/run") / "holdfast").mkdir(exist_ok=True)
+        path = str(self.stage.path("/run/holdfast/holdfastd.sock"))
+        listener.bind(path)
+        listener.listen()
+        listener.settimeout(WAIT)
+        kubelet, plugin = self.both()
+        kubelet.devices(HEALTHY)
+        client, _ = listener.accept()
+        self.addCleanup(client.close)
+        self.assertTrue(client.recv(4096).startswith(b"GET /api/v1/events "))
+        now = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+        record = {"version": 1, "number": 1, "at": now, "id": "x", "container": "train", "engine": "docker", "kind": "attach", "hierarchy": "v2",
+                  "cgroup": "/x", "writer": {"pid": 7}, "lost": ["c 195:1 rw"], "devices": ["/dev/nvidia1"], "action": "failed", "error": "a gate above refuses"}  # fmt: skip
+        client.sendall(b"HTTP/1.1 200 OK\r\n\r\nid: 1\ndata: " + json.dumps(record).encode() + b"\n\n")
+        listed = kubelet.devices(lambda devices: devices[SECOND_UUID]["health"] == "Unhealthy")
+        self.assertEqual(listed[UUID]["health"], "Healthy", plugin.lines)
+        self.assertIn("train lost /dev/nvidia1", kubelet.ask("allocate", GPU, SECOND_UUID)["message"])
+
+    def test_a_gpu_without_its_node_does_not_keep_the_others_from_starting(self):
+        self.stage.call("rm", "/dev/nvidia1")
+        self.enterContext(self.stage.config(CONFIG + "  make_nodes: false\n"))
+        kubelet = self.kubelet()
+        self.start(Process, f"{BIN}/holdfast-kube")
+        listed = kubelet.devices(lambda devices: devices[UUID]["health"] == "Healthy")
+        self.assertEqual(listed[SECOND_UUID]["health"], "Unhealthy")
+        kubelet.allocate(UUID)
 
     # Life with kubelet
 

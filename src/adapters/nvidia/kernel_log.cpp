@@ -44,9 +44,15 @@ std::optional<std::uint32_t> xid_in(std::string_view line) {
   return parse_number<std::uint32_t>(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
+// "3,1042,81633,-;text": the first number is 8 times the facility, which is 0 only for the kernel, and the level.
+bool is_by_a_program(std::string_view line) {
+  constexpr std::uint32_t kFirstOfPrograms = 8;
+  return parse_number<std::uint32_t>(line.substr(0, line.find(','))).value_or(0) >= kFirstOfPrograms;
+}
+
 std::optional<LogEvent> event_in(std::string_view line) {
   const std::size_t start = line.find("NVRM:");
-  if (start == std::string_view::npos) {
+  if (start == std::string_view::npos || is_by_a_program(line)) {
     return std::nullopt;
   }
   const std::string_view text = line.substr(start);
@@ -73,6 +79,22 @@ std::optional<LogEvent> event_in(std::string_view line) {
   return std::nullopt;
 }
 
+std::string read_records(const kernel::Fd& log) {
+  std::string text;
+  std::array<char, 8192> record;
+  while (log && text.size() < kMostText) {
+    const ssize_t count = ::read(log.get(), record.data(), record.size());
+    if (count < 0 && (errno == EPIPE || errno == EINTR)) {
+      continue;  // Kernel: EPIPE means that a record was overwritten before it was read; the next read continues
+    }
+    if (count <= 0) {
+      break;
+    }
+    text.append(record.data(), std::size_t(count));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<LogEvent> parse_kernel_log(std::string_view text) {
@@ -87,19 +109,18 @@ std::vector<LogEvent> parse_kernel_log(std::string_view text) {
 
 std::vector<LogEvent> read_kernel_log(const kernel::Host& host) {
   const kernel::Fd log(::openat(host.root.get(), "dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::string text;
-  std::array<char, 8192> record;
-  while (log && text.size() < kMostText) {
-    const ssize_t count = ::read(log.get(), record.data(), record.size());
-    if (count < 0 && (errno == EPIPE || errno == EINTR)) {
-      continue;  // Kernel: EPIPE means that a record was overwritten before it was read; the next read continues
-    }
-    if (count <= 0) {
-      break;
-    }
-    text.append(record.data(), std::size_t(count));
-  }
-  return parse_kernel_log(text);
+  return parse_kernel_log(read_records(log));
 }
+
+Result<KernelLogEvents> KernelLogEvents::open(const kernel::Host& host) {
+  kernel::Fd log(::openat(host.root.get(), "dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!log) {
+    return fail_errno(errno, "open /dev/kmsg");
+  }
+  (void)::lseek(log.get(), 0, SEEK_END);
+  return KernelLogEvents(std::move(log));
+}
+
+std::vector<LogEvent> KernelLogEvents::take() { return parse_kernel_log(read_records(log_)); }
 
 }  // namespace hf::nvidia

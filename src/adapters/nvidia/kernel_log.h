@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/result.h"
+#include "kernel/files/fd.h"
 #include "kernel/files/host.h"
 
 namespace hf::nvidia {
@@ -20,7 +22,22 @@ struct LogEvent {
   std::string line;
 };
 
-std::vector<LogEvent> parse_kernel_log(std::string_view text);  // lines of /dev/kmsg
+// Lines of /dev/kmsg. Those that a program wrote there are skipped: it may be a program in a container.
+std::vector<LogEvent> parse_kernel_log(std::string_view text);
 std::vector<LogEvent> read_kernel_log(const kernel::Host& host);
+
+// Errors as they happen.
+class KernelLogEvents {
+ public:
+  static Result<KernelLogEvents> open(const kernel::Host& host);
+
+  [[nodiscard]] int descriptor() const { return log_.get(); }
+  std::vector<LogEvent> take();  // since the last call
+
+ private:
+  explicit KernelLogEvents(kernel::Fd log) : log_(std::move(log)) {}
+
+  kernel::Fd log_;
+};
 
 }  // namespace hf::nvidia

@@ -72,5 +72,10 @@ TEST(KernelLog, FindsThePciAddressInEveryFormOfLine) {
   }
 }
 
+TEST(KernelLog, IgnoresWhatAProgramWroteToIt) {
+  EXPECT_EQ(parse_kernel_log("4,7,99,-;NVRM: Xid (PCI:0000:65:00): 79, a\n").size(), 1U);
+  EXPECT_TRUE(parse_kernel_log("12,8,99,-;NVRM: Xid (PCI:0000:65:00): 79, a\n").empty());
+}
+
 }  // namespace
 }  // namespace hf::nvidia

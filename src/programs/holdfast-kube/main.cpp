@@ -121,7 +121,7 @@ class Specs {
     const bool is_by_guard = !config.cdi.file.empty() && config.cdi.device_class == device_class;
     config.cdi.file = is_by_guard ? config.cdi.file : "/var/run/cdi/holdfast-" + device_class + ".yaml";
     config.cdi.device_class = device_class;
-    auto& spec = specs_.try_emplace(device_class, host_).first->second;
+    auto& spec = specs_.try_emplace(device_class, host_, specs::Incomplete::left_out).first->second;
     (void)TRY(spec.refresh(config));
     return {};
   }

@@ -33,6 +33,14 @@ bool has_mig_instances(const kernel::Host& host, const device::Unit& unit) {
 
 }  // namespace
 
+void Catalog::set_config(const config::Config& config) {
+  config_ = config;
+  std::erase_if(config_.classes, [&config](const device::DeviceClass& one) {
+    return std::ranges::find(config.kube.policy.rules, one.name, &resource::ResourceRule::device_class) ==
+           config.kube.policy.rules.end();
+  });
+}
+
 device::Inventory Catalog::read() const {
   device::Inventory inventory = host::take_inventory(host_, config_);
   if (answer_) {
@@ -47,8 +55,7 @@ device::Inventory Catalog::read() const {
 bool Catalog::create_nodes(const device::Inventory& inventory) const {
   bool has_created = false;
   for (const device::Node& node : inventory.nodes) {
-    const bool is_offered = std::ranges::any_of(
-        config_.kube.policy.rules, [&node](const auto& rule) { return rule.device_class == node.device_class; });
+    const bool is_offered = device::find_class(config_.classes, node.device_class) != nullptr;
     const bool is_mig = node.path.starts_with("/dev/nvidia-caps/");
     const bool is_wanted = node.part != device::Part::extra || is_mig;
     if (config_.runtime.creates_nodes && is_offered && is_wanted && node.expected && node.live != node.expected) {

@@ -15,15 +15,16 @@ namespace hf::plugin {
 
 class Catalog {
  public:
-  Catalog(const kernel::Host& host, config::Config config) : host_(host), config_(std::move(config)) {}
+  Catalog(const kernel::Host& host, const config::Config& config) : host_(host) { set_config(config); }
 
-  void set_config(const config::Config& config) { config_ = config; }
+  void set_config(const config::Config& config);
   // What NVIDIA's libraries said last: they are not asked here, because they may hang.
   void set_answer(std::optional<nvidia::LibraryAnswer> answer) { answer_ = std::move(answer); }
 
   // Reads the devices. Device nodes that are missing or stale are created, where the driver has numbers for them.
   void refresh(const resource::Ailments& ailments);
 
+  // Of the device classes it has only those that are offered: reading all takes several times as long.
   [[nodiscard]] const config::Config& config() const { return config_; }
   [[nodiscard]] const std::vector<resource::Offer>& offers() const { return offers_; }
   [[nodiscard]] const resource::Offer* find(std::string_view resource) const;

@@ -49,6 +49,7 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   Settings settings;
   settings.device_class = config.cdi.device_class;
   settings.driver_root = config.runtime.driver_root;
+  settings.incomplete = incomplete_;
   const Result<Generated> generated =
       generate(host_, is_nvidia ? host::take_inventory(host_, config, host::Libraries::ask) : plain, settings);
   last_ = fingerprint;  // a library that fails now is asked again only after the next change

@@ -16,6 +16,9 @@ namespace hf::specs {
 // The names of devices: "0" or "0:1", the UUID (or the device node's name if there is none), or both.
 enum class Names : std::uint8_t { index, uuid, both };
 
+// A GPU whose own device node is missing: the whole spec is refused, or the GPU is left out and noted.
+enum class Incomplete : std::uint8_t { refused, left_out };
+
 struct Settings {
   std::string device_class = "nvidia";
   std::string vendor;       // "": nvidia.com for NVIDIA's, holdfast.dev for all others
@@ -23,6 +26,7 @@ struct Settings {
   nvidia::HookSettings hook;
   Names names = Names::both;
   bool has_all = true;  // add a device named "all"
+  Incomplete incomplete = Incomplete::refused;
 };
 
 struct Generated {

@@ -48,7 +48,8 @@ void add_node(container::ContainerEdits& edits, const Inventory& inventory, cons
 
 class GpuSpec {
  public:
-  GpuSpec(const kernel::Host& host, const Inventory& inventory) : host_(host), inventory_(inventory) {}
+  GpuSpec(const kernel::Host& host, const Inventory& inventory, Incomplete incomplete)
+      : host_(host), inventory_(inventory), incomplete_(incomplete) {}
 
   Result<void> add_gpus() {
     std::size_t index = 0;
@@ -75,6 +76,10 @@ class GpuSpec {
 
   Result<void> add_gpu(const Unit& unit, const std::string& index) {
     const std::string& node = unit.nodes.front();
+    if (!is_live(inventory_, node) && incomplete_ == Incomplete::left_out) {
+      leave_out("GPU " + index, node + " is missing");
+      return {};
+    }
     if (!is_live(inventory_, node)) {
       return refuse(node + " of GPU " + index + " is missing; make it: nvidia-modprobe -c " + unit.name);
     }
@@ -147,6 +152,7 @@ class GpuSpec {
 
   const kernel::Host& host_;
   const Inventory& inventory_;
+  Incomplete incomplete_;
   std::vector<Draft> drafts_;
   std::vector<std::string> notes_;
 };
@@ -154,7 +160,7 @@ class GpuSpec {
 }  // namespace
 
 Result<Generated> generate_nvidia(const kernel::Host& host, const Inventory& inventory, const Settings& settings) {
-  GpuSpec gpus(host, inventory);
+  GpuSpec gpus(host, inventory, settings.incomplete);
   const bool has_any =
       std::ranges::any_of(inventory.units, [](const Unit& unit) { return unit.device_class == "nvidia"; });
   if (!has_any) {

@@ -1,0 +1,82 @@
+#include "services/plugin/guard_events.h"
+
+#include <array>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kernel/files/clock.h"
+#include "kernel/net/socket.h"
+#include "render/blame.h"
+
+namespace hf::plugin {
+namespace {
+
+constexpr std::uint64_t kRetryPause = 5'000'000'000;  // 5 s
+constexpr std::string_view kRequest = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+constexpr std::string_view kData = "data: ";
+
+}  // namespace
+
+void GuardEvents::work(std::uint64_t now) {
+  if (now >= due_) {
+    connect(now);
+  }
+}
+
+void GuardEvents::connect(std::uint64_t now) {
+  due_ = now + kRetryPause;
+  Result<kernel::Fd> socket =
+      path_.empty() ? fail(std::errc::no_such_file_or_directory, "no socket") : kernel::connect_unix(path_);
+  if (!socket) {
+    return;
+  }
+  (void)::fcntl(socket->get(), F_SETFL, ::fcntl(socket->get(), F_GETFL) | O_NONBLOCK);
+  const bool is_sent =
+      ::send(socket->get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) == ssize_t(kRequest.size());
+  if (is_sent && loop_.watch(socket->get(), [this] { read(); })) {
+    socket_ = *std::move(socket);
+    due_ = kernel::EventLoop::kNever;
+  }
+}
+
+void GuardEvents::disconnect() {
+  if (socket_) {
+    loop_.unwatch(socket_.get());
+    socket_ = kernel::Fd();
+  }
+  unread_.clear();
+}
+
+void GuardEvents::read() {
+  std::array<char, 16384> buffer{};
+  const ssize_t count = ::read(socket_.get(), buffer.data(), buffer.size());
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return;
+  }
+  unread_.append(buffer.data(), count > 0 ? std::size_t(count) : 0);
+  read_lines();
+  constexpr std::size_t kLongest = 2 * report::kMostLine;
+  if (count <= 0 || unread_.size() > kLongest) {
+    disconnect();
+    due_ = kernel::monotonic_now() + kRetryPause;
+  }
+}
+
+// The answer's head and the lengths of its chunks are lines as well, which are skipped.
+void GuardEvents::read_lines() {
+  std::size_t start = 0;
+  for (std::size_t end = 0; (end = unread_.find('\n', start)) != std::string::npos; start = end + 1) {
+    const std::string_view line = std::string_view(unread_).substr(start, end - start);
+    if (line.starts_with(kData)) {
+      if (const Result<report::BlameRecord> record = report::parse_blame_record(line.substr(kData.size()))) {
+        tell_(*record);
+      }
+    }
+  }
+  unread_.erase(0, start);
+}
+
+}  // namespace hf::plugin

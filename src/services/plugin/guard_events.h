@@ -1,0 +1,43 @@
+// GuardEvents: what holdfastd reports about lost devices, read from its socket.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/report/blame.h"
+#include "kernel/files/fd.h"
+#include "kernel/net/event_loop.h"
+
+namespace hf::plugin {
+
+class GuardEvents {
+ public:
+  using Tell = std::function<void(const report::BlameRecord&)>;
+
+  // `path`: of holdfastd's socket; "": there is none.
+  GuardEvents(kernel::EventLoop& loop, std::string path, Tell tell)
+      : loop_(loop), path_(std::move(path)), tell_(std::move(tell)) {}
+  GuardEvents(const GuardEvents&) = delete;
+  GuardEvents& operator=(const GuardEvents&) = delete;
+  ~GuardEvents() { disconnect(); }
+
+  void work(std::uint64_t now);  // connects where it is due: holdfastd may start later, and end
+  [[nodiscard]] std::uint64_t next_due() const { return due_; }
+
+ private:
+  void connect(std::uint64_t now);
+  void disconnect();
+  void read();
+  void read_lines();
+
+  kernel::EventLoop& loop_;
+  std::string path_;
+  Tell tell_;
+  kernel::Fd socket_;
+  std::string unread_;
+  std::uint64_t due_ = 0;
+};
+
+}  // namespace hf::plugin
