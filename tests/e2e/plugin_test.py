@@ -108,7 +108,8 @@ class Plugin(Case):
         if os.geteuid() != 0:
             raise unittest.SkipTest("needs root")
         try:
-            cls.stage = Stage("v1", {"holdfast": HOLDFAST, "holdfast-kube": KUBE, "kubelet": KUBELET})
+            hook = {"holdfast-runtime": "/bin/true"}  # nothing runs it here
+            cls.stage = Stage("v1", {"holdfast": HOLDFAST, "holdfast-kube": KUBE, "kubelet": KUBELET} | hook)
         except Unavailable as error:
             raise unittest.SkipTest(str(error)) from None
         cls.addClassCleanup(cls.stage.close)
@@ -158,6 +159,15 @@ class Plugin(Case):
         self.assertEqual(plugin.kill(signal.SIGTERM), 0, plugin.lines)
         kubelet.wait(lambda event: event["event"] == "ended")
         self.assertEqual([name for name in os.listdir(self.stage.path(PLUGINS)) if name.startswith("holdfast")], [])
+
+    def test_without_the_hook_of_its_spec_nothing_is_offered_by_cdi(self):
+        with self.stage.changed(f"umount {BIN}/holdfast-runtime", f"rm {BIN}/holdfast-runtime") as branch:
+            kubelet = self.kubelet()
+            plugin = Process(branch, f"{BIN}/holdfast-kube")
+            self.addCleanup(plugin.kill)
+            kubelet.devices(UNHEALTHY)
+            self.assertIn("holdfast-runtime is not there", kubelet.ask("allocate", GPU, UUID)["message"])
+        self.stage.call("sh", "-ec", f"touch {BIN}/holdfast-runtime && mount --bind /bin/true {BIN}/holdfast-runtime")
 
     def test_strategies(self):
         for strategy, envs, mounts in (

@@ -2,7 +2,7 @@
 # A real NVIDIA GPU in a container that holdfast-runtime starts: its root file system has the C library and nothing else,
 # and nvidia-smi and a CUDA program run in it all the same; also after an update. Skips (77) without a GPU, root or runc.
 #
-# usage: runtime_test.sh HOLDFAST_RUNTIME CUDA_TURN
+# usage: [VISIBLE=GPU-…] runtime_test.sh HOLDFAST_RUNTIME CUDA_TURN
 set -uo pipefail
 runtime=$(realpath "$1") cuda=$(realpath "$2")
 [ "$(id -u)" -eq 0 ] || { echo "skipped: needs root"; exit 77; }
@@ -37,7 +37,7 @@ json.dump(spec, open(path, "w"))
 EDIT
 }
 
-write_spec NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+write_spec "NVIDIA_VISIBLE_DEVICES=${VISIBLE:-all}" NVIDIA_DRIVER_CAPABILITIES=compute,utility
 before=$(date +%s%N)
 "$runtime" create -b "$directory" "$name" </dev/null >"$directory/out" 2>&1 || { cat "$directory/out"; fail "create"; exit 1; }
 echo "create took $((($(date +%s%N) - before) / 1000000)) ms, $(grep -o '"destination"' "$directory/config.json" | wc -l) mounts"

@@ -14,6 +14,7 @@
 #include "core/resource/allocation.h"
 #include "host/inventory.h"
 #include "kernel/files/file.h"
+#include "kernel/process/command.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
@@ -97,7 +98,12 @@ int show_config(const ReadConfig& read) {
 // One spec per class that is offered by CDI names.
 class Specs {
  public:
-  explicit Specs(const kernel::Host& host) : host_(host) {}
+  // The hook is holdfast-runtime: beside this program, or where it is installed.
+  explicit Specs(const kernel::Host& host) : host_(host) {
+    const std::string own = kernel::own_path();
+    const std::string beside = own.substr(0, own.rfind('/')) + "/holdfast-runtime";
+    hook_ = kernel::exists(host.root.get(), kernel::below_root(beside)) ? beside : nvidia::HookSettings().path;
+  }
 
   Result<void> refresh(const config::Config& config) {
     const resource::Policy& policy = config.kube.policy;
@@ -121,12 +127,20 @@ class Specs {
     const bool is_by_guard = !config.cdi.file.empty() && config.cdi.device_class == device_class;
     config.cdi.file = is_by_guard ? config.cdi.file : "/var/run/cdi/holdfast-" + device_class + ".yaml";
     config.cdi.device_class = device_class;
-    auto& spec = specs_.try_emplace(device_class, host_, specs::Incomplete::left_out).first->second;
+    specs::Settings settings;
+    settings.incomplete = specs::Incomplete::left_out;
+    settings.hook.path = hook_;
+    if (device_class == "nvidia" && !kernel::exists(host_.root.get(), kernel::below_root(hook_))) {
+      return fail(std::errc::no_such_file_or_directory,
+                  hook_ + " is not there, and CDI specs need it as their hook: install it, or set kube.strategies");
+    }
+    auto& spec = specs_.try_emplace(device_class, host_, settings).first->second;
     (void)TRY(spec.refresh(config));
-    return {};
+    return spec.problem() ? Result<void>(std::unexpected(*spec.problem())) : Result<void>();
   }
 
   const kernel::Host& host_;
+  std::string hook_;
   std::map<std::string, specs::FreshSpec> specs_;
 };
 

@@ -46,14 +46,15 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   if (fingerprint == last_ && kernel::exists(host_.root.get(), kernel::below_root(file))) {
     return false;
   }
-  Settings settings;
+  problem_.reset();
+  Settings settings = settings_;
   settings.device_class = config.cdi.device_class;
   settings.driver_root = config.runtime.driver_root;
-  settings.incomplete = incomplete_;
   const Result<Generated> generated =
       generate(host_, is_nvidia ? host::take_inventory(host_, config, host::Libraries::ask) : plain, settings);
   last_ = fingerprint;  // a library that fails now is asked again only after the next change
   if (!generated) {
+    problem_ = generated.error();
     return std::unexpected(generated.error());
   }
   const std::string text = file.ends_with(".json") ? render_json(generated->spec) : render_yaml(generated->spec);

@@ -1,7 +1,9 @@
 // Fresh: keeps a CDI spec up to date; replaces it when the driver, its numbers, the GPUs or their MIG devices change.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "adapters/config/config.h"
 #include "core/base/result.h"
@@ -12,17 +14,20 @@ namespace hf::specs {
 
 class FreshSpec {
  public:
-  explicit FreshSpec(const kernel::Host& host, Incomplete incomplete = Incomplete::refused)
-      : host_(host), incomplete_(incomplete) {}
+  // Class and driver root of the settings are those of the config.
+  explicit FreshSpec(const kernel::Host& host, Settings settings = {}) : host_(host), settings_(std::move(settings)) {}
 
   // Cheap if nothing has changed: only after a change it asks NVIDIA's library, which may wake a GPU. Returns true if
   // the file was written. If the devices are gone the file stays, so that a request for one fails with "stale" rather
   // than "unknown".
   Result<bool> refresh(const config::Config& config);
+  // Why the last attempt to write it failed; absent where the file is current.
+  [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
 
  private:
   const kernel::Host& host_;
-  Incomplete incomplete_;
+  Settings settings_;
+  std::optional<Error> problem_;
   std::string last_;  // fingerprint of the host at the last attempt
 };
 
