@@ -101,10 +101,8 @@ Result<void> Journal::open_file() {
   char last = '\n';
   if (written_ > 0) {  // a line that a crash cut short must not swallow the next one
     const kernel::Fd reader(::openat(directory_.get(), kNewer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    (void)!::pread(reader.get(), &last, 1, off_t(written_ - 1));
-    if (last != '\n') {
-      (void)!::write(file_.get(), "\n", 1);
-    }
+    const bool is_cut = ::pread(reader.get(), &last, 1, off_t(written_ - 1)) == 1 && last != '\n';
+    (void)(is_cut && ::write(file_.get(), "\n", 1) == 1);  // a full disk is noticed with the next record
   }
   return {};
 }

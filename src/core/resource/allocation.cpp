@@ -58,6 +58,7 @@ std::vector<std::string> unique_in_order(const std::vector<const OfferedDevice*>
 void add_cdi(Allocation& allocation, const Offer& offer, const std::vector<std::string>& devices,
              const Policy& policy) {
   std::vector<std::string> names;
+  names.reserve(devices.size());
   for (const std::string& device : devices) {
     names.push_back(cdi_kind(policy, offer.device_class) + "=" + device);
   }

@@ -70,6 +70,7 @@ class OfferMaker {
       }
     }
     std::vector<Offer> offers;
+    offers.reserve(offers_.size());
     for (auto& [name, offer] : offers_) {
       offers.push_back(std::move(offer));
     }

@@ -23,8 +23,8 @@ bool is_journal() {
 Log::Log(Format format)
     : format_(format),
       is_journal_(is_journal()),
-      logger_(std::make_shared<spdlog::logger>("holdfastd", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
-  logger_->set_pattern(format == Format::json ? "{\"time\":\"%Y-%m-%dT%H:%M:%S.%e%z\",\"level\":\"%l\",\"message\":%v}"
+      logger_(std::make_shared<spdlog::logger>("holdfast", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+  logger_->set_pattern(format == Format::json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%v})"
                        : is_journal_          ? "%v"
                                               : "%Y-%m-%dT%H:%M:%S.%e %l %v");
   logger_->flush_on(spdlog::level::info);

@@ -26,6 +26,9 @@ void notify(const std::string& state) {
     address.sun_path[0] = '\0';  // an abstract socket
   }
   const kernel::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) {
+    return;
+  }
   const auto size = socklen_t(offsetof(sockaddr_un, sun_path) + name.size());
   (void)::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                  reinterpret_cast<const sockaddr*>(&address), size);

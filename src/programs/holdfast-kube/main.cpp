@@ -84,6 +84,7 @@ int show_config(const ReadConfig& read) {
     std::cout << "  shares " << sharing.resource << " by " << sharing.replicas << " replicas\n";
   }
   std::vector<std::string> ways;
+  ways.reserve(kube.policy.ways.size());
   for (const resource::Way way : kube.policy.ways) {
     ways.push_back(to_string(way));
   }

@@ -77,7 +77,8 @@ std::string Catalog::read_driver_key() const {
     key += unit.uuid + " " + unit.pci + "\n";
     const std::string parts = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
     for (const std::string& part : kernel::list_names(host_.root.get(), parts)) {
-      key += part + " " + join(kernel::list_names(host_.root.get(), parts + "/" + part), " ") + "\n";
+      const std::string path = std::string(parts).append("/").append(part);
+      key.append(part).append(" ").append(join(kernel::list_names(host_.root.get(), path), " ")).append("\n");
     }
   }
   return key;

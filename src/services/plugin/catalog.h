@@ -34,7 +34,7 @@ class Catalog {
 
  private:
   [[nodiscard]] device::Inventory read() const;
-  bool create_nodes(const device::Inventory& inventory) const;
+  [[nodiscard]] bool create_nodes(const device::Inventory& inventory) const;
   [[nodiscard]] std::string read_driver_key() const;
 
   const kernel::Host& host_;

@@ -34,7 +34,7 @@ class Stream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchRespon
     std::function<void(Stream&)> ended;  // it is destroyed afterwards
   };
 
-  Stream(kernel::EventLoop& loop, const Callbacks& callbacks) : loop_(loop), callbacks_(callbacks) {
+  Stream(kernel::EventLoop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {
     loop_.post([this] { callbacks_.opened(*this); });
   }
 
@@ -243,7 +243,7 @@ struct Rpc::State {
   std::thread stopper;
 };
 
-Rpc::Rpc(kernel::EventLoop& loop, std::string resource, std::string endpoint, Handlers handlers)
+Rpc::Rpc(kernel::EventLoop& loop, const std::string& resource, const std::string& endpoint, Handlers handlers)
     : state_(std::make_shared<State>(loop, resource, endpoint, std::move(handlers))) {}
 
 Rpc::~Rpc() {

@@ -28,7 +28,7 @@ class Rpc {
 
   // `endpoint`: the path of the socket, for the plugin watcher. The loop must outlive this object, and run until `stop`
   // has called its task.
-  Rpc(kernel::EventLoop& loop, std::string resource, std::string endpoint, Handlers handlers);
+  Rpc(kernel::EventLoop& loop, const std::string& resource, const std::string& endpoint, Handlers handlers);
   Rpc(const Rpc&) = delete;
   Rpc& operator=(const Rpc&) = delete;
   ~Rpc();
