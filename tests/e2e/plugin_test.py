@@ -344,7 +344,7 @@ class Plugin(Case):
         kubelet, _ = self.both()
         kubelet.devices(HEALTHY)
         kubelet.kill()
-        self.stage.call("rm", "-rf", PLUGINS)
+        self.stage.call("sh", "-ec", f"mv {PLUGINS} {PLUGINS}.gone && rm -rf {PLUGINS}.gone")  # the plugin may create a socket at any moment
         time.sleep(1.5)
         self.stage.call("mkdir", "-p", PLUGINS)
         self.kubelet().devices(HEALTHY)
