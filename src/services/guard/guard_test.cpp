@@ -126,7 +126,7 @@ TEST_F(GuardTest, BlamesAnotherWriterForALossDuringTheCreation) {
   EXPECT_EQ(results_[0].loss_ns, kMillisecond);
 }
 
-// A survey of everything describes each container anew; most are owed the same as before.
+// A survey of everything reads each container again; most are owed the same as before.
 TEST_F(GuardTest, VisitsContainersThatWereReadAgainWhenThereIsTime) {
   attach(own_, {"c 195:0 rw"});
   const GuardedContainerPtr first = gpu();

@@ -1,7 +1,6 @@
 #include "services/plugin/daemon.h"
 
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -11,7 +10,6 @@
 #include <unistd.h>
 
 #include "adapters/journal/plugin_status.h"
-#include "adapters/nvidia/kernel_log.h"
 #include "core/base/text.h"
 #include "core/resource/allocation.h"
 #include "core/resource/health_log.h"
@@ -21,7 +19,7 @@
 #include "kernel/process/process.h"
 #include "kernel/watch/host_changes.h"
 #include "services/plugin/catalog.h"
-#include "services/plugin/guard_events.h"
+#include "services/plugin/device_errors.h"
 #include "services/plugin/plugin.h"
 
 namespace hf::plugin {
@@ -62,7 +60,8 @@ class Loop {
       : host_(host),
         settings_(settings),
         catalog_(host, settings.config),
-        guard_(loop_, settings.config.web.socket, [this](const report::BlameRecord& record) { take_record(record); }),
+        errors_(loop_, settings.config.web.socket,
+                [this](const auto& is, const std::string& why) { report_units(is, why); }),
         signals_(open_signals()),
         driver_thread_(host, settings.refresh_specs, [this](DriverThread::Report report) {
           loop_.post([this, report = std::move(report)] { adopt(report); });
@@ -103,61 +102,19 @@ class Loop {
     } else {
       settings_.log("no-events error=" + quote(drivers.error().message), true);
     }
-    open_log();
+    const config::KubeSettings& kube = catalog_.config().kube;
+    if (const Result<void> opened = kube.watches_errors ? errors_.open(host_, kube.ignored_xids) : Result<void>();
+        !opened) {
+      settings_.log("no-errors-of-gpus error=" + quote(opened.error().message), true);
+    }
     return {};
   }
 
-  // ---- Errors ----
-
-  // NVIDIA's driver writes its errors (Xid) to the kernel log, whether NVML answers or not.
-  void open_log() {
-    const config::KubeSettings& kube = catalog_.config().kube;
-    if (!kube.watches_errors) {
-      return;
-    }
-    Result<nvidia::KernelLogEvents> log = nvidia::KernelLogEvents::open(host_);
-    const Result<void> watched =
-        log ? loop_.watch(log->descriptor(), [this] { take_log(); }) : std::unexpected(log.error());
-    if (watched) {
-      log_.emplace(*std::move(log));
-    } else {
-      settings_.log("no-errors-of-gpus error=" + quote(watched.error().message), true);
-    }
-  }
-
-  void take_log() {
-    for (const nvidia::LogEvent& event : log_->take()) {
-      using Kind = nvidia::LogEvent::Kind;
-      const bool is_xid = event.kind == Kind::xid && !catalog_.config().kube.ignored_xids.contains(event.xid);
-      if (!event.pci.empty() && (is_xid || event.kind == Kind::lost || event.kind == Kind::initialisation_failed)) {
-        report_unit([&event](const device::Unit& unit) { return is_at(unit, event.pci); },
-                    "the driver reported: " + event.line);
-      }
-    }
-  }
-
-  static bool is_at(const device::Unit& unit, std::string pci) {
-    std::ranges::transform(pci, pci.begin(), [](unsigned char byte) { return char(std::tolower(byte)); });
-    return unit.device_class == "nvidia" && unit.pci.starts_with(pci);
-  }
-
-  // A device that a container lost for good is not given to another one.
-  void take_record(const report::BlameRecord& record) {
-    constexpr std::int64_t kOldest = 10'000;  // ms: the guard also sends records of the past
-    if (record.action != report::Action::failed || kernel::wall_now() - record.at > kOldest) {
-      return;
-    }
-    for (const std::string& path : record.devices) {
-      report_unit([&path](const device::Unit& unit) { return std::ranges::count(unit.nodes, path) > 0; },
-                  record.container + " lost " + path + ", and it could not be given back: " + record.error);
-    }
-  }
-
-  template <class Is>
-  void report_unit(Is is, const std::string& why) {
+  // Of every unit that `is` accepts.
+  void report_units(const std::function<bool(const device::Unit&)>& is, const std::string& why) {
     for (const device::Unit& unit : catalog_.inventory().units) {
       if (is(unit)) {
-        health_.report(resource::key_of(unit), printable(why), kernel::monotonic_now());
+        health_.report(resource::key_of(unit), why, kernel::monotonic_now());
         next_look_ = 0;
       }
     }
@@ -184,7 +141,11 @@ class Loop {
     publish();
   }
 
+  // One task at a time: look() after its report requests what was skipped.
   void request(bool asks_libraries) {
+    if (std::exchange(is_requested_, true)) {
+      return;
+    }
     const std::uint64_t now = kernel::monotonic_now();
     const device::Node* const uvm = catalog_.inventory().find("/dev/nvidia-uvm");
     DriverThread::Task task;
@@ -199,6 +160,7 @@ class Loop {
   }
 
   void adopt(const DriverThread::Report& report) {
+    is_requested_ = false;
     for (const std::string& problem : report.problems) {
       settings_.log("driver error=" + quote(problem), true);
     }
@@ -344,14 +306,14 @@ class Loop {
       is_written_ =
           is_written_ && std::exchange(connected_[resource], plugin->is_connected()) == plugin->is_connected();
     }
-    guard_.work(now);
+    errors_.work(now);
     if (!is_written_ && is_ready_) {
       write_status();
     }
   }
 
   [[nodiscard]] std::uint64_t next_due() const {
-    std::uint64_t due = std::min({next_look_, next_check_, guard_.next_due()});
+    std::uint64_t due = std::min({next_look_, next_check_, errors_.next_due()});
     for (const auto& [resource, plugin] : plugins_) {
       due = std::min(due, plugin->next_due());
     }
@@ -414,8 +376,7 @@ class Loop {
   kernel::EventLoop loop_;
   Catalog catalog_;
   resource::HealthLog health_;
-  GuardEvents guard_;
-  std::optional<nvidia::KernelLogEvents> log_;
+  DeviceErrors errors_;
   kernel::Fd signals_;
   std::optional<kernel::DirectoryEvents> devices_;
   std::optional<kernel::DirectoryEvents> sockets_;
@@ -431,7 +392,8 @@ class Loop {
   std::uint64_t next_look_ = 0;
   std::uint64_t next_check_ = 0;
   std::uint64_t next_module_ = 0;
-  bool is_ready_ = false;  // libraries and specs were seen once
+  bool is_ready_ = false;      // libraries and specs were seen once
+  bool is_requested_ = false;  // the driver thread works on it
   bool is_announced_ = false;
   bool is_written_ = false;
   bool stops_ = false;

@@ -1,0 +1,42 @@
+// DeviceErrors: reasons why a device must not be offered: errors in the kernel log, and losses that holdfastd cannot
+// repair.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "adapters/nvidia/kernel_log.h"
+#include "core/device/inventory.h"
+#include "kernel/files/host.h"
+#include "kernel/net/event_loop.h"
+#include "services/plugin/guard_events.h"
+
+namespace hf::plugin {
+
+class DeviceErrors {
+ public:
+  using Is = std::function<bool(const device::Unit&)>;
+  using Tell = std::function<void(const Is& is, const std::string& why)>;
+
+  // `socket`: holdfastd's; "": there is none.
+  DeviceErrors(kernel::EventLoop& loop, const std::string& socket, Tell tell);
+
+  // NVIDIA's driver writes its errors (Xid) to the kernel log, whether NVML answers or not.
+  Result<void> open(const kernel::Host& host, const std::set<unsigned>& ignored_xids);
+  void work(std::uint64_t now) { guard_.work(now); }
+  [[nodiscard]] std::uint64_t next_due() const { return guard_.next_due(); }
+
+ private:
+  void take_log();
+  void take_record(const report::BlameRecord& record);
+
+  kernel::EventLoop& loop_;
+  Tell tell_;
+  std::set<unsigned> ignored_xids_;
+  std::optional<nvidia::KernelLogEvents> log_;
+  GuardEvents guard_;
+};
+
+}  // namespace hf::plugin
