@@ -1,4 +1,4 @@
-// What most sources include, compiled once. Every source still includes what it uses: the release build has none of this.
+// What most sources include, compiled once. Every source still includes what it uses: a build with GCC has none of this.
 #pragma once
 
 #include <algorithm>

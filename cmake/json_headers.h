@@ -1,0 +1,6 @@
+// What most renderers and adapters include, compiled once.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "headers.h"
