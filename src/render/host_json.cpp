@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "render/host.h"
+#include "render/plugin.h"
 #include "render/rules.h"
 #include "render/time.h"
 
@@ -240,6 +241,7 @@ std::string render_json(const DeviceList& list) {
                {"units", units},
                {"nodes", nodes},
                {"drivers", drivers},
+               {"offers", Json::parse(render_json(list.offers))},
                {"notes", list.inventory.notes}});
 }
 

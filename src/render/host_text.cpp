@@ -165,6 +165,22 @@ std::string seen_line(const container::NodeState& node) {
   return text;
 }
 
+// A line for each resource, and one for each device of it that must not be used.
+std::string offers_of(const std::vector<resource::OfferStatus>& offers) {
+  std::string text;
+  for (const resource::OfferStatus& status : offers) {
+    const std::size_t all = status.offer.devices.size();
+    text += "kubelet is offered " + status.offer.resource + ": " + std::to_string(status.healthy()) + " of " +
+            std::to_string(all) + " healthy, " + std::to_string(status.allocated) + " allocations, " +
+            std::to_string(status.refused) + " refused" +
+            (status.is_connected ? "" : "; " + marked(kRed, "kubelet does not read the list")) + "\n";
+    for (const resource::OfferedDevice& device : status.offer.devices) {
+      text += device.problem ? "  " + device.id + ": " + marked(kRed, *device.problem) + "\n" : "";
+    }
+  }
+  return text + (text.empty() ? "" : "\n");
+}
+
 }  // namespace
 
 std::string render_text(const std::vector<Finding>& findings) {
@@ -325,6 +341,7 @@ std::string render_text(const DeviceList& list) {
     }
     text += units.render() + "\n";
   }
+  text += offers_of(list.offers);
   if (list.inventory.nodes.empty()) {
     return text + "no device of a known class on this host\n" + notes_of(list.inventory.notes);
   }

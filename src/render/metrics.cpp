@@ -252,6 +252,45 @@ void add_findings(Page& page, const std::vector<Finding>& findings) {
   }
 }
 
+// Replicas of one device are one series.
+std::map<std::string, std::string> problems_in(const resource::Offer& offer) {
+  std::map<std::string, std::string> problems;
+  for (const resource::OfferedDevice& device : offer.devices) {
+    if (device.problem) {
+      problems.emplace(clean(device.device), *device.problem);
+    }
+  }
+  return problems;
+}
+
+void add_offers(Page& page, const std::vector<resource::OfferStatus>& offers) {
+  if (offers.empty()) {
+    return;
+  }
+  page.begin("resource_devices", "gauge", "Devices that holdfast-kube offers to kubelet, by resource and health.");
+  for (const resource::OfferStatus& status : offers) {
+    page.add({{"resource", status.offer.resource}, {"health", "Healthy"}}, status.healthy());
+    page.add({{"resource", status.offer.resource}, {"health", "Unhealthy"}},
+             status.offer.devices.size() - status.healthy());
+  }
+  page.begin("resource_device_unhealthy", "gauge", "Why a device that is offered must not be used.");
+  for (const resource::OfferStatus& status : offers) {
+    for (const auto& [device, problem] : problems_in(status.offer)) {
+      page.add({{"resource", status.offer.resource}, {"device", device}, {"reason", problem}}, 1);
+    }
+  }
+  page.begin("resource_connected", "gauge", "Whether kubelet reads the list of a resource's devices.");
+  for (const resource::OfferStatus& status : offers) {
+    page.add({{"resource", status.offer.resource}}, status.is_connected ? 1U : 0U);
+  }
+  page.begin("resource_allocations_total", "counter",
+             "Requests of kubelet for devices by result, since holdfast-kube started.");
+  for (const resource::OfferStatus& status : offers) {
+    page.add({{"resource", status.offer.resource}, {"result", "allocated"}}, status.allocated);
+    page.add({{"resource", status.offer.resource}, {"result", "refused"}}, status.refused);
+  }
+}
+
 void add_scans(Page& page, const Snapshot& snapshot) {
   page.begin("scans_total", "counter", "Surveys of the whole host.");
   page.add({}, snapshot.counters.surveys);
@@ -285,6 +324,7 @@ std::string render_metrics(const Snapshot& snapshot) {
   add_states(page, snapshot.containers);
   add_containers(page, snapshot.containers);
   add_findings(page, *snapshot.findings);
+  add_offers(page, snapshot.offers);
   add_counters(page, snapshot.counters);
   return page.take();
 }

@@ -35,7 +35,31 @@ Json json_of(const resource::OfferedDevice& device, const Result<resource::Alloc
   return json;
 }
 
+Json json_of(const resource::OfferStatus& status) {
+  Json devices = Json::array();
+  for (const resource::OfferedDevice& device : status.offer.devices) {
+    Json& json = devices.emplace_back(Json{{"id", device.id}, {"unit", device.unit}});
+    json["health"] = device.is_healthy() ? "Healthy" : "Unhealthy";
+    if (device.problem) {
+      json["problem"] = *device.problem;
+    }
+  }
+  return {{"resource", status.offer.resource},
+          {"connected", status.is_connected},
+          {"allocated", status.allocated},
+          {"refused", status.refused},
+          {"devices", std::move(devices)}};
+}
+
 }  // namespace
+
+std::string render_json(const std::vector<resource::OfferStatus>& offers) {
+  Json list = Json::array();
+  for (const resource::OfferStatus& status : offers) {
+    list.push_back(json_of(status));
+  }
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string render_json(const PluginReport& report) {
   Json resources = Json::array();

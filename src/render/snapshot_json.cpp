@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "render/blame.h"
+#include "render/plugin.h"
 #include "render/rules.h"
 #include "render/snapshot.h"
 #include "render/time.h"
@@ -218,7 +219,8 @@ Json json_of_devices(const Snapshot& snapshot) {
   const ContainersByNode ids = containers_by_node(snapshot.containers);
   Json json = {
       {"units", list_of(snapshot.inventory.units, [&](const device::Unit& unit) { return json_of_unit(unit, ids); })},
-      {"drivers", list_of(snapshot.inventory.states, json_of_driver)}};
+      {"drivers", list_of(snapshot.inventory.states, json_of_driver)},
+      {"offers", Json::parse(render_json(snapshot.offers))}};
   put(json, "notes", snapshot.inventory.notes);
   return json;
 }

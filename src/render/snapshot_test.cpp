@@ -201,6 +201,39 @@ TEST(Metrics, NameTheServiceBeforeTheProcess) {
   EXPECT_EQ((counters.losses.at({"attach", "runc"})), 1U);
 }
 
+resource::OfferStatus offer_with_a_problem() {
+  resource::OfferStatus status;
+  status.offer.resource = "nvidia.com/gpu";
+  status.offer.devices = {{"GPU-a::0", "GPU-a", "GPU-a", {}, {}, "/dev/nvidia-uvm is \"missing\""},
+                          {"GPU-a::1", "GPU-a", "GPU-a", {}, {}, "/dev/nvidia-uvm is \"missing\""},
+                          {"GPU-b::0", "GPU-b", "GPU-b", {}, {}, {}}};
+  status.is_connected = true;
+  status.allocated = 4;
+  status.refused = 1;
+  return status;
+}
+
+TEST(Metrics, SayWhyADeviceIsKeptFromKubelet) {
+  EXPECT_EQ(render_metrics(snapshot()).find("holdfast_resource"), std::string::npos);
+  Snapshot offering = snapshot();
+  offering.offers = {offer_with_a_problem()};
+  const std::string page = render_metrics(offering);
+  expect_well_formed(page);
+  for (
+      const char* line :
+      {R"(holdfast_resource_devices{resource="nvidia.com/gpu",health="Healthy"} 1)",
+       R"(holdfast_resource_devices{resource="nvidia.com/gpu",health="Unhealthy"} 2)",
+       R"(holdfast_resource_device_unhealthy{resource="nvidia.com/gpu",device="GPU-a",reason="/dev/nvidia-uvm is \"missing\""} 1)",
+       R"(holdfast_resource_connected{resource="nvidia.com/gpu"} 1)",
+       R"(holdfast_resource_allocations_total{resource="nvidia.com/gpu",result="allocated"} 4)",
+       R"(holdfast_resource_allocations_total{resource="nvidia.com/gpu",result="refused"} 1)"}) {
+    EXPECT_TRUE(has_line(page, line)) << line << "\n" << page;
+  }
+  const nlohmann::json json = nlohmann::json::parse(render_json(offering));
+  EXPECT_EQ(json["devices"]["offers"][0]["devices"][0]["health"], "Unhealthy");
+  EXPECT_FALSE(json["devices"]["offers"][0]["devices"][2].contains("problem"));
+}
+
 TEST(SnapshotJson, SaysTheSameAndLeavesOutWhatIsAbsent) {
   const std::string text = render_json(snapshot());
   EXPECT_EQ(text.find('\n'), text.size() - 1);

@@ -6,7 +6,6 @@ import dataclasses
 import http.client
 import json
 import pathlib
-import random
 import socket
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from support import remove_cgroup  # takes the first argument: holdfast
+from support import free_port, remove_cgroup  # takes the first argument: holdfast
 from guarded import HOLDFASTD, Daemon, Plain, ledger_entry, policy  # takes the second one
 import engines
 import guard_test
@@ -49,14 +48,6 @@ def run_as_nobody(script: str, *arguments: str) -> str:
 
 
 # ---- holdfastd with its HTTP server -------------------------------------------------------------------------------
-
-
-def free_port() -> int:
-    """On loopback, outside the range from which the kernel picks ports by itself."""
-    while True:
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", random.randrange(20000, 32000)))
-            return probe.getsockname()[1]
 
 
 class Served(Daemon):

@@ -727,10 +727,37 @@ def first_text(answer: bytes) -> str:
     return answer[2 : 2 + answer[1]].decode() if answer[:1] == b"\x0a" else ""
 
 
+def decode(content: bytes) -> dict[int, list]:
+    """The fields of a message: numbers, and bytes of texts and messages."""
+
+    def read_varint(at: int) -> tuple[int, int]:
+        value = shift = 0
+        while True:
+            value |= (content[at] & 0x7F) << shift
+            shift, at = shift + 7, at + 1
+            if content[at - 1] < 0x80:
+                return value, at
+
+    fields: dict[int, list] = {}
+    at = 0
+    while at < len(content):
+        key, at = read_varint(at)
+        value, at = read_varint(at)
+        if key & 7 == 2:
+            value, at = content[at : at + value], at + value
+        fields.setdefault(key >> 3, []).append(value)
+    return fields
+
+
 def cri(socket: str, method: str, fields: dict[int, object]) -> bytes:
-    """One call of containerd's CRI; curl speaks HTTP/2."""
+    """One call of containerd's CRI."""
+    return grpc(socket, f"runtime.v1.RuntimeService/{method}", fields)
+
+
+def grpc(socket: str, method: str, fields: dict[int, object]) -> bytes:
+    """One call; curl speaks HTTP/2."""
     content = message(fields)
-    url = f"http://cri/runtime.v1.RuntimeService/{method}"
+    url = f"http://localhost/{method}"
     command = [program("curl"), "-s", "--http2-prior-knowledge", "--unix-socket", socket, "--max-time", str(PATIENCE)]
     command += ["-H", "content-type: application/grpc", "-H", "te: trailers", "-D", "/dev/stderr", "--data-binary", "@-"]
     frame = struct.pack(">BI", 0, len(content)) + content

@@ -110,6 +110,20 @@ device::Inventory inventory() {
   return made;
 }
 
+// The second GPU has a node too few.
+resource::OfferStatus offer() {
+  resource::OfferStatus status;
+  status.offer.resource = "nvidia.com/gpu";
+  status.is_connected = true;
+  status.allocated = 12;
+  for (int i = 0; i < kGpus; ++i) {
+    const std::string name = std::to_string(i);
+    status.offer.devices.push_back({name, name, name, {}, {}, {}});
+  }
+  status.offer.devices[1].problem = "/dev/nvidia-uvm is missing";
+  return status;
+}
+
 report::BlameRecordPtr record(std::uint64_t number, const std::string& title) {
   report::BlameRecord made;
   made.number = number;
@@ -185,6 +199,7 @@ class Stage {
     }
     made->findings = findings();
     made->inventory = inventory();
+    made->offers = {offer()};
     made->online_cpus = "0-63";
     made->records.assign(records_.begin(), records_.end());
     made->counters.losses[{"attach", "kubelet"}] = number_;

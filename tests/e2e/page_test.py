@@ -88,6 +88,8 @@ class PageTest(unittest.TestCase):
         units = self.text("#units-body")
         self.assertIn("NVIDIA H200", units)
         self.assertIn("bad: Xid 79: fallen off the bus", units)
+        self.assertIn("kept from kubelet: /dev/nvidia-uvm is missing", units)
+        self.assertIn("kubelet is offered nvidia.com/gpu: 7 of 8 healthy, 12 allocations, 0 refused", self.text("#drivers"))
         self.assertIn("and 96 more", units)
         self.assertIn("64 CPUs online (0-63), 32 of them", self.text("#cpus-text"))
         self.assertEqual(self.browser.run("document.querySelectorAll('.cpu.taken').length"), 32)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """holdfast-kube with a stand-in for kubelet, on a machine with stand-in GPUs: what it offers, gives and refuses, and how it lives with kubelet."""
 
+import contextlib
 import json
 import os
 import pathlib
 import queue
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -16,6 +18,8 @@ import unittest
 KUBE = str(pathlib.Path(sys.argv.pop(2)).resolve())
 KUBELET = str(pathlib.Path(sys.argv.pop(2)).resolve())
 
+import engines  # noqa: E402
+from boxes import Box  # noqa: E402
 from engines import PATIENCE, Unavailable  # noqa: E402
 from gpu_stage import BIN, CONFIG, NODES, SECOND_NODE, SECOND_UUID, UUID, UVM, Stage  # noqa: E402
 from support import HOLDFAST, Case  # noqa: E402
@@ -99,7 +103,9 @@ def all_are(health: str):
 HEALTHY, UNHEALTHY = all_are("Healthy"), all_are("Unhealthy")
 
 
-class Plugin(Case):
+class Stands(Case):
+    """On a stage with two GPUs and holdfast-kube."""
+
     stage: Stage
 
     @classmethod
@@ -114,13 +120,18 @@ class Plugin(Case):
             raise unittest.SkipTest(str(error)) from None
         cls.addClassCleanup(cls.stage.close)
         # A /dev of its own: nodes are removed and created here.
-        cls.stage.call("sh", "-ec", "mkdir -p /run/dev && cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /run/dev/ && mount --bind /run/dev /dev")
+        cls.stage.call("sh", "-ec", "mkdir -p /run/dev && cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /run/dev/ && mkdir /run/dev/shm /run/dev/pts && mount --bind /run/dev /dev && mount -t tmpfs shm /dev/shm && mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts && ln -s pts/ptmx /dev/ptmx")
 
     def setUp(self):
         super().setUp()
-        self.stage.call("sh", "-ec", f"rm -rf {PLUGINS} && mkdir -p {PLUGINS} && rm -rf /var/run/cdi /run/holdfast")
+        self.reset_directory()
+        self.stage.call("rm", "-rf", "/var/run/cdi", "/run/holdfast")
+        self.stage.path("/etc/holdfast/config.yaml").write_text(CONFIG)
         for path, (major, minor) in (NODES | SECOND_NODE).items():
             self.make_node(path, major, minor)
+
+    def reset_directory(self) -> None:
+        self.stage.call("sh", "-ec", f"rm -rf {PLUGINS} && mkdir -p {PLUGINS}")
 
     def make_node(self, path: str, major: int, minor: int) -> None:
         self.stage.call("sh", "-ec", f"rm -f {path} && mknod -m 666 {path} c {major} {minor}")
@@ -130,6 +141,8 @@ class Plugin(Case):
         self.addCleanup(process.kill)
         return process
 
+
+class Plugin(Stands):
     def kubelet(self, *options: str) -> Kubelet:
         return self.start(Kubelet, *options)
 
@@ -159,6 +172,41 @@ class Plugin(Case):
         self.assertEqual(plugin.kill(signal.SIGTERM), 0, plugin.lines)
         kubelet.wait(lambda event: event["event"] == "ended")
         self.assertEqual([name for name in os.listdir(self.stage.path(PLUGINS)) if name.startswith("holdfast")], [])
+
+    def check_opens_exactly(self, container: engines.Container, given: list[str]) -> None:
+        """Nodes that were not given are created inside, as only root of the host could."""
+        root = pathlib.Path(f"/proc/{container.pid}/root")
+        for path, numbers in (NODES | SECOND_NODE | {"/dev/fuse": (10, 229), "/dev/kmsg": (1, 11)}).items():
+            if path in given:
+                self.assertEqual(container.opens(path), "ENXIO", path)  # allowed; there is no driver
+                continue
+            self.assertFalse((root / path[1:]).exists(), path)
+            os.mknod(root / path[1:], 0o666 | stat.S_IFCHR, os.makedev(*numbers))
+            self.assertEqual(container.opens(path), "EPERM", path)
+
+    def test_a_container_with_what_it_gave_opens_that_and_nothing_else(self):
+        """By runc with exactly the nodes of the answer, and by podman with nothing but the CDI name in it."""
+        kubelet, _ = self.both()
+        kubelet.devices(HEALTHY)
+        given = kubelet.allocate(SECOND_UUID)
+        with engines.scratch_directory() as directory:
+            box = Box(self.stage, directory)
+            box.runtime = engines.program("runc")
+            linux = box.spec["linux"]
+            numbers = {path: os.stat(self.stage.path(host)).st_rdev for path, host, _ in given["devices"]}
+            nodes = [{"type": "c", "path": path, "major": os.major(at), "minor": os.minor(at)} for path, at in numbers.items()]
+            linux["devices"] = nodes
+            rules = [{"allow": True, "type": "c", "major": node["major"], "minor": node["minor"], "access": "rw"} for node in nodes]
+            linux["resources"] = {"devices": [{"allow": False, "access": "rwm"}, *rules]}
+            box.write().start()
+            self.addCleanup(box.call, "delete", "-f", box.name)
+            self.check_opens_exactly(engines.Container("runc", "v1", box.name, box.name, box.pid), list(numbers))
+        options = [argument for name in given["cdi"] for argument in ("--device", name)]
+        with engines.podman("v1", gpu=False, place=lambda _: contextlib.nullcontext(self.stage), options=tuple(options)) as container:
+            for path in engines.GPU_NODES:  # which the helper created in there
+                if path not in numbers:
+                    (pathlib.Path(f"/proc/{container.pid}/root") / path[1:]).unlink()
+            self.check_opens_exactly(container, list(numbers))
 
     def test_without_the_hook_of_its_spec_nothing_is_offered_by_cdi(self):
         with self.stage.changed(f"umount {BIN}/holdfast-runtime", f"rm {BIN}/holdfast-runtime") as branch:
@@ -340,6 +388,29 @@ class Plugin(Case):
             kubelet.allocate(UUID)
         self.assertLess(len(plugin.lines), 60, "it does not fill the log")
 
+    def test_a_storm_of_restarts(self):
+        plugin = self.plugin()
+        for number in range(25):
+            kubelet = self.kubelet()
+            time.sleep(0.01 * (number % 7))
+            kubelet.kill()
+        kubelet = self.kubelet()
+        kubelet.devices(HEALTHY, seconds=5)
+        kubelet.allocate(UUID)
+        self.assertLess(len(plugin.lines), 200, "it does not fill the log")
+        self.assertEqual(len([name for name in os.listdir(self.stage.path(PLUGINS)) if name.startswith("holdfast")]), 1)
+
+    def test_a_slow_kubelet(self):
+        """One registration at a time: an impatient plugin would register again and again."""
+        self.make_node("/dev/fuse", 10, 229)
+        kubelet = self.kubelet("--slow", "2500")
+        self.plugin("kube: {resources: [{name: nvidia.com/gpu}, {name: example.com/fuse, class: fuse}]}\n")
+        for _ in range(2):
+            kubelet.wait(lambda event: event["event"] == "list" and HEALTHY(event["devices"]))
+        kubelet.allocate(UUID)
+        time.sleep(3)
+        self.assertEqual(sum('"registered"' in line for line in kubelet.lines), 2, kubelet.lines)
+
     def test_the_directory_vanishes(self):
         kubelet, _ = self.both()
         kubelet.devices(HEALTHY)
@@ -413,6 +484,11 @@ class Plugin(Case):
         self.assertTrue(eventually(lambda: file.exists() and read()["refused"] == 1), plugin.lines)
         self.assertEqual((read()["resource"], read()["is_connected"], read()["allocated"]), (GPU, True, 1))
         self.assertEqual([device["is_healthy"] for device in read()["devices"]], [True, True])
+        self.assertIn(f"kubelet is offered {GPU}: 2 of 2 healthy, 1 allocations, 1 refused\n", self.stage.run(f"{BIN}/holdfast", "devices").stdout)
+        offers = json.loads(self.stage.run(f"{BIN}/holdfast", "devices", "-o", "json").stdout)["offers"]
+        self.assertEqual((offers[0]["resource"], offers[0]["connected"]), (GPU, True))
+        plugin.kill(signal.SIGTERM)
+        self.assertNotIn("kubelet is offered", self.stage.run(f"{BIN}/holdfast", "devices").stdout)
 
     def test_once(self):
         done = self.stage.run(f"{BIN}/holdfast-kube", "--once")

@@ -4,7 +4,9 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -48,6 +50,14 @@ def remove_cgroup(path: pathlib.Path) -> None:
             return
         except OSError:
             time.sleep(0.01)
+
+
+def free_port() -> int:
+    """On loopback, outside the range from which the kernel picks ports by itself."""
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", random.randrange(20000, 32000)))
+            return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -44,14 +44,14 @@ Result<resource::OfferedDevice> parse_device(const Json& json) {
   return device;
 }
 
-Result<OfferStatus> parse_offer(const Json& json) {
-  OfferStatus status;
+Result<resource::OfferStatus> parse_offer(const Json& json) {
+  resource::OfferStatus status;
   status.offer.resource = TRY(document::require_string(json, "resource", {kPluginStatusFile}));
   status.offer.device_class = TRY(document::require_string(json, "class", {kPluginStatusFile}));
   status.is_connected = document::bool_at(json, "is_connected").value_or(false);
   status.offer.replicas = unsigned(document::uint_at(json, "replicas", 1'000'000).value_or(1));
-  status.counts.allocated = document::uint_at(json, "allocated").value_or(0);
-  status.counts.refused = document::uint_at(json, "refused").value_or(0);
+  status.allocated = document::uint_at(json, "allocated").value_or(0);
+  status.refused = document::uint_at(json, "refused").value_or(0);
   for (const Json& device : document::array_at(json, "devices")) {
     status.offer.devices.push_back(TRY(parse_device(device)));
   }
@@ -62,7 +62,7 @@ Result<OfferStatus> parse_offer(const Json& json) {
 
 std::string render_plugin_status(const PluginStatus& status) {
   OrderedJson resources = OrderedJson::array();
-  for (const OfferStatus& one : status.resources) {
+  for (const resource::OfferStatus& one : status.resources) {
     OrderedJson devices = OrderedJson::array();
     for (const resource::OfferedDevice& device : one.offer.devices) {
       devices.push_back(json_of(device));
@@ -71,8 +71,8 @@ std::string render_plugin_status(const PluginStatus& status) {
                          {"class", one.offer.device_class},
                          {"is_connected", one.is_connected},
                          {"replicas", one.offer.replicas},
-                         {"allocated", one.counts.allocated},
-                         {"refused", one.counts.refused},
+                         {"allocated", one.allocated},
+                         {"refused", one.refused},
                          {"devices", std::move(devices)}});
   }
   const OrderedJson json = {{"version", 1},

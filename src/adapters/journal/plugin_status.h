@@ -16,22 +16,11 @@ namespace hf::journal {
 
 inline constexpr const char* kPluginStatusFile = "/run/holdfast/kube.json";
 
-struct PluginCounts {
-  std::uint64_t allocated = 0;
-  std::uint64_t refused = 0;
-};
-
-struct OfferStatus {
-  resource::Offer offer;
-  bool is_connected = false;  // kubelet reads its list
-  PluginCounts counts;
-};
-
 struct PluginStatus {
   container::Pid pid;
   std::int64_t started_ticks = 0;  // when the process started: its pid may be reused later
   std::string version;
-  std::vector<OfferStatus> resources;
+  std::vector<resource::OfferStatus> resources;
 };
 
 std::string render_plugin_status(const PluginStatus& status);

@@ -69,18 +69,18 @@ std::vector<std::string> device_ids_in(const Json& entry) {
 Result<void> add_response(const std::string& encoded, Allocation& allocation) {
   const std::optional<std::string> bytes = decode_base64(encoded);
   google::protobuf::SetLogHandler(nullptr);  // protobuf would log to standard error
-  wire::ContainerAllocateResponse response;
+  v1beta1::ContainerAllocateResponse response;
   if (!bytes || !response.ParseFromString(*bytes)) {
     return malformed("kubelet_internal_checkpoint",
                      "AllocResp of " + quote(allocation.pod_uid + "/" + allocation.container) + " cannot be decoded");
   }
   allocation.environment.insert(response.envs().begin(), response.envs().end());
-  for (const wire::DeviceSpec& device : response.devices()) {
+  for (const v1beta1::DeviceSpec& device : response.devices()) {
     allocation.devices.push_back({device.container_path(), device.host_path(), device.permissions()});
   }
   allocation.cdi_devices =
       cdi_names_in(std::map<std::string, std::string>(response.annotations().begin(), response.annotations().end()));
-  for (const wire::CdiDevice& device : response.cdi_devices()) {
+  for (const v1beta1::CDIDevice& device : response.cdi_devices()) {
     allocation.cdi_devices.push_back(device.name());
   }
   return {};

@@ -27,11 +27,11 @@ std::string base64(const std::string& bytes) {
 }
 
 std::string plugin_response() {
-  wire::ContainerAllocateResponse response;
+  v1beta1::ContainerAllocateResponse response;
   (*response.mutable_envs())["NVIDIA_VISIBLE_DEVICES"] = "GPU-1";
   (*response.mutable_annotations())["cdi.k8s.io/nvidia-device-plugin_1"] = "nvidia.com/gpu=a, nvidia.com/gpu=b,";
   (*response.mutable_annotations())["another.io/x"] = "nvidia.com/gpu=c";
-  wire::DeviceSpec* device = response.add_devices();
+  v1beta1::DeviceSpec* device = response.add_devices();
   device->set_container_path("/dev/nvidia0");
   device->set_host_path("/dev/nvidia3");
   device->set_permissions("rw");

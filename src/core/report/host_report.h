@@ -14,6 +14,7 @@
 #include "core/container/gate/shield.h"
 #include "core/device/inventory.h"
 #include "core/report/finding.h"
+#include "core/resource/offer.h"
 
 namespace hf::report {
 
@@ -65,6 +66,7 @@ struct DeviceList {
   device::Inventory inventory;
   std::map<std::string, std::vector<std::string>> entitled;  // containers, by path of the device node
   std::map<std::string, std::vector<std::string>> holders;   // processes, by path of the device node
+  std::vector<resource::OfferStatus> offers;                 // to kubelet, while holdfast-kube runs
 };
 
 }  // namespace hf::report

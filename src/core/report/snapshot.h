@@ -17,6 +17,7 @@
 #include "core/device/inventory.h"
 #include "core/report/blame.h"
 #include "core/report/finding.h"
+#include "core/resource/offer.h"
 
 namespace hf::report {
 
@@ -82,8 +83,9 @@ struct Snapshot {
   std::vector<ContainerStatus> containers;  // all of the host, including those that are owed nothing
   Shared<std::vector<Finding>> findings;
   device::Inventory inventory;
-  std::string online_cpus;              // "0-63"
-  std::vector<BlameRecordPtr> records;  // the latest, newest last
+  std::vector<resource::OfferStatus> offers;  // to kubelet, while holdfast-kube runs
+  std::string online_cpus;                    // "0-63"
+  std::vector<BlameRecordPtr> records;        // the latest, newest last
   Counters counters;
 };
 

@@ -231,4 +231,8 @@ std::string key_of(const Unit& unit) {
   return !unit.uuid.empty() ? unit.uuid : !unit.pci.empty() ? unit.pci : unit.name;
 }
 
+std::size_t OfferStatus::healthy() const {
+  return std::size_t(std::ranges::count_if(offer.devices, &OfferedDevice::is_healthy));
+}
+
 }  // namespace hf::resource

@@ -2,6 +2,8 @@
 // nodes exists with the driver's current numbers.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +36,16 @@ struct Offer {
 
   [[nodiscard]] const OfferedDevice* find(std::string_view id) const;
   friend bool operator==(const Offer&, const Offer&) = default;
+};
+
+// What became of an offer since its plugin started.
+struct OfferStatus {
+  Offer offer;
+  bool is_connected = false;  // kubelet reads its list
+  std::uint64_t allocated = 0;
+  std::uint64_t refused = 0;
+
+  [[nodiscard]] std::size_t healthy() const;
 };
 
 // What is known beside the inventory: reasons why a unit must not be used, by OfferedDevice::unit.

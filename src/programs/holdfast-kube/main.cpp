@@ -1,6 +1,5 @@
 // holdfast-kube: everything that speaks to Kubernetes: the device plugin.
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -15,6 +14,7 @@
 #include "host/inventory.h"
 #include "kernel/files/file.h"
 #include "kernel/process/command.h"
+#include "kernel/process/signals.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
@@ -145,15 +145,6 @@ class Specs {
   std::map<std::string, specs::FreshSpec> specs_;
 };
 
-void block_signals() {
-  sigset_t set{};
-  ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) {
-    ::sigaddset(&set, signal);
-  }
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
-
 int show_once(const kernel::Host& host, const config::Config& config) {
   const report::PluginReport report = plugin::look_once(host, config);
   std::cout << report::render_json(report) << '\n';
@@ -196,7 +187,7 @@ int serve(const KubeOptions& options) {
 
 int run(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, 2);
-  block_signals();
+  kernel::block_signals();
   CLI::App app("holdfast-kube: offers devices to kubelet, each with its whole set of device nodes or not at all",
                "holdfast-kube");
   app.set_version_flag("--version", std::string("holdfast-kube ") + HOLDFAST_VERSION);

@@ -1,5 +1,4 @@
 // holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -17,6 +16,7 @@
 #include "kernel/cgroup/filters.h"
 #include "kernel/cgroup/shield.h"
 #include "kernel/container/node_prober.h"
+#include "kernel/process/signals.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "programs/holdfastd/capabilities.h"
@@ -65,15 +65,6 @@ int show_config(const config::Config& config) {
   std::cout << "  mode " << to_string(config.policy.mode) << ", shield " << to_string(config.policy.shield) << ", "
             << config.policy.rules.size() << " rules, " << config.classes.size() << " device classes\n";
   return kFine;
-}
-
-void block_signals() {
-  sigset_t set{};
-  ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) {
-    ::sigaddset(&set, signal);
-  }
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 // Diagnoses the whole host for the status page. Opens its own filters, because it runs in another thread.
@@ -185,7 +176,7 @@ int serve(const DaemonOptions& options) {
 int run(int argc, char** argv) {
   // Three threads that allocate little: an arena for each would cost memory and gain nothing.
   ::mallopt(M_ARENA_MAX, 2);
-  block_signals();
+  kernel::block_signals();
   CLI::App app("holdfastd: watches the device rules of every container and restores what was lost", "holdfastd");
   app.set_version_flag("--version", std::string("holdfastd ") + HOLDFAST_VERSION);
   DaemonOptions options;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adapters/journal/plugin_status.h"
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "host/inventory.h"
@@ -218,6 +219,9 @@ Result<report::DeviceList> list_devices(host::OpenHost& machine, bool ask_librar
     }
   }
   list.inventory = std::move(host.inventory);
+  if (std::optional<journal::PluginStatus> plugin = journal::read_plugin_status(machine.host)) {
+    list.offers = std::move(plugin->resources);
+  }
   if (!holders.is_complete) {
     list.inventory.notes.emplace_back("processes have too many open files to read them all: holders may be missing");
   }

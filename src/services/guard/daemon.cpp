@@ -4,11 +4,9 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <map>
 #include <thread>
 
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "adapters/journal/status.h"
@@ -22,6 +20,7 @@
 #include "kernel/files/file.h"
 #include "kernel/net/event_loop.h"
 #include "kernel/process/process.h"
+#include "kernel/process/signals.h"
 #include "kernel/watch/watch.h"
 #include "services/guard/guard.h"
 #include "services/guard/inspector.h"
@@ -66,7 +65,7 @@ class Loop {
         shielding_(open_shielding(host, filters_)),
         recorder_(host, settings.callbacks, initial_snapshot(host, settings, watch_.tiers())),
         guard_(filters_, shielding_, guard_callbacks()),
-        signals_(open_signals()),
+        signals_(kernel::open_signals()),
         inspector_(host, inspector_reports()),
         newcomers_(host, settings.config, [this](const GuardedContainerPtr& guarded) { add_newcomer(guarded); }),
         survey_thread_(host, settings.config, reports()) {
@@ -302,9 +301,8 @@ class Loop {
   }
 
   void handle_signals() {
-    signalfd_siginfo signal{};
-    while (::read(signals_.get(), &signal, sizeof(signal)) == ssize_t(sizeof(signal))) {
-      if (signal.ssi_signo != SIGHUP) {
+    while (const std::optional<kernel::Signal> signal = kernel::read_signal(signals_)) {
+      if (*signal == kernel::Signal::end) {
         stops_ = true;
         return;
       }

@@ -7,6 +7,7 @@
 
 #include <malloc.h>
 
+#include "adapters/journal/plugin_status.h"
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "host/container_view.h"
@@ -359,6 +360,9 @@ void Recorder::publish() {
       snapshot->containers.push_back(status_of(guarded));
     }
     snapshot->containers.insert(snapshot->containers.end(), survey_->others.begin(), survey_->others.end());
+  }
+  if (std::optional<journal::PluginStatus> plugin = journal::read_plugin_status(host_)) {
+    snapshot->offers = std::move(plugin->resources);
   }
   is_dirty_ = false;
   callbacks_.snapshot(std::move(snapshot));

@@ -1,9 +1,6 @@
 #include "services/guard/startup.h"
 
-#include <csignal>
-
 #include <sched.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "adapters/journal/status.h"
@@ -13,15 +10,6 @@
 #include "kernel/process/process.h"
 
 namespace hf::guard {
-
-kernel::Fd open_signals() {
-  sigset_t set{};
-  ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    ::sigaddset(&set, signal);
-  }
-  return kernel::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
 
 void raise_priority() {
   sched_param priority{};

@@ -5,13 +5,11 @@
 
 #include "core/container/guard/tier.h"
 #include "core/report/snapshot.h"
-#include "kernel/files/fd.h"
 #include "kernel/files/host.h"
 #include "services/guard/daemon.h"
 
 namespace hf::guard {
 
-kernel::Fd open_signals();  // SIGTERM, SIGINT and SIGHUP as a descriptor
 // A loss lasts as long as this thread waits for a CPU, so it gets a real-time priority. It never runs for long, and
 // its children and later threads start with the normal priority.
 void raise_priority();

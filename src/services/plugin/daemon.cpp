@@ -1,12 +1,10 @@
 #include "services/plugin/daemon.h"
 
 #include <algorithm>
-#include <csignal>
 #include <map>
 #include <memory>
 #include <set>
 
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "adapters/journal/plugin_status.h"
@@ -17,6 +15,7 @@
 #include "kernel/files/clock.h"
 #include "kernel/net/event_loop.h"
 #include "kernel/process/process.h"
+#include "kernel/process/signals.h"
 #include "kernel/watch/host_changes.h"
 #include "services/plugin/catalog.h"
 #include "services/plugin/device_errors.h"
@@ -33,15 +32,6 @@ constexpr std::uint64_t kLookPause = 30 * kSecond;  // between looks at all devi
 constexpr std::uint64_t kModulePause = 30 * kSecond;
 constexpr std::uint64_t kStopLimit = 2 * kSecond;
 constexpr const char* kSpecPending = "its CDI spec is being written";
-
-kernel::Fd open_signals() {
-  sigset_t set{};
-  ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    ::sigaddset(&set, signal);
-  }
-  return kernel::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
 
 // Everything that a CDI spec is made of, as far as offers show it.
 std::string key_of(const std::vector<Offer>& offers) {
@@ -62,7 +52,7 @@ class Loop {
         catalog_(host, settings.config),
         errors_(loop_, settings.config.web.socket,
                 [this](const auto& is, const std::string& why) { report_units(is, why); }),
-        signals_(open_signals()),
+        signals_(kernel::open_signals()),
         driver_thread_(host, settings.refresh_specs, [this](DriverThread::Report report) {
           loop_.post([this, report = std::move(report)] { adopt(report); });
         }) {}
@@ -267,8 +257,7 @@ class Loop {
     Result<resource::Allocation> allocation =
         offer != nullptr ? resource::allocate(*offer, ids, catalog_.config().kube.policy)
                          : fail(std::errc::no_such_device, "allocate " + resource + ": it is not offered");
-    journal::PluginCounts& counts = counts_[resource];
-    (allocation ? counts.allocated : counts.refused) += 1;
+    (allocation ? allocated_ : refused_)[resource] += 1;
     is_written_ = false;
     if (allocation) {
       settings_.log("allocated resource=" + resource + " devices=" + join(ids, ","), false);
@@ -328,7 +317,7 @@ class Loop {
     for (const Offer& offer : offers_) {
       const auto plugin = plugins_.find(offer.resource);
       const bool is_connected = plugin != plugins_.end() && plugin->second->is_connected();
-      status.resources.push_back({offer, is_connected, counts_[offer.resource]});
+      status.resources.push_back({offer, is_connected, allocated_[offer.resource], refused_[offer.resource]});
     }
     if (const Result<void> written = journal::write_plugin_status(host_, status); !written) {
       settings_.log("no-status error=" + quote(written.error().message), true);
@@ -338,9 +327,8 @@ class Loop {
   // ---- Life ----
 
   void handle_signals() {
-    signalfd_siginfo signal{};
-    while (::read(signals_.get(), &signal, sizeof(signal)) == ssize_t(sizeof(signal))) {
-      if (signal.ssi_signo != SIGHUP) {
+    while (const std::optional<kernel::Signal> signal = kernel::read_signal(signals_)) {
+      if (*signal == kernel::Signal::end) {
         stops_ = true;
         return;
       }
@@ -384,7 +372,8 @@ class Loop {
   std::vector<Offer> offers_;  // as kubelet was told
   std::map<std::string, std::unique_ptr<Plugin>> plugins_;
   std::map<std::string, bool> connected_;
-  std::map<std::string, journal::PluginCounts> counts_;
+  std::map<std::string, std::uint64_t> allocated_;  // how often, by resource
+  std::map<std::string, std::uint64_t> refused_;
   std::string asked_key_;      // when the libraries were asked
   std::string requested_key_;  // of the offers when the specs were requested
   std::string spec_key_;       // of the offers that the specs were written for

@@ -91,12 +91,30 @@ void Plugin::work(std::uint64_t now) {
     return;
   }
   due_ = kNever;
+  if (settings_.is_found) {
+    show_socket(now);
+    return;
+  }
   if (!listener_) {
     open_socket(now);
   }
-  if (listener_ && !is_connected() && !settings_.is_found) {
+  if (listener_ && !is_connected()) {
     start_registration(now);
   }
+}
+
+// kubelet looks at a socket when it appears: one whose list it does not read is made again.
+void Plugin::show_socket(std::uint64_t now) {
+  if (listener_ && is_connected()) {
+    return;
+  }
+  if (listener_ && has_newer_sibling()) {
+    due_ = now + kLongestPause;
+    return;
+  }
+  close_socket();
+  open_socket(now);
+  due_ = std::min(due_, now + std::max(pause_, kUntilStream));
 }
 
 void Plugin::open_socket(std::uint64_t now) {
@@ -198,7 +216,7 @@ void Plugin::check_directory(std::uint64_t now) {
     pause_ = 0;
     due_ = now;
   }
-  if (!listener_ || (!is_connected() && !is_registering_)) {
+  if (!listener_ || (!settings_.is_found && !is_connected() && !is_registering_)) {
     due_ = std::min(due_, now + kShortestPause);
   }
 }

@@ -44,6 +44,7 @@ class Plugin {
  private:
   [[nodiscard]] std::string path() const { return settings_.directory + "/" + socket_name_; }
   [[nodiscard]] std::string kubelet() const { return settings_.directory + "/kubelet.sock"; }
+  void show_socket(std::uint64_t now);
   void open_socket(std::uint64_t now);
   void close_socket();
   void start_registration(std::uint64_t now);

@@ -10,9 +10,9 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 
-#include "adapters/kubelet/device_plugin.grpc.pb.h"
-#include "adapters/kubelet/messages.h"
-#include "adapters/kubelet/plugin_registration.grpc.pb.h"
+#include "adapters/kube/device_plugin.grpc.pb.h"
+#include "adapters/kube/plugin_messages.h"
+#include "adapters/kube/plugin_registration.grpc.pb.h"
 #include "kernel/net/socket.h"
 
 namespace hf::plugin {
@@ -112,7 +112,7 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
                                                    const v1beta1::PreferredAllocationRequest* request,
                                                    v1beta1::PreferredAllocationResponse* response) override {
     return in_loop(context, [this, request, response]() -> grpc::Status {
-      for (const resource::Choice& choice : kubelet::choices_in(*request)) {
+      for (const resource::Choice& choice : kube::choices_in(*request)) {
         const Result<std::vector<std::string>> preferred = handlers_.prefer(choice);
         if (!preferred) {
           return status_of(preferred.error());
@@ -127,13 +127,13 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context, const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) override {
     return in_loop(context, [this, request, response]() -> grpc::Status {
-      for (const std::vector<std::string>& ids : kubelet::ids_in(*request)) {
+      for (const std::vector<std::string>& ids : kube::ids_in(*request)) {
         const Result<resource::Allocation> allocation = handlers_.allocate(ids);
         if (!allocation) {
           response->clear_container_responses();
           return status_of(allocation.error());
         }
-        kubelet::add_to(*response, *allocation);
+        kube::add_to(*response, *allocation);
       }
       return grpc::Status::OK;
     });
@@ -175,7 +175,7 @@ class WatcherService final : public pluginregistration::Registration::CallbackSe
     response->set_type("DevicePlugin");
     response->set_name(resource_);
     response->set_endpoint(endpoint_);
-    response->add_supported_versions(kubelet::kVersion);
+    response->add_supported_versions(kube::kPluginApi);
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
@@ -258,7 +258,7 @@ void Rpc::accept(kernel::Fd client) {
 }
 
 void Rpc::publish(const resource::Offer& offer) {
-  state_->list = kubelet::list_of(offer);
+  state_->list = kube::list_of(offer);
   for (Stream* const stream : state_->streams) {
     stream->send(*state_->list);
   }
@@ -296,7 +296,7 @@ void register_with_kubelet(kernel::EventLoop& loop, const RegisterRequest& reque
   const auto call = std::make_shared<Call>();
   call->stub = v1beta1::Registration::NewStub(grpc::CreateInsecureChannelFromFd("kubelet", socket->release()));
   call->context.set_deadline(std::chrono::system_clock::now() + kLimit);
-  call->request.set_version(kubelet::kVersion);
+  call->request.set_version(kube::kPluginApi);
   call->request.set_endpoint(request.endpoint);
   call->request.set_resource_name(request.resource);
   call->request.mutable_options()->set_get_preferred_allocation_available(true);

@@ -119,9 +119,24 @@ function titles(ids, names, most = 4) {
   return ids.length > most ? `${shown.join(", ")} and ${ids.length - most} more` : shown.join(", ") || "–";
 }
 
-function unitRow(unit, names) {
+// What holdfast-kube says of a device, in place of what the inventory knows, where it keeps the device from kubelet.
+function healthOf(unit, offers) {
+  const offered = offers.flatMap((offer) => offer.devices).find((device) => [unit.uuid, unit.name].includes(device.unit) && device.problem);
+  if (offered) {
+    return { level: "bad", text: `kept from kubelet: ${offered.problem}` };
+  }
   const level = { good: "good", bad: "bad" }[unit.health] || "none";
-  const health = unit.health + (unit.health_words ? `: ${unit.health_words}` : "");
+  return { level, text: unit.health + (unit.health_words ? `: ${unit.health_words}` : "") };
+}
+
+function offerText(offer) {
+  const healthy = offer.devices.filter((device) => !device.problem).length;
+  return `kubelet is offered ${offer.resource}: ${healthy} of ${offer.devices.length} healthy, ${offer.allocated} allocations, ` +
+    `${offer.refused} refused${offer.connected ? "" : "; it does not read the list"}`;
+}
+
+function unitRow(unit, names, offers) {
+  const { level, text: health } = healthOf(unit, offers);
   return make("tr", {},
     make("th", { scope: "row", text: `${unit.class} ${unit.name}${unit.mig?.length ? ` (${unit.mig.length} MIG)` : ""}` }),
     make("td", { text: unit.model || "–" }), make("td", { text: unit.numa === undefined ? "–" : String(unit.numa) }),
@@ -138,11 +153,11 @@ function driverText(driver) {
 
 export function showDevices(devices, names) {
   ifChanged("devices", devices, () => {
-    byId("drivers").textContent = devices.drivers.map(driverText).join(". ");
-    byId("drivers").hidden = devices.drivers.length === 0;
+    byId("drivers").textContent = [...devices.drivers.map(driverText), ...devices.offers.map(offerText)].join(". ");
+    byId("drivers").hidden = devices.drivers.length + devices.offers.length === 0;
     byId("units").hidden = devices.units.length === 0;
     byId("devices-empty").hidden = devices.units.length > 0;
-    byId("units-body").replaceChildren(...devices.units.map((unit) => unitRow(unit, names)));
+    byId("units-body").replaceChildren(...devices.units.map((unit) => unitRow(unit, names, devices.offers)));
   });
 }
 

@@ -1,4 +1,4 @@
-// Messages: kubelet's device plugin API as values of ours.
+// Messages of kubelet's device plugin API as values of ours.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ class ListAndWatchResponse;
 class PreferredAllocationRequest;
 }  // namespace v1beta1
 
-namespace hf::kubelet {
+namespace hf::kube {
 
-inline constexpr const char* kVersion = "v1beta1";
+inline constexpr const char* kPluginApi = "v1beta1";
 
 v1beta1::ListAndWatchResponse list_of(const resource::Offer& offer);
 std::vector<std::vector<std::string>> ids_in(const v1beta1::AllocateRequest& request);  // of each container
 void add_to(v1beta1::AllocateResponse& response, const resource::Allocation& allocation);
 std::vector<resource::Choice> choices_in(const v1beta1::PreferredAllocationRequest& request);  // of each container
 
-}  // namespace hf::kubelet
+}  // namespace hf::kube

@@ -1,8 +1,8 @@
-#include "adapters/kubelet/messages.h"
+#include "adapters/kube/plugin_messages.h"
 
-#include "adapters/kubelet/device_plugin.pb.h"
+#include "adapters/kube/device_plugin.pb.h"
 
-namespace hf::kubelet {
+namespace hf::kube {
 
 v1beta1::ListAndWatchResponse list_of(const resource::Offer& offer) {
   v1beta1::ListAndWatchResponse response;
@@ -57,4 +57,4 @@ std::vector<resource::Choice> choices_in(const v1beta1::PreferredAllocationReque
   return all;
 }
 
-}  // namespace hf::kubelet
+}  // namespace hf::kube
