@@ -23,8 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   unit.nodes = {"/dev/nvidia0"};
   for (const hf::resource::Offer& offer :
        hf::resource::offers_of(inventory, hf::device::built_in_classes(), settings.policy, {})) {
-    check(hf::resource::check_resource_name(offer.resource).has_value() || offer.resource.ends_with(".shared"),
-          "kubelet accepts the name of a resource");
+    check(hf::resource::check_resource_name(offer.resource).has_value(), "kubelet accepts the name of a resource");
     for (const hf::resource::OfferedDevice& device : offer.devices) {
       check(!hf::resource::allocate(offer, {device.id}, settings.policy), "a set without its nodes is not given");
     }

@@ -64,10 +64,11 @@ void prefer(const Offer& offer, const v1beta1::PreferredAllocationRequest& reque
     }
     const std::set<std::string> ids(chosen->begin(), chosen->end());
     check(ids.size() == choice.count, "as many as wanted, none twice");
-    check(std::ranges::all_of(
-              ids,
-              [&](const std::string& id) { return std::ranges::find(choice.available, id) != choice.available.end(); }),
-          "only what is available");
+    const auto is_offered = [&choice](const std::string& id) {
+      return std::ranges::find(choice.available, id) != choice.available.end() ||
+             std::ranges::find(choice.must_include, id) != choice.must_include.end();
+    };
+    check(std::ranges::all_of(ids, is_offered), "only what is available");
     check(std::ranges::all_of(choice.must_include, [&](const std::string& id) { return ids.contains(id); }),
           "all that must be included");
   }

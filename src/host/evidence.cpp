@@ -225,6 +225,8 @@ class ClaimCollector {
       for (const std::string& id : allocation.ids) {
         std::ranges::for_each(nvidia::nodes_of(id, inventory_), want);
       }
+    }
+    if (allocation.environment.contains("NVIDIA_VISIBLE_DEVICES")) {  // whatever the cluster calls the resource
       std::ranges::for_each(nvidia::resolve(nvidia::request_in(allocation.environment), inventory_).nodes, want);
     }
   }

@@ -192,7 +192,16 @@ class Runtimes(Guarded):
         container = self.start(engines.oci, "v1", self.old_runc(), gpu=False)
         self.given(container)
         self.inject(container)
-        self.check_attack(container, container.update_cpus, {"name": "runc", "command": ["update", container.name]})
+
+        def update() -> None:
+            """It looks at its work: where the guard was faster than that look, it reports a failure, having taken the devices."""
+            try:
+                container.update_cpus()
+            except engines.Unavailable as error:
+                if "precisely match target" not in str(error):
+                    raise
+
+        self.check_attack(container, update, {"name": "runc", "command": ["update", container.name]})
 
     def test_an_old_runc_below_docker_on_v1(self):
         container = self.start(engines.docker, "v1", runtime=self.old_runc(), gpu=False)

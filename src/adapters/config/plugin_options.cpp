@@ -107,6 +107,9 @@ Result<void> add_sharing(const YAML::Node& list, const std::string& where, Polic
     if (std::ranges::find(policy.sharing, sharing.resource, &Sharing::resource) != policy.sharing.end()) {
       return malformed(where + ": " + sharing.resource + " is there twice");
     }
+    if (const Result<void> checked = resource::check_resource_name(name_of(sharing, policy)); !checked) {
+      return malformed(where + ": " + checked.error().message);
+    }
     policy.sharing.push_back(std::move(sharing));
   }
   return {};

@@ -67,6 +67,18 @@ TEST(PluginOptions, RefusesWhatItDoesNotUnderstandAndNamesIt) {
   }
 }
 
+TEST(PluginOptions, ANameThatSharingMakesTooLongIsRefused) {
+  const std::string name = "nvidia.com/" + std::string(60, 'g');
+  const auto file = [&name](const std::string& renames) {
+    return "version: v1\nsharing:\n  timeSlicing:\n    renameByDefault: " + renames +
+           "\n    resources:\n    - {name: " + name + ", replicas: 2}\n";
+  };
+  EXPECT_TRUE(read_nvidia(file("false")));
+  const Result<KubeSettings> refused = read_nvidia(file("true"));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find(name + ".shared"), std::string::npos) << refused.error().message;
+}
+
 TEST(PluginOptions, AFileOfNvidiasPlugin) {
   std::vector<std::string> notes;
   const Result<KubeSettings> kube = read_nvidia(R"(

@@ -194,10 +194,7 @@ class OfferMaker {
   void add_replicas(const std::string& resource, const std::string& device_class, OfferedDevice device) {
     const auto sharing = std::ranges::find(policy_.sharing, resource, &Sharing::resource);
     const bool is_shared = sharing != policy_.sharing.end() && sharing->replicas > 1;
-    std::string name = resource;
-    if (is_shared) {
-      name = !sharing->rename.empty() ? sharing->rename : policy_.renames_shared ? resource + ".shared" : resource;
-    }
+    const std::string name = is_shared ? name_of(*sharing, policy_) : resource;
     Offer& offer = offers_[name];
     offer.resource = name;
     offer.device_class = device_class;

@@ -37,6 +37,12 @@ Result<Way> parse_way(std::string_view text) {
   return found->first;
 }
 
+std::string name_of(const Sharing& sharing, const Policy& policy) {
+  return !sharing.rename.empty() ? sharing.rename
+         : policy.renames_shared ? sharing.resource + ".shared"
+                                 : sharing.resource;
+}
+
 Result<void> check_resource_name(std::string_view name) {
   constexpr std::size_t kLongestDomain = 253;
   constexpr std::size_t kLongestName = 63;

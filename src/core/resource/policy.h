@@ -56,6 +56,9 @@ struct Policy {
   std::string annotation_prefix = "cdi.k8s.io/";  // where CDI names are passed as annotations
 };
 
+// The resource as which the replicas are offered.
+std::string name_of(const Sharing& sharing, const Policy& policy);
+
 // The domain and the name of an extended resource, as kubelet accepts it. An error says what is wrong.
 Result<void> check_resource_name(std::string_view name);
 
