@@ -21,10 +21,9 @@ import uuid
 import plugin_test  # takes the arguments
 from engines import CGROUPS, IMAGE, PATIENCE, SLEEP, Container, Server, Unavailable, decode, grpc, need, program, write_image
 from gpu_stage import BIN, CONFIG, SECOND_UUID, UUID, UVM
-from plugin_test import GPU, PLUGINS, SET, Process, eventually
+from plugin_test import GPU, PLUGINS, REGISTRY, SET, Process, eventually
 from support import free_port, remove_cgroup
 
-REGISTRY = "/var/lib/kubelet/plugins_registry"
 BOTH = {UUID, SECOND_UUID}
 NODE_OF = {UUID: "/dev/nvidia0", SECOND_UUID: "/dev/nvidia1"}
 KUBELET_CONFIG = """

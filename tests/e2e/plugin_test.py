@@ -26,6 +26,7 @@ from support import HOLDFAST, Case  # noqa: E402
 
 GPU = "nvidia.com/gpu"
 PLUGINS = "/var/lib/kubelet/device-plugins"
+REGISTRY = "/var/lib/kubelet/plugins_registry"
 SET = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"]
 WAIT = 30
 
@@ -421,7 +422,14 @@ class Plugin(Stands):
         self.kubelet().devices(HEALTHY)
 
     def test_a_list_that_kubelet_gives_up_is_registered_again(self):
-        kubelet, _ = self.both()
+        self.check_given_up(*self.both())
+
+    def test_a_list_that_kubelet_gives_up_is_found_again(self):
+        """kubelet looks at a socket of its registry only when it appears."""
+        self.stage.call("sh", "-ec", f"rm -rf {REGISTRY} && mkdir -p {REGISTRY}")
+        self.check_given_up(self.kubelet("--registry", REGISTRY), self.plugin("kube: {registration: watcher}\n"))
+
+    def check_given_up(self, kubelet: Kubelet, _: Process) -> None:
         kubelet.devices(HEALTHY)
         kubelet.process.stdin.write(f"disconnect {GPU}\n")
         kubelet.process.stdin.flush()
