@@ -342,27 +342,49 @@ class Plugin(Stands):
         self.assertIn("Xid", kubelet.ask("allocate", GPU, SECOND_UUID)["message"])
         self.assertFalse(any("Xid (PCI:0000:65" in line for line in plugin.lines))
 
-    def test_a_device_that_a_container_lost_for_good_is_unhealthy(self):
-        """holdfastd's stream of records, as a stand-in sends it."""
+    def listen_as_guard(self) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX)
         self.addCleanup(listener.close)
         (self.stage.path("/run") / "holdfast").mkdir(exist_ok=True)
-        path = str(self.stage.path("/run/holdfast/holdfastd.sock"))
-        listener.bind(path)
+        listener.bind(str(self.stage.path("/run/holdfast/holdfastd.sock")))
         listener.listen()
         listener.settimeout(WAIT)
-        kubelet, plugin = self.both()
-        kubelet.devices(HEALTHY)
+        return listener
+
+    def report_loss(self, listener: socket.socket, cgroup: str) -> None:
+        """Of /dev/nvidia1, as holdfastd's stream of records has it."""
         client, _ = listener.accept()
         self.addCleanup(client.close)
         self.assertTrue(client.recv(4096).startswith(b"GET /api/v1/events "))
         now = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
         record = {"version": 1, "number": 1, "at": now, "id": "x", "container": "train", "engine": "docker", "kind": "attach", "hierarchy": "v2",
-                  "cgroup": "/x", "writer": {"pid": 7}, "lost": ["c 195:1 rw"], "devices": ["/dev/nvidia1"], "action": "failed", "error": "a gate above refuses"}  # fmt: skip
+                  "cgroup": cgroup, "writer": {"pid": 7}, "lost": ["c 195:1 rw"], "devices": ["/dev/nvidia1"], "action": "failed", "error": "a gate above refuses"}  # fmt: skip
         client.sendall(b"HTTP/1.1 200 OK\r\n\r\nid: 1\ndata: " + json.dumps(record).encode() + b"\n\n")
+
+    def test_a_device_that_a_container_lost_for_good_is_unhealthy(self):
+        listener = self.listen_as_guard()
+        kubelet, plugin = self.both()
+        kubelet.devices(HEALTHY)
+        self.report_loss(listener, "/x")
         listed = kubelet.devices(lambda devices: devices[SECOND_UUID]["health"] == "Unhealthy")
         self.assertEqual(listed[UUID]["health"], "Healthy", plugin.lines)
         self.assertIn("train lost /dev/nvidia1", kubelet.ask("allocate", GPU, SECOND_UUID)["message"])
+
+    def test_of_a_shared_device_only_what_the_pod_has_is_unhealthy(self):
+        """A pod that keeps its own repair from succeeding takes nothing from those that share the GPU."""
+        listener = self.listen_as_guard()
+        kubelet, _ = self.both("kube: {sharing: [{name: nvidia.com/gpu, replicas: 2}]}\n")
+        kubelet.devices(HEALTHY)
+        pods = {}
+        for number in range(4):
+            pod = f"00000000-0000-0000-0000-00000000000{number}"
+            kubelet.process.stdin.write(f"pod {pod} {GPU} 1\n")
+            kubelet.process.stdin.flush()
+            pods[kubelet.wait(lambda event: event["event"] == "admitted")["ids"][0]] = pod
+        loser = next(id for id in pods if id.startswith(SECOND_UUID))
+        self.report_loss(listener, f"/kubepods/pod{pods[loser]}/{'a' * 64}")
+        listed = kubelet.devices(lambda devices: devices[loser]["health"] == "Unhealthy")
+        self.assertEqual({id for id in listed if listed[id]["health"] == "Unhealthy"}, {loser})
 
     def test_a_gpu_without_its_node_does_not_keep_the_others_from_starting(self):
         self.stage.call("rm", "/dev/nvidia1")

@@ -180,7 +180,9 @@ Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t coun
   }
   return take_packed(*policy.layout, free, count,
                      {.order = policy.options.across_cores ? CpuOrder::spread : CpuOrder::packed,
-                      .caches = policy.options.by_cache ? CacheUse::preferred : CacheUse::ignored},
+                      .caches = policy.options.by_cache ? CacheUse::preferred : CacheUse::ignored,
+                      .unequal_cores = policy.options.full_cores ? UnequalCores::as_kubelet  // choose() checks it
+                                                                 : UnequalCores::largest_first},
                      story);
 }
 

@@ -75,6 +75,8 @@ Layout::Layout(Topology machine)
       caches(level_of(topology, [](const Cpu& cpu) { return cpu.cache; })),
       sockets(level_of(topology, [](const Cpu& cpu) { return cpu.socket; })),
       numa_nodes(level_of(topology, [](const Cpu& cpu) { return cpu.numa.value; })),
+      most_threads(cores.most_cpus()),
+      has_equal_cores(most_threads * cores.size() == topology.cpus.size()),
       all_numa_nodes(topology, machine_of(topology), numa_nodes),
       all_sockets(topology, machine_of(topology), sockets),
       sockets_in_numa(topology, numa_nodes, sockets),

@@ -2,6 +2,7 @@
 // computed once, so that an allocation only counts and compares.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,6 +22,7 @@ class Level {
   [[nodiscard]] std::uint32_t size() const { return std::uint32_t(ids_.size()); }
   [[nodiscard]] std::uint32_t id(Index index) const { return ids_[index]; }
   [[nodiscard]] std::uint32_t cpus_in(Index index) const { return counts_[index]; }
+  [[nodiscard]] std::uint32_t most_cpus() const { return counts_.empty() ? 0 : std::ranges::max(counts_); }
   [[nodiscard]] Index of_row(std::size_t row) const { return of_row_[row]; }
 
  private:
@@ -64,6 +66,8 @@ struct Layout {
   Level caches;
   Level sockets;
   Level numa_nodes;
+  std::uint32_t most_threads;  // of a core
+  bool has_equal_cores;        // all cores have that many
 
   Nesting all_numa_nodes;  // the outer object is the whole machine
   Nesting all_sockets;

@@ -14,9 +14,14 @@ namespace hf::cpu {
 enum class CpuOrder : std::uint8_t { packed, spread };  // spread: no core is filled before every core has a CPU in use
 enum class CacheUse : std::uint8_t { ignored, preferred };
 
+// Where cores have unlike numbers of threads (hybrid, a thread offline), kubelet compares with the mean, which may be
+// that of no core, and takes halves of used cores before whole free ones.
+enum class UnequalCores : std::uint8_t { largest_first, as_kubelet };
+
 struct Packing {
   CpuOrder order = CpuOrder::packed;
   CacheUse caches = CacheUse::ignored;
+  UnequalCores unequal_cores = UnequalCores::largest_first;
 };
 
 // Why some of the CPUs were chosen, for people to read.

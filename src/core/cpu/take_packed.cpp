@@ -19,12 +19,15 @@ class Taker {
   void take_sockets();
   void take_by_cache();
   void take_cores();
+  void take_cores_of_unequal_size();
   void take_packed_cpus();
   void take_spread_cpus();
 
  private:
   void take(std::uint32_t cpu);
   void take_all(std::span<const Index> cpus);
+  template <class Is>
+  void take_single_cpus(Is is_wanted);
   void take_whole_caches();
   void take_part_of(Index cache);
   void record(const char* because);
@@ -159,17 +162,43 @@ void Taker::take_cores() {
   record("whole cores");
 }
 
-void Taker::take_packed_cpus() {
-  if (!is_done()) {
-    pool_.visit_cores([&](Index core) {
-      for (const Index cpu : layout_.threads_of_cores.parts(core)[0].cpus) {
-        if (!is_done() && pool_.free().contains(cpu)) {
-          take(cpu);
-        }
+template <class Is>
+void Taker::take_single_cpus(Is is_wanted) {
+  if (is_done()) {
+    return;
+  }
+  pool_.visit_cores([&](Index core) {
+    if (!is_wanted(core)) {
+      return true;
+    }
+    for (const Index cpu : layout_.threads_of_cores.parts(core)[0].cpus) {
+      if (!is_done() && pool_.free().contains(cpu)) {
+        take(cpu);
       }
-      return !is_done();
+    }
+    return !is_done();
+  });
+}
+
+// The largest cores come first, so that a container has as few as possible. The last CPU goes to a core that is split
+// already.
+void Taker::take_cores_of_unequal_size() {
+  for (std::uint32_t size = layout_.most_threads; size > 0 && need_ > 1; --size) {
+    pool_.visit_cores([&](Index core) {
+      const bool is_whole = pool_.free_in_core(core) == size && layout_.cores.cpus_in(core) == size;
+      if (is_whole && need_ >= size) {
+        take_all(layout_.threads_of_cores.parts(core)[0].cpus);
+      }
+      return need_ >= size && need_ > 1;
     });
   }
+  record("whole cores");
+  take_single_cpus([&](Index core) { return pool_.free_in_core(core) < layout_.cores.cpus_in(core); });
+  record("single CPUs, of cores that are split already");
+}
+
+void Taker::take_packed_cpus() {
+  take_single_cpus([](Index) { return true; });
   record("single CPUs, of the cores that are used most already");
 }
 
@@ -206,11 +235,12 @@ Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::u
   if (packing.caches == CacheUse::preferred) {
     taker.take_by_cache();
   }
-  if (packing.order == CpuOrder::packed) {
-    taker.take_cores();
-    taker.take_packed_cpus();
-  } else {
+  if (packing.order == CpuOrder::spread) {
     taker.take_spread_cpus();
+  } else {
+    const bool is_like_kubelet = layout.has_equal_cores || packing.unequal_cores == UnequalCores::as_kubelet;
+    is_like_kubelet ? taker.take_cores() : taker.take_cores_of_unequal_size();
+    taker.take_packed_cpus();
   }
   if (!taker.is_done()) {
     return fail(std::errc::resource_unavailable_try_again, "failed to allocate cpus");

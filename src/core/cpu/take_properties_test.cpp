@@ -14,12 +14,13 @@ TEST(Taking, ChoosesLikeKubeletWhereKubeletsChoiceIsValid) {
   test::Random random(1);
   std::uint32_t compared = 0;
   std::uint32_t invalid = 0;
-  for (int round = 0; round < 6000; ++round) {
+  for (int round = 0; round < 3000; ++round) {
     const Layout layout(test::random_machine(random));
     const CpuSet available = test::random_part(random, layout.cpus, 2 + random.below(8));
     const std::uint32_t count = random.below(available.count() + 2);
     const Packing packing{.order = random.one_in(3) ? CpuOrder::spread : CpuOrder::packed,
-                          .caches = random.one_in(2) ? CacheUse::preferred : CacheUse::ignored};
+                          .caches = random.one_in(2) ? CacheUse::preferred : CacheUse::ignored,
+                          .unequal_cores = UnequalCores::as_kubelet};
     const std::uint32_t group = 1 + random.below(2);
     const bool distributed = random.one_in(2);
     const Result<CpuSet> ours = distributed ? take_distributed(layout, available, count, group)
@@ -32,6 +33,9 @@ TEST(Taking, ChoosesLikeKubeletWhereKubeletsChoiceIsValid) {
       ASSERT_EQ(ours->count(), count) << test::describe(layout.topology);
       ASSERT_TRUE(available.contains(*ours)) << test::describe(layout.topology);
     }
+    if (distributed && !layout.has_equal_cores) {  // packed within a NUMA node by our own rules
+      continue;
+    }
     if (!theirs || theirs->count() != count || !available.contains(*theirs)) {
       invalid += ours ? 1 : 0;
       continue;
@@ -41,8 +45,56 @@ TEST(Taking, ChoosesLikeKubeletWhereKubeletsChoiceIsValid) {
         << test::describe(layout.topology) << " free " << to_string(available) << " want " << count
         << (distributed ? " distributed by " + std::to_string(group) : " packed");
   }
-  EXPECT_GT(compared, 4000U);
+  EXPECT_GT(compared, 1700U);
   EXPECT_GT(invalid, 10U);  // otherwise the random machines are too regular to show kubelet's faults
+}
+
+CpuSet cpus_of_split_cores(const Layout& layout, const CpuSet& free) { return free - whole_cores_in(layout, free); }
+
+TEST(Taking, TakesWholeCoresBeforeHalvesWhereCoresAreUnequal) {
+  test::Random random(2);
+  std::uint32_t singles = 0;
+  std::uint32_t tried = 0;
+  for (int round = 0; round < 6000; ++round) {
+    const Layout layout(test::random_machine(random));
+    const CpuSet free = test::random_part(random, layout.cpus, 2 + random.below(6));
+    const std::uint32_t count = 1 + random.below(6);
+    if (layout.has_equal_cores || count > free.count()) {
+      continue;
+    }
+    ++tried;
+    const CpuSet chosen = *take_packed(layout, free, count, {});
+    const CpuSet halves = cpus_of_split_cores(layout, free);
+    const std::uint32_t from_halves = (chosen & halves).count();
+    if (count == 1 && !halves.empty() && layout.numa_nodes.size() == 1) {
+      ++singles;
+      EXPECT_EQ(from_halves, 1U) << test::describe(layout.topology) << " free " << to_string(free);
+    } else if (from_halves > 1) {
+      const CpuSet left = whole_cores_in(layout, free - chosen);
+      for (std::uint32_t core = 0; core < layout.cores.size(); ++core) {
+        const Index cpu = layout.threads_of_cores.parts(Index(core))[0].cpus[0];
+        EXPECT_FALSE(left.contains(cpu) && layout.cores.cpus_in(Index(core)) <= from_halves)
+            << test::describe(layout.topology) << " free " << to_string(free) << " chosen " << to_string(chosen);
+      }
+    }
+  }
+  EXPECT_GT(tried, 1000U);
+  EXPECT_GT(singles, 20U);
+}
+
+TEST(Taking, TakesOneWholeCoreOfAMachineWithThreadsOffline) {
+  std::vector<Cpu> rows;
+  for (std::uint32_t cpu = 0; cpu < 128; ++cpu) {
+    if (cpu != 97 && cpu != 99 && cpu != 121) {
+      rows.push_back(
+          {.id = cpu, .core = cpu % 64, .socket = cpu % 64 / 32, .numa = {cpu % 64 / 32}, .cache = cpu % 64 / 32});
+    }
+  }
+  const Layout layout(*make_topology(std::move(rows)));
+  const CpuSet free = *parse_cpu_set("2,33,35,38,46-47,57,66,91,96,101,122");
+  EXPECT_EQ(to_string(*take_packed(layout, free, 2, {})), "2,66");
+  EXPECT_EQ(to_string(*take_packed(layout, free, 1, {})), "91");  // of a core that is split already
+  EXPECT_EQ(to_string(*take_packed(layout, free, 3, {})), "2,66,91");
 }
 
 TEST(Taking, SurvivesAnInconsistentTopology) {

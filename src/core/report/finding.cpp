@@ -11,4 +11,10 @@ std::string to_string(Severity severity) {
   return "";
 }
 
+bool is_undecided(const Finding& finding) { return finding.code == "HF-116"; }
+
+bool is_denied(const Finding& finding) { return finding.code == "HF-101"; }
+
+bool is_about_risk(std::string_view code) { return code.starts_with("HF-2"); }
+
 }  // namespace hf::report

@@ -23,4 +23,9 @@ struct Finding {
   std::vector<std::string> nodes = {};  // paths of the device nodes that it is about; not shown
 };
 
+// What programs decide by a code.
+bool is_undecided(const Finding& finding);  // what a container may open could not be determined
+bool is_denied(const Finding& finding);     // something took the right to open a device away
+bool is_about_risk(std::string_view code);  // nothing is lost yet
+
 }  // namespace hf::report

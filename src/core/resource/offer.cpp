@@ -202,6 +202,9 @@ class OfferMaker {
     for (unsigned i = 0; i < offer.replicas; ++i) {
       device.id = is_shared ? device.device + "::" + std::to_string(i) : device.device;
       offer.devices.push_back(device);
+      if (const auto found = ailments_.find(device.id); found != ailments_.end() && device.is_healthy()) {
+        offer.devices.back().problem = found->second;
+      }
     }
   }
 
@@ -226,6 +229,19 @@ std::vector<Offer> offers_of(const Inventory& inventory, const device::DeviceCla
 
 std::string key_of(const Unit& unit) {
   return !unit.uuid.empty() ? unit.uuid : !unit.pci.empty() ? unit.pci : unit.name;
+}
+
+std::vector<std::string> ids_of(const std::vector<Offer>& offers, const Unit& unit,
+                                const std::set<std::string>& given) {
+  std::vector<std::string> ids;
+  for (const Offer& offer : offers) {
+    for (const OfferedDevice& device : offer.devices) {
+      if (device.unit == key_of(unit) && given.contains(device.id)) {
+        ids.push_back(device.id);
+      }
+    }
+  }
+  return ids;
 }
 
 std::size_t OfferStatus::healthy() const {

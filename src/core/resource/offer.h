@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,7 @@ struct OfferStatus {
   [[nodiscard]] std::size_t healthy() const;
 };
 
-// What is known beside the inventory: reasons why a unit must not be used, by OfferedDevice::unit.
+// What is known beside the inventory: reasons why a device must not be used, by OfferedDevice::unit or ::id.
 using Ailments = std::map<std::string, std::string, std::less<>>;
 
 // One offer per resource, sorted by name. The inventory must have asked the vendor's library where MIG devices are
@@ -58,5 +59,9 @@ std::vector<Offer> offers_of(const device::Inventory& inventory, const device::D
 
 // The key of a unit in Ailments.
 std::string key_of(const device::Unit& unit);
+
+// The offered ids of a unit that are in `given`.
+std::vector<std::string> ids_of(const std::vector<Offer>& offers, const device::Unit& unit,
+                                const std::set<std::string>& given);
 
 }  // namespace hf::resource

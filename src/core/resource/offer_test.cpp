@@ -1,5 +1,7 @@
 #include "core/resource/offer.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "core/resource/allocation.h"
@@ -125,6 +127,17 @@ TEST(Offer, ReplicasOfADeviceShareItsHealth) {
   ASSERT_EQ(made[0].devices.size(), 6U);
   EXPECT_EQ(made[0].resource, "nvidia.com/gpu.shared");
   EXPECT_EQ(made[0].devices[2].id, "0::2");
+  EXPECT_EQ(std::ranges::count_if(made[0].devices, &OfferedDevice::is_healthy), 3);
+}
+
+TEST(Offer, OneReplicaOfADeviceMayBeUnhealthy) {
+  Policy policy;
+  policy.sharing = {{"nvidia.com/gpu", "", 2}};
+  const Inventory inventory = two_gpus();
+  const std::vector<std::string> ids = ids_of(offers(inventory, policy), inventory.units[1], {"GPU-0::1", "GPU-1::1"});
+  EXPECT_EQ(ids, std::vector<std::string>{"GPU-1::1"});
+  const std::vector<Offer> made = offers(inventory, policy, {{"GPU-1::1", "a gate above refuses"}});
+  EXPECT_EQ(made[0].find("GPU-1::1")->problem, "a gate above refuses");
   EXPECT_EQ(std::ranges::count_if(made[0].devices, &OfferedDevice::is_healthy), 3);
 }
 

@@ -93,10 +93,9 @@ int show_list(const ContainerOptions& options) {
 int status_of(const std::vector<report::Finding>& findings) {
   const bool bad =
       std::ranges::any_of(findings, [](const report::Finding& finding) { return finding.severity != Severity::note; });
-  const bool unclear =
-      std::ranges::any_of(findings, [](const report::Finding& finding) { return finding.code == "HF-116"; });
+  const bool unclear = std::ranges::any_of(findings, report::is_undecided);
   const bool sure = std::ranges::any_of(findings, [](const report::Finding& finding) {
-    return finding.severity != Severity::note && finding.code != "HF-116";
+    return finding.severity != Severity::note && !report::is_undecided(finding);
   });
   return !bad ? kFine : unclear && !sure ? kCannotTell : kProblem;
 }

@@ -216,7 +216,7 @@ class Demonstration {
     for (Trial& trial : trials_) {
       TRY(check_interrupts());
       const report::DoctorReport report = TRY(settings_.diagnose(trial.workload->id()));
-      const auto denied = std::ranges::find(report.findings, "HF-101", &report::Finding::code);
+      const auto denied = std::ranges::find_if(report.findings, report::is_denied);
       const auto shown = denied == report.findings.end() ? report.findings.begin() : denied;
       if (shown == report.findings.end()) {
         return fail(std::errc::invalid_argument, trial.workload->id() + ": the doctor finds nothing");

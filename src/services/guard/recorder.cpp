@@ -343,7 +343,7 @@ report::ContainerStatus Recorder::status_of(const GuardedContainerPtr& shared) c
   const auto [first, last] = codes_.equal_range(guarded.container.id.value);
   for (const auto& [container, code] : std::ranges::subrange(first, last)) {
     status.codes.push_back(code);
-    at_risk = at_risk || (code.starts_with("HF-2") && !known.is_hardened && !known.is_shielded);
+    at_risk = at_risk || (report::is_about_risk(code) && !known.is_hardened && !known.is_shielded);
   }
   status.state = state_of(*status.nodes, at_risk);
   return status;

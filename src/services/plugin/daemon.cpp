@@ -12,6 +12,7 @@
 #include "core/resource/allocation.h"
 #include "core/resource/health_log.h"
 #include "core/resource/preference.h"
+#include "host/evidence.h"
 #include "kernel/files/clock.h"
 #include "kernel/net/event_loop.h"
 #include "kernel/process/process.h"
@@ -50,8 +51,7 @@ class Loop {
       : host_(host),
         settings_(settings),
         catalog_(host, settings.config),
-        errors_(loop_, settings.config.web.socket,
-                [this](const auto& is, const std::string& why) { report_units(is, why); }),
+        errors_(loop_, settings.config.web.socket, [this](const DeviceErrors::Error& error) { report(error); }),
         signals_(kernel::open_signals()),
         driver_thread_(host, settings.refresh_specs, [this](DriverThread::Report report) {
           loop_.post([this, report = std::move(report)] { adopt(report); });
@@ -100,14 +100,30 @@ class Loop {
     return {};
   }
 
-  // Of every unit that `is` accepts.
-  void report_units(const std::function<bool(const device::Unit&)>& is, const std::string& why) {
+  void report(const DeviceErrors::Error& error) {
+    const std::set<std::string> given = error.pod.empty() ? std::set<std::string>() : ids_given_to(error.pod);
     for (const device::Unit& unit : catalog_.inventory().units) {
-      if (is(unit)) {
-        health_.report(resource::key_of(unit), why, kernel::monotonic_now());
+      if (error.is_about(unit)) {
+        const std::vector<std::string> ids = resource::ids_of(catalog_.offers(), unit, given);
+        for (const std::string& key : ids.empty() ? std::vector{resource::key_of(unit)} : ids) {
+          health_.report(key, error.why, kernel::monotonic_now());
+        }
         next_look_ = 0;
       }
     }
+  }
+
+  // A pod that shares a GPU and keeps its own repair from succeeding does not take the GPU from the others.
+  [[nodiscard]] std::set<std::string> ids_given_to(const std::string& pod) const {
+    host::Sources sources;
+    host::read_allocations(host_, sources);
+    std::set<std::string> ids;
+    for (const kube::Allocation& allocation : sources.checkpoint.value_or(kube::Checkpoint()).allocations) {
+      if (allocation.pod_uid == pod) {
+        ids.insert(allocation.ids.begin(), allocation.ids.end());
+      }
+    }
+    return ids;
   }
 
   // ---- Devices ----

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/base/text.h"
+#include "core/container/cgroup_name.h"
 #include "kernel/files/clock.h"
 
 namespace hf::plugin {
@@ -34,8 +35,8 @@ void DeviceErrors::take_log() {
   for (const nvidia::LogEvent& event : log_->take()) {
     const bool is_xid = event.kind == Kind::xid && !ignored_xids_.contains(event.xid);
     if (!event.pci.empty() && (is_xid || event.kind == Kind::lost || event.kind == Kind::initialisation_failed)) {
-      tell_([&event](const device::Unit& unit) { return is_at(unit, event.pci); },
-            printable("the driver reported: " + event.line));
+      tell_({[&event](const device::Unit& unit) { return is_at(unit, event.pci); }, "",
+             printable("the driver reported: " + event.line)});
     }
   }
 }
@@ -46,9 +47,11 @@ void DeviceErrors::take_record(const report::BlameRecord& record) {
   if (record.action != report::Action::failed || kernel::wall_now() - record.at > kOldest) {
     return;
   }
+  const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(record.cgroup);
   for (const std::string& path : record.devices) {
-    tell_([&path](const device::Unit& unit) { return std::ranges::count(unit.nodes, path) > 0; },
-          printable(record.container + " lost " + path + ", and it could not be given back: " + record.error));
+    tell_({[&path](const device::Unit& unit) { return std::ranges::count(unit.nodes, path) > 0; },
+           name ? name->pod_uid : "",
+           printable(record.container + " lost " + path + ", and it could not be given back: " + record.error)});
   }
 }
 

@@ -17,8 +17,12 @@ namespace hf::plugin {
 
 class DeviceErrors {
  public:
-  using Is = std::function<bool(const device::Unit&)>;
-  using Tell = std::function<void(const Is& is, const std::string& why)>;
+  struct Error {
+    std::function<bool(const device::Unit&)> is_about;
+    std::string pod;  // its uid: only what this pod was given is affected; "": the whole unit
+    std::string why;
+  };
+  using Tell = std::function<void(const Error&)>;
 
   // `socket`: holdfastd's; "": there is none.
   DeviceErrors(kernel::EventLoop& loop, const std::string& socket, Tell tell);
