@@ -21,4 +21,8 @@ std::string render_json(const cpu::Simulation& simulation);
 std::string render_text(const CpuStateReport& report);
 std::string render_json(const CpuStateReport& report);
 
+std::string render_text(const CpuStatus& status);
+std::string render_json(const CpuStatus& status);
+std::string render_svg(const CpuStatus& status);  // the machine, coloured by owner
+
 }  // namespace hf::report

@@ -291,6 +291,29 @@ void add_offers(Page& page, const std::vector<resource::OfferStatus>& offers) {
   }
 }
 
+void add_cpus(Page& page, const CpuStatus& status) {
+  page.gauge("cpus_managed", "Whether exclusive CPUs are managed.", status.problem.empty() ? "1" : "0");
+  if (!status.problem.empty()) {
+    return;
+  }
+  page.begin("cpus", "gauge", "CPUs by use: shared by containers, owned by one, or reserved for the system.");
+  page.add({{"use", "shared"}}, (status.pool - status.reserved).count());
+  page.add({{"use", "exclusive"}}, given_cpus(status.state).count());
+  page.add({{"use", "reserved"}}, status.reserved.count());
+  page.begin("container_cpus", "gauge", "Exclusive CPUs of a container.");
+  for (const CpuContainer& one : status.containers) {
+    if (one.is_exclusive) {
+      page.add({{"container", clean(one.title)}, {"id", one.id}, {"cpus", to_string(one.cpus)}}, one.cpus.count());
+    }
+  }
+  page.begin("container_cpus_problem", "gauge", "Why a container does not have the CPUs that it is to have.");
+  for (const CpuContainer& one : status.containers) {
+    if (!one.problem.empty()) {
+      page.add({{"container", clean(one.title)}, {"id", one.id}, {"reason", clean(one.problem)}}, 1);
+    }
+  }
+}
+
 void add_scans(Page& page, const Snapshot& snapshot) {
   page.begin("scans_total", "counter", "Surveys of the whole host.");
   page.add({}, snapshot.counters.surveys);
@@ -325,6 +348,9 @@ std::string render_metrics(const Snapshot& snapshot) {
   add_containers(page, snapshot.containers);
   add_findings(page, *snapshot.findings);
   add_offers(page, snapshot.offers);
+  if (snapshot.cpus) {
+    add_cpus(page, *snapshot.cpus);
+  }
   add_counters(page, snapshot.counters);
   return page.take();
 }

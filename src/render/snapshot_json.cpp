@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "render/blame.h"
+#include "render/cpu.h"
 #include "render/plugin.h"
 #include "render/rules.h"
 #include "render/snapshot.h"
@@ -278,6 +279,10 @@ std::string render_json(const Snapshot& snapshot) {
   json["blind"] = snapshot.is_blind;
   put(json, "why_blind", snapshot.why_blind);
   put(json, "online_cpus", snapshot.online_cpus);
+  if (snapshot.cpus) {
+    json["cpus"] = Json::parse(render_json(*snapshot.cpus));
+    json["cpus"].erase("version");
+  }
   json["containers"] = list_of(snapshot.containers, json_of_status);
   json["findings"] = list_of(*snapshot.findings, json_of_finding);
   json["devices"] = json_of_devices(snapshot);

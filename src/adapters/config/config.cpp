@@ -5,6 +5,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "adapters/config/cpu_options.h"
 #include "adapters/config/guard_options.h"
 #include "adapters/config/plugin_options.h"
 #include "adapters/config/runtime_options.h"
@@ -65,7 +66,7 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
     return {};
   }
   TRY(check_keys(document, "the file",
-                 {"classes", "state_roots", "guard", "web", "journal", "runtime", "cdi", "kube"}));
+                 {"classes", "state_roots", "guard", "web", "journal", "runtime", "cdi", "kube", "cpus", "nri"}));
   const YAML::Node classes = document["classes"];
   if (classes && !classes.IsSequence()) {
     return malformed("classes wants a list");
@@ -89,7 +90,9 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   TRY(parse_journal(document["journal"], config.journal));
   TRY(parse_runtime(document["runtime"], config.runtime));
   TRY(parse_cdi(document["cdi"], config.cdi));
-  return parse_kube(document["kube"], config.kube);
+  TRY(parse_kube(document["kube"], config.kube));
+  TRY(parse_cpus(document["cpus"], config.cpus));
+  return parse_nri(document["nri"], config.nri);
 }
 
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {

@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/container/guard/policy.h"
+#include "core/cpu/options.h"
 #include "core/device/device_class.h"
 #include "core/resource/policy.h"
 #include "kernel/files/host.h"
@@ -60,6 +61,23 @@ struct KubeSettings {
   std::set<unsigned> ignored_xids = {13, 31, 43, 45, 68, 109};  // errors of programs, not of GPUs
 };
 
+// The CPU manager of holdfastd.
+struct CpuSettings {
+  bool manages = false;
+  cpu::CpuSet reserved;  // for the system; empty: `reserved_count` of them
+  std::uint32_t reserved_count = 1;
+  cpu::Options options;
+  bool moves_memory = false;  // cpuset.mems: the NUMA nodes of the exclusive CPUs
+  bool moves_irqs = false;    // interrupts are kept away from exclusive CPUs
+};
+
+// The engine's Node Resource Interface.
+struct NriSettings {
+  bool is_enabled = false;
+  std::string socket = "/var/run/nri/nri.sock";
+  std::string index = "10";  // its place among the plugins
+};
+
 struct Config {
   device::DeviceClasses classes;         // the file's own first, then the built-in ones it does not replace
   std::vector<std::string> state_roots;  // more state directories of runc or crun (--root)
@@ -69,6 +87,8 @@ struct Config {
   RuntimeSettings runtime;
   CdiSettings cdi;
   KubeSettings kube;
+  CpuSettings cpus;
+  NriSettings nri;
   std::vector<std::string> files;  // that were read
 };
 

@@ -24,19 +24,6 @@ Result<Trust> parse_trust(const YAML::Node& value) {
   return found->second;
 }
 
-Result<void> parse_switch(const YAML::Node& map, const char* key, bool& into) {
-  const YAML::Node value = map[key];
-  if (!value) {
-    return {};
-  }
-  const std::string text = value.IsScalar() ? value.Scalar() : std::string();
-  if (text != "true" && text != "false") {
-    return malformed(std::string("runtime.") + key + " wants true or false");
-  }
-  into = text == "true";
-  return {};
-}
-
 Result<std::vector<std::string>> parse_programs(const YAML::Node& list) {
   std::vector<std::string> programs;
   if (!list.IsSequence() || list.size() == 0) {
@@ -71,9 +58,9 @@ Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime) {
       return malformed("runtime.driver_root wants an absolute path");
     }
   }
-  TRY(parse_switch(node, "annotations", runtime.reads_annotations));
-  TRY(parse_switch(node, "mounts", runtime.reads_mounts));
-  return parse_switch(node, "make_nodes", runtime.creates_nodes);
+  TRY(read_switch(node, "runtime", "annotations", runtime.reads_annotations));
+  TRY(read_switch(node, "runtime", "mounts", runtime.reads_mounts));
+  return read_switch(node, "runtime", "make_nodes", runtime.creates_nodes);
 }
 
 Result<void> parse_cdi(const YAML::Node& node, CdiSettings& cdi) {

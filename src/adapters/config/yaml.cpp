@@ -48,4 +48,17 @@ Result<std::string> scalar_of(const YAML::Node& value, const std::string& where)
   return value.Scalar();
 }
 
+Result<void> read_switch(const YAML::Node& map, const std::string& where, const char* key, bool& into) {
+  const YAML::Node value = map[key];
+  if (!value) {
+    return {};
+  }
+  const std::string text = value.IsScalar() ? value.Scalar() : std::string();
+  if (text != "true" && text != "false") {
+    return malformed(where + "." + key + " wants true or false");
+  }
+  into = text == "true";
+  return {};
+}
+
 }  // namespace hf::config

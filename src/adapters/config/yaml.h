@@ -19,4 +19,7 @@ Result<void> check_keys(const YAML::Node& map, const std::string& where, std::in
 Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::string& where);
 Result<std::string> scalar_of(const YAML::Node& value, const std::string& where);  // one that is not empty
 
+// Reads map[key] where it is there. `where`: the name of the map.
+Result<void> read_switch(const YAML::Node& map, const std::string& where, const char* key, bool& into);
+
 }  // namespace hf::config

@@ -137,6 +137,18 @@ Result<void> check_cases(const Json& spec) {
   return check_case(object_at(spec, "linux"), {"cgroupsPath", "devices", "resources"});
 }
 
+SpecCpu parse_cpu(const Json& cpu) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  SpecCpu parsed;
+  parsed.time.shares = document::uint_at(cpu, "shares", kMost);
+  parsed.time.period = document::uint_at(cpu, "period", kMost);
+  if (const std::optional<std::uint64_t> quota = document::uint_at(cpu, "quota", kMost)) {
+    parsed.time.quota = std::int64_t(*quota);  // a negative one means none
+  }
+  parsed.cpus = string_at(cpu, "cpus").value_or("");
+  return parsed;
+}
+
 }  // namespace
 
 Result<Spec> parse_spec(std::string_view json) {
@@ -160,6 +172,7 @@ Result<Spec> parse_spec(std::string_view json) {
   spec.nodes = TRY(parse_nodes(linux));
   const Json* rules = value_at(object_at(linux, "resources"), "devices");
   spec.rules = rules == nullptr ? device::OciRules() : TRY(parse_rules(*rules));
+  spec.cpu = parse_cpu(object_at(object_at(linux, "resources"), "cpu"));
   return spec;
 }
 

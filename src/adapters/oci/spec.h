@@ -1,4 +1,4 @@
-// Spec: the parts of a bundle's config.json that matter for a container's devices.
+// Spec: the parts of a bundle's config.json that matter for a container's devices and CPUs.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/cpu/request.h"
 #include "core/device/device.h"
 #include "core/device/oci_rules.h"
 
@@ -33,11 +34,17 @@ struct SpecMount {
   std::string source;
 };
 
+struct SpecCpu {
+  cpu::CpuTime time;
+  std::string cpus;  // "0-3"; "" where it is not confined
+};
+
 struct Spec {
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> environment;  // where a name occurs twice, the last value
   std::vector<SpecNode> nodes;
   device::OciRules rules;
+  SpecCpu cpu;
   std::vector<Hook> hooks;
   std::vector<SpecMount> mounts;
   std::string cgroups_path;

@@ -5,6 +5,7 @@
 #include "core/cpu/reconcile.h"
 
 #include <algorithm>
+#include <array>
 
 namespace hf::cpu {
 namespace {
@@ -31,15 +32,15 @@ class Planner {
   }
 
   std::vector<Write> plan() {
+    for (const Move& move : moves_) {
+      count_leaving(move, 1);
+    }
     for (Move& move : moves_) {
       if (!move.is_fixed && !move.managed->present) {
         place_unknown(move);
       }
     }
-    while (!std::ranges::all_of(moves_, &Move::is_done)) {
-      if (!finish_one() && !move_one_aside()) {
-        break;
-      }
+    while (finish_all_clear() || move_one_aside()) {
     }
     return std::move(writes_);
   }
@@ -56,11 +57,15 @@ class Planner {
   }
 
  private:
-  // Every other container on the CPUs it would get is to stay on them.
+  // Every other container on the CPUs it would get is to stay on them. It does not leave these itself.
   [[nodiscard]] bool is_clear(const Move& move) const {
-    return std::ranges::none_of(moves_, [&](const Move& other) {
-      return &other != &move && ((other.now - other.then) & (move.then - move.now)).count() > 0;
-    });
+    return std::ranges::none_of(move.then - move.now, [&](std::uint32_t cpu) { return leaving_[cpu] > 0; });
+  }
+
+  void count_leaving(const Move& move, int change) {
+    for (const std::uint32_t cpu : move.now - move.then) {
+      leaving_[cpu] += change;
+    }
   }
 
   void place_unknown(Move& move) {
@@ -71,14 +76,15 @@ class Planner {
     }
   }
 
-  bool finish_one() {
-    const auto found =
-        std::ranges::find_if(moves_, [&](const Move& move) { return !move.is_done() && is_clear(move); });
-    if (found == moves_.end()) {
-      return false;
+  bool finish_all_clear() {
+    bool has_finished = false;
+    for (Move& move : moves_) {
+      if (!move.is_done() && is_clear(move)) {
+        write(move, move.then);
+        has_finished = true;
+      }
     }
-    write(*found, found->then);
-    return true;
+    return has_finished;
   }
 
   bool move_one_aside() {
@@ -100,13 +106,16 @@ class Planner {
   }
 
   void write(Move& move, const CpuSet& cpus) {
+    count_leaving(move, -1);
     move.now = cpus;
+    count_leaving(move, 1);
     writes_.push_back({move.managed->id, move.managed->owner, cpus, cpus != move.then});
   }
 
   CpuSet shared_;
   std::vector<Move> moves_;
   std::vector<Write> writes_;
+  std::array<int, kMostCpus> leaving_ = {};  // by CPU: the containers that are on it and are not to stay
 };
 
 std::string why_not(const ManagedContainer& managed, const CpuSet& then) {
@@ -116,10 +125,22 @@ std::string why_not(const ManagedContainer& managed, const CpuSet& then) {
   if (managed.phase == Phase::starting) {
     return "it is not started yet";
   }
+  if (managed.phase == Phase::contested) {
+    return "another program keeps changing its cpuset";
+  }
   return then.empty() ? "no CPU is left for it" : "";
 }
 
 }  // namespace
+
+CpuSet target_of(const State& state, const ManagedContainer& managed) {
+  const CpuSet* const own = find_entry(state, managed.owner);
+  if (own != nullptr && !own->empty()) {
+    return *own;
+  }
+  const CpuSet part = managed.confined ? state.shared & *managed.confined : CpuSet();
+  return part.empty() ? state.shared : part;
+}
 
 Reconciliation plan_reconcile(const State& state, const std::vector<ManagedContainer>& managed_containers) {
   Reconciliation plan;
@@ -128,7 +149,7 @@ Reconciliation plan_reconcile(const State& state, const std::vector<ManagedConta
     if (managed.phase == Phase::ended) {
       continue;  // it may be started again, and its CPUs are kept for it
     }
-    const CpuSet then = cpus_for(state, managed.owner);
+    const CpuSet then = target_of(state, managed);
     const std::string why = why_not(managed, then);
     if (why.empty()) {
       planner.add(managed, then);

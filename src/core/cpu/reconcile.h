@@ -11,14 +11,16 @@
 
 namespace hf::cpu {
 
-enum class Phase : std::uint8_t { running, starting, ended, unknown };
+// contested: another program keeps setting another cpuset.
+enum class Phase : std::uint8_t { running, starting, ended, unknown, contested };
 
 struct ManagedContainer {
   Owner owner;
-  std::string id;                 // the engine's; "" where it has none yet
-  Phase phase = Phase::running;   // only running containers are written to
-  std::optional<CpuSet> present;  // absent: it could not be read
-  bool can_own = true;            // it is of a Guaranteed pod: no other has exclusive CPUs
+  std::string id;                       // the engine's; "" where it has none yet
+  Phase phase = Phase::running;         // only running containers are written to
+  std::optional<CpuSet> present;        // absent: it could not be read
+  bool can_own = true;                  // it is of a Guaranteed pod: no other has exclusive CPUs
+  std::optional<CpuSet> confined = {};  // to CPUs of the pool: its own configuration says so
 };
 
 struct Write {
@@ -40,6 +42,9 @@ struct Reconciliation {
   std::vector<Write> writes;  // in this order
   std::vector<Skipped> skipped;
 };
+
+// The CPUs that a container is to run on: its own, or those of the pool that its configuration allows.
+CpuSet target_of(const State& state, const ManagedContainer& managed);
 
 Reconciliation plan_reconcile(const State& state, const std::vector<ManagedContainer>& managed_containers);
 

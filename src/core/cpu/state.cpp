@@ -1,6 +1,6 @@
 #include "core/cpu/state.h"
 
-#include <algorithm>
+#include <set>
 
 namespace hf::cpu {
 
@@ -11,7 +11,7 @@ const CpuSet* find_entry(const State& state, const Owner& owner) {
 
 CpuSet cpus_for(const State& state, const Owner& owner) {
   const CpuSet* own = find_entry(state, owner);
-  return own == nullptr ? state.shared : *own;
+  return own == nullptr || own->empty() ? state.shared : *own;
 }
 
 CpuSet cpus_of_pod(const State& state, const std::string& pod, const std::string& but_not_of) {
@@ -36,9 +36,10 @@ CpuSet given_cpus(const State& state) {
 }
 
 std::vector<Owner> stale_owners(const State& state, const std::vector<Owner>& alive) {
+  const std::set<Owner> known(alive.begin(), alive.end());
   std::vector<Owner> stale;
   for (const auto& [owner, cpus] : state.entries) {
-    if (std::ranges::find(alive, owner) == alive.end()) {
+    if (!known.contains(owner)) {
       stale.push_back(owner);
     }
   }

@@ -49,4 +49,30 @@ struct CpuStateReport {
   std::vector<std::string> notes = {};
 };
 
+// A container as the CPU manager sees it.
+struct CpuContainer {
+  std::string title;
+  std::string id;
+  std::string engine;
+  bool is_exclusive = false;
+  std::uint32_t requested = 0;            // exclusive CPUs; 0: none
+  cpu::CpuSet cpus;                       // that it is to run on
+  cpu::CpuSet present;                    // its cpuset, as the kernel reports it
+  std::vector<cpu::NumaId> nodes;         // of `cpus`
+  std::vector<cpu::NumaId> device_nodes;  // of its devices
+  std::optional<std::uint32_t> distance;  // from its devices to the farthest of `nodes`; 10: the same node
+  std::string problem;                    // why it does not have what it asks for; "": it has
+};
+
+// What `holdfast cpu status` shows.
+struct CpuStatus {
+  cpu::CpuSet online;
+  cpu::CpuSet pool;
+  cpu::CpuSet reserved;
+  std::vector<CpuContainer> containers;  // exclusive ones first
+  std::string problem;                   // why CPUs are not managed; "": they are
+  cpu::Topology topology;
+  cpu::State state;
+};
+
 }  // namespace hf::report

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/container/guard/tier.h"
 #include "core/device/inventory.h"
 #include "core/report/blame.h"
+#include "core/report/cpu_report.h"
 #include "core/report/finding.h"
 #include "core/resource/offer.h"
 
@@ -85,6 +87,7 @@ struct Snapshot {
   device::Inventory inventory;
   std::vector<resource::OfferStatus> offers;  // to kubelet, while holdfast-kube runs
   std::string online_cpus;                    // "0-63"
+  std::shared_ptr<const CpuStatus> cpus;      // of the CPU manager, shared with it; null: it is off
   std::vector<BlameRecordPtr> records;        // the latest, newest last
   Counters counters;
 };

@@ -24,6 +24,7 @@ void add_watch(CLI::App& app, int& status);
 void add_cdi(CLI::App& app, int& status);
 void add_setup(CLI::App& app, int& status);
 void add_cpu(CLI::App& app, int& status);
+void add_cpu_manager(CLI::App& cpu, int& status);  // below `holdfast cpu`
 void add_demo(CLI::App& app, int& status);
 void add_grant_and_revoke(CLI::App& app, int& status);
 

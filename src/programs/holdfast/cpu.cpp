@@ -307,6 +307,7 @@ void add_cpu(CLI::App& app, int& status) {
   add_plan(*cpu, status);
   add_simulate(*cpu, status);
   add_state(*cpu, status);
+  add_cpu_manager(*cpu, status);
 }
 
 }  // namespace hf::programs

@@ -20,6 +20,7 @@
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "programs/holdfastd/capabilities.h"
+#include "services/cpus/manager_thread.h"
 #include "services/doctor/doctor.h"
 #include "services/guard/daemon.h"
 #include "services/specs/fresh.h"
@@ -126,6 +127,23 @@ int remove_shields(const kernel::Host& host) {
   return kFine;
 }
 
+// The CPU manager's thread publishes, the recorder's reads.
+class CpuBoard {
+ public:
+  void publish(const report::CpuStatus& status) {
+    const std::scoped_lock lock(mutex_);
+    status_ = std::make_shared<const report::CpuStatus>(status);
+  }
+  [[nodiscard]] std::shared_ptr<const report::CpuStatus> latest() const {
+    const std::scoped_lock lock(mutex_);
+    return status_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const report::CpuStatus> status_;  // shared with snapshots
+};
+
 int serve(const DaemonOptions& options) {
   Result<kernel::Host> host = kernel::open_host();
   if (!host) {
@@ -168,6 +186,16 @@ int serve(const DaemonOptions& options) {
     board.publish(snapshot);
   };
   settings.missing_capabilities = drop_capabilities(log);
+  CpuBoard cpu_board;
+  std::optional<cpus::ManagerThread> cpu_manager;
+  if (config->cpus.manages) {
+    cpu_manager.emplace(*host,
+                        cpus::ThreadSettings{*config, settings.callbacks.log,
+                                             [&](const report::CpuStatus& status) { cpu_board.publish(status); }});
+    settings.census = [&](const auto& discovered) { cpu_manager->take_census(discovered); };
+    settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager->add(discovered); };
+    settings.callbacks.cpus = [&] { return cpu_board.latest(); };
+  }
   const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
   const Result<void> ran = guard::run_daemon(*host, settings);
   return ran ? kFine : complain(ran.error());

@@ -67,7 +67,8 @@ class Loop {
         guard_(filters_, shielding_, guard_callbacks()),
         signals_(kernel::open_signals()),
         inspector_(host, inspector_reports()),
-        newcomers_(host, settings.config, [this](const GuardedContainerPtr& guarded) { add_newcomer(guarded); }),
+        newcomers_(host, settings.config,
+                   {[this](const GuardedContainerPtr& guarded) { add_newcomer(guarded); }, settings.newcomer}),
         survey_thread_(host, settings.config, reports()) {
     const Result<kernel::Process> self = kernel::read_process(host, container::Pid{::getpid()});
     guard_.set_started(self ? self->started_at : 0);
@@ -175,6 +176,7 @@ class Loop {
       recorder_.post([why](Recorder& recorder) { recorder.fail_survey(why); });
     };
     reports.refresh = [this](const config::Config& config) { refresh(config); };
+    reports.census = settings_.census;
     return reports;
   }
 

@@ -24,8 +24,8 @@ constexpr std::size_t kMostExamined = 4096;
 
 }  // namespace
 
-Newcomers::Newcomers(const kernel::Host& host, config::Config config, Report report)
-    : host_(host), config_(std::move(config)), report_(std::move(report)), thread_([this] { work(); }) {}
+Newcomers::Newcomers(const kernel::Host& host, config::Config config, Reports reports)
+    : host_(host), config_(std::move(config)), reports_(std::move(reports)), thread_([this] { work(); }) {}
 
 Newcomers::~Newcomers() {
   loop_.post([this] { stops_ = true; });
@@ -153,9 +153,12 @@ bool Newcomers::examine_one(const Waiting& waiting) {
       examine_newcomer({host_, **discovered, creator}, config_, survey_->inventory);
   const bool is_reported = guarded && *guarded;
   if (is_reported) {
-    report_(*guarded);
+    reports_.guarded(*guarded);
   }
   if (is_reported || (*discovered)->spec) {
+    if (reports_.any) {
+      reports_.any(**discovered);
+    }
     if (examined_.size() >= kMostExamined) {
       examined_.clear();
     }

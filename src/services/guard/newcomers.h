@@ -23,9 +23,13 @@ namespace hf::guard {
 
 class Newcomers {
  public:
-  using Report = std::function<void(GuardedContainerPtr)>;  // called from the thread of Newcomers
+  // Called from the thread of Newcomers.
+  struct Reports {
+    std::function<void(GuardedContainerPtr)> guarded;
+    std::function<void(const host::DiscoveredContainer&)> any;  // owed something or not; may be empty
+  };
 
-  Newcomers(const kernel::Host& host, config::Config config, Report report);
+  Newcomers(const kernel::Host& host, config::Config config, Reports reports);
   Newcomers(const Newcomers&) = delete;
   Newcomers& operator=(const Newcomers&) = delete;
   ~Newcomers();
@@ -58,7 +62,7 @@ class Newcomers {
 
   const kernel::Host& host_;
   config::Config config_;
-  Report report_;
+  Reports reports_;
   kernel::EventLoop loop_;
   SurveyPtr survey_;
   std::set<std::string_view> known_;  // cgroups of containers that the last survey found, in `survey_`

@@ -364,6 +364,9 @@ void Recorder::publish() {
   if (std::optional<journal::PluginStatus> plugin = journal::read_plugin_status(host_)) {
     snapshot->offers = std::move(plugin->resources);
   }
+  if (callbacks_.cpus) {
+    snapshot->cpus = callbacks_.cpus();
+  }
   is_dirty_ = false;
   callbacks_.snapshot(std::move(snapshot));
   const std::uint64_t now = kernel::monotonic_now();

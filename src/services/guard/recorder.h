@@ -24,6 +24,7 @@ struct Callbacks {
   std::function<void(std::shared_ptr<const report::Snapshot>)> snapshot;
   std::function<void(const report::BlameRecordPtr&)> record;
   std::function<void(const std::string& decision, bool is_warning)> log;  // "healed container=web device=…"
+  std::function<std::shared_ptr<const report::CpuStatus>()> cpus;         // of the CPU manager; empty: it is off
 };
 
 class Recorder {

@@ -47,9 +47,12 @@ bool owns_unit(const container::Container& it) { return !it.shares_cgroup && bas
 
 // A host may have thousands of containers, each in a dozen hierarchies, and an image may have any number of labels and
 // variables.
-void keep_what_is_needed(host::DiscoveredContainer& discovered) {
+void keep_what_is_needed(host::DiscoveredContainer& discovered, bool keeps_cpus) {
   constexpr std::size_t kMostLabels = 65536;  // bytes
-  std::erase_if(discovered.container.v1, [](const auto& entry) { return entry.first != "devices"; });
+  std::erase_if(discovered.container.v1, [keeps_cpus](const auto& entry) {
+    const bool is_of_cpus = entry.first == "cpuset" || entry.first == "cpu";
+    return entry.first != "devices" && !(keeps_cpus && is_of_cpus);
+  });
   std::size_t size = 0;
   std::erase_if(discovered.container.labels, [&size](const auto& label) {
     size += label.first.size() + label.second.size();
@@ -113,7 +116,7 @@ Result<GuardedContainerPtr> examine_newcomer(const Newcomer& newcomer, const con
   if (owed.owes_nothing()) {
     return nullptr;
   }
-  keep_what_is_needed(discovered);
+  keep_what_is_needed(discovered, false);
   std::shared_ptr<GuardedContainer> guarded =
       TRY(make_guarded(host, config.policy, discovered.container, owed, nullptr));
   guarded->first_seen_at = kernel::monotonic_now();
@@ -188,7 +191,12 @@ Result<Survey> Surveyor::take(const config::Config& config, SurveyScope scope) {
   }
   survey.started_at = started;
   host::Census census = TRY(host::take_census(host_, config, versions_, known_));
-  std::ranges::for_each(census.discovered_containers, keep_what_is_needed);
+  if (listener_) {
+    listener_(census.discovered_containers);
+  }
+  for (host::DiscoveredContainer& discovered : census.discovered_containers) {
+    keep_what_is_needed(discovered, bool(listener_));
+  }
   known_.clear();
   survey.inventory = host::take_inventory(host_, config, host::Libraries::leave);
   survey.online_cpus =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -45,7 +46,10 @@ Result<GuardedContainerPtr> examine_newcomer(const Newcomer& newcomer, const con
 
 class Surveyor {
  public:
-  explicit Surveyor(const kernel::Host& host) : host_(host) {}
+  // Called with every container before what the guard does not need is dropped; may be empty.
+  using Listener = std::function<void(const std::vector<host::DiscoveredContainer>&)>;
+
+  explicit Surveyor(const kernel::Host& host, Listener listener = {}) : host_(host), listener_(std::move(listener)) {}
 
   Result<Survey> take(const config::Config& config, SurveyScope scope);
 
@@ -58,6 +62,7 @@ class Surveyor {
                                                const container::Entitlement& owed, const config::Config& config) const;
 
   const kernel::Host& host_;
+  Listener listener_;
   std::vector<host::KnownContainer> known_;
   host::RuntimeVersions versions_;
   std::map<ContainerKey, GuardedContainerPtr> guarded_containers_;

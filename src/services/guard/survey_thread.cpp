@@ -14,7 +14,10 @@ constexpr std::uint64_t kCostOfFailure = 100 * kMillisecond;  // a survey that f
 }  // namespace
 
 SurveyThread::SurveyThread(const kernel::Host& host, config::Config config, Reports reports)
-    : config_(std::move(config)), reports_(std::move(reports)), surveyor_(host), thread_([this] { work(); }) {}
+    : config_(std::move(config)),
+      reports_(std::move(reports)),
+      surveyor_(host, reports_.census),
+      thread_([this] { work(); }) {}
 
 SurveyThread::~SurveyThread() {
   loop_.post([this] { stops_ = true; });

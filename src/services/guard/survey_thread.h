@@ -24,6 +24,7 @@ class SurveyThread {
     std::function<void(SurveyPtr, SurveyScope)> survey;
     std::function<void(std::string)> failed;
     std::function<void(const config::Config&)> refresh;  // after a survey of everything
+    Surveyor::Listener census;                           // may be empty
   };
 
   SurveyThread(const kernel::Host& host, config::Config config, Reports reports);

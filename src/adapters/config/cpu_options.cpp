@@ -1,0 +1,104 @@
+#include "adapters/config/cpu_options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/text.h"
+
+namespace hf::config {
+namespace {
+
+// `chosen` or `leave`.
+Result<void> read_choice(const YAML::Node& map, const char* key, const std::string& chosen, bool& into) {
+  if (!map[key]) {
+    return {};
+  }
+  const std::string where = std::string("cpus.") + key;
+  const std::string text = TRY(scalar_of(map[key], where));
+  if (text != chosen && text != "leave") {
+    return malformed(where + ": " + quote(text) + " is neither " + chosen + " nor leave");
+  }
+  into = text == chosen;
+  return {};
+}
+
+// [full-pcpus-only, …], or {full-pcpus-only: true, …} as in kubelet's config.
+Result<cpu::Options> options_of(const YAML::Node& node) {
+  std::map<std::string, std::string> values;
+  if (!node.IsSequence() && !node.IsMap()) {
+    return malformed("cpus.options wants a list of options, or a map of them");
+  }
+  for (const YAML::detail::iterator_value& entry : node) {
+    if (node.IsMap()) {
+      values[TRY(scalar_of(entry.first, "cpus.options"))] = TRY(scalar_of(entry.second, "cpus.options"));
+    } else {
+      values[TRY(scalar_of(entry, "cpus.options"))] = "true";
+    }
+  }
+  const Result<cpu::Options> options = cpu::parse_options(values);
+  return options ? options : malformed("cpus.options: " + options.error().message);
+}
+
+Result<void> read_reserved(const YAML::Node& node, CpuSettings& cpus) {
+  if (node["reserved"]) {
+    const std::string text = TRY(scalar_of(node["reserved"], "cpus.reserved"));
+    const Result<cpu::CpuSet> set = cpu::parse_cpu_set(text);
+    if (!set || set->empty()) {
+      return malformed("cpus.reserved: " + quote(text) + " is no set of CPUs such as 0,64");
+    }
+    cpus.reserved = *set;
+  }
+  if (node["reserved_count"]) {
+    const std::string text = TRY(scalar_of(node["reserved_count"], "cpus.reserved_count"));
+    cpus.reserved_count = parse_number<std::uint32_t>(text).value_or(0);
+    if (cpus.reserved_count == 0) {
+      return malformed("cpus.reserved_count: " + quote(text) + " is no number of CPUs, at least 1");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> parse_cpus(const YAML::Node& node, CpuSettings& cpus) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "cpus", {"manager", "reserved", "reserved_count", "options", "memory", "irq"}));
+  TRY(read_switch(node, "cpus", "manager", cpus.manages));
+  TRY(read_reserved(node, cpus));
+  if (node["options"]) {
+    cpus.options = TRY(options_of(node["options"]));
+  }
+  TRY(read_choice(node, "memory", "follow", cpus.moves_memory));
+  return read_choice(node, "irq", "move", cpus.moves_irqs);
+}
+
+Result<void> parse_nri(const YAML::Node& node, NriSettings& nri) {
+  if (!node) {
+    return {};
+  }
+  TRY(check_keys(node, "nri", {"enabled", "socket", "index"}));
+  TRY(read_switch(node, "nri", "enabled", nri.is_enabled));
+  if (node["socket"]) {
+    nri.socket = TRY(scalar_of(node["socket"], "nri.socket"));
+    if (!nri.socket.starts_with('/')) {
+      return malformed("nri.socket wants an absolute path");
+    }
+  }
+  if (node["index"]) {
+    nri.index = TRY(scalar_of(node["index"], "nri.index"));
+    const bool is_index = nri.index.size() == 2 && std::ranges::all_of(nri.index, [](unsigned char character) {
+                            return std::isdigit(character) != 0;
+                          });
+    if (!is_index) {
+      return malformed("nri.index: " + quote(nri.index) + " is no number of two digits such as 10");
+    }
+  }
+  return {};
+}
+
+}  // namespace hf::config

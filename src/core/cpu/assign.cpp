@@ -1,0 +1,106 @@
+#include "core/cpu/assign.h"
+
+#include <algorithm>
+
+namespace hf::cpu {
+namespace {
+
+Policy policy_for(const Policy& policy, const CpuRequest& request) {
+  Policy own = policy;
+  if (request.options) {
+    const bool is_strict = policy.options.strict_reservation;  // it is about the pool, not about one container
+    own.options = *request.options;
+    own.options.strict_reservation = is_strict;
+  }
+  own.options.near_devices = own.options.near_devices || request.is_near_devices;
+  return own;
+}
+
+Wish wish_of(const Tenant& tenant, const CpuRequest& request) {
+  Wish wish;
+  if (request.is_near_devices) {
+    wish.device_nodes = tenant.device_nodes;
+  }
+  return wish;
+}
+
+Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
+  const Policy own = policy_for(policy, request);
+  TRY(check_options(own.options, own.layout->topology));
+  const PodRequest pod{.uid = tenant.owner.pod,
+                       .is_guaranteed = true,
+                       .containers = {{tenant.owner.container, ContainerRole::app, whole_cpus(request.count)}},
+                       .cpu_budget = {}};
+  const std::optional<CpuSet> given = TRY(allocate(own, state, pod, tenant.owner.container, wish_of(tenant, request)));
+  return given.value_or(CpuSet());
+}
+
+// After CPUs that were offline have come back.
+Result<void> complete(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
+  CpuSet& entry = state.entries.at(tenant.owner);
+  const CpuSet more = TRY(choose(policy_for(policy, request), assignable(policy, state), request.count - entry.count(),
+                                 wish_of(tenant, request)));
+  entry |= more;
+  state.shared -= more;
+  return {};
+}
+
+Result<void> serve(const Policy& policy, State& state, const Tenant& tenant) {
+  const CpuSet* const entry = find_entry(state, tenant.owner);
+  if (entry == nullptr) {
+    TRY(give(policy, state, tenant, *tenant.request));
+    return {};
+  }
+  const bool is_short = !entry->empty() && entry->count() < tenant.request->count;
+  return is_short ? complete(policy, state, tenant, *tenant.request) : Result<void>();
+}
+
+}  // namespace
+
+Assigned assign(const Policy& policy, State state, const std::vector<Tenant>& tenants, Others others) {
+  Assigned assigned{.state = std::move(state), .refusals = {}};
+  if (others == Others::removed) {
+    std::vector<Owner> alive;
+    alive.reserve(tenants.size());
+    std::ranges::transform(tenants, std::back_inserter(alive), &Tenant::owner);
+    for (const Owner& owner : stale_owners(assigned.state, alive)) {
+      remove(assigned.state, owner);
+    }
+  }
+  for (const Tenant& tenant : tenants) {
+    if (!tenant.request) {
+      continue;
+    }
+    if (const Result<void> served = serve(policy, assigned.state, tenant); !served) {
+      assigned.refusals.push_back({tenant.owner, served.error().message});
+    }
+  }
+  return assigned;
+}
+
+Result<CpuSet> assign_one(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
+  State next = state;
+  remove(next, tenant.owner);
+  const CpuSet given = TRY(give(policy, next, tenant, request));
+  state = std::move(next);
+  return given;
+}
+
+void release(State& state, const Owner& owner) {
+  remove(state, owner);
+  state.entries[owner] = CpuSet();
+}
+
+State adapt(const Policy& policy, State state) {
+  const CpuSet& online = policy.layout->cpus;
+  for (auto at = state.entries.begin(); at != state.entries.end();) {
+    const bool had_some = !at->second.empty();
+    at->second &= online - policy.reserved;
+    at = had_some && at->second.empty() ? state.entries.erase(at) : std::next(at);
+  }
+  state.shared = online - given_cpus(state) - (policy.options.strict_reservation ? policy.reserved : CpuSet());
+  state.reuse = {};
+  return state;
+}
+
+}  // namespace hf::cpu

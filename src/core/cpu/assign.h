@@ -1,0 +1,48 @@
+// Assign: gives exclusive CPUs to the containers that ask for them, and takes back those of containers that have ended.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/cpu/policy.h"
+#include "core/cpu/request.h"
+#include "core/cpu/state.h"
+
+namespace hf::cpu {
+
+// A container that is to run on CPUs of its own, or in the shared pool.
+struct Tenant {
+  Owner owner;
+  std::string id;                         // the engine's
+  std::optional<CpuRequest> request;      // absent: it asks for nothing
+  std::vector<NumaId> device_nodes = {};  // of its devices
+};
+
+struct Refusal {
+  Owner owner;
+  std::string why;
+};
+
+struct Assigned {
+  State state;
+  std::vector<Refusal> refusals;  // these run in the shared pool, and are tried again
+};
+
+// Tenants are served in their order. An entry without CPUs means that somebody took them back by hand: such a tenant
+// is not served. `keeps_others`: entries of owners that are no tenants are kept.
+enum class Others : std::uint8_t { removed, kept };
+Assigned assign(const Policy& policy, State state, const std::vector<Tenant>& tenants, Others others);
+
+// Gives a tenant `request.count` CPUs at once, in place of those that it has.
+Result<CpuSet> assign_one(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request);
+
+// Takes back the CPUs of an owner, who is not served again while it lives.
+void release(State& state, const Owner& owner);
+
+// Adapts a state to a machine whose CPUs have gone offline or come back: an owner loses CPUs that are offline, and the
+// others are in the pool.
+State adapt(const Policy& policy, State state);
+
+}  // namespace hf::cpu

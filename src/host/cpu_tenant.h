@@ -1,0 +1,36 @@
+// CpuTenant: a container of this host with what it asks of the CPUs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/config/config.h"
+#include "core/container/container.h"
+#include "core/cpu/assign.h"
+#include "core/device/inventory.h"
+#include "host/census.h"
+#include "host/evidence.h"
+
+namespace hf::host {
+
+struct CpuTenant {
+  cpu::Tenant tenant;
+  container::Container container;
+  cpu::CpuTime time;                    // of its configuration
+  std::optional<cpu::CpuSet> confined;  // by its configuration
+  std::string problem;                  // why its request cannot be understood
+};
+
+// Absent for a container inside another one, which shares that one's CPUs. A container of a pod asks by its resources,
+// any other by labels and annotations; one that an unprivileged user started asks for nothing.
+std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered);
+
+// All containers that have a say, in the order of their start.
+std::vector<CpuTenant> cpu_tenants_of(const std::vector<DiscoveredContainer>& discovered);
+
+// Fills in the NUMA nodes of the devices that a tenant wants its CPUs near to.
+void locate_devices(const kernel::Host& host, const config::Config& config, const DiscoveredContainer& discovered,
+                    CpuTenant& tenant);
+
+}  // namespace hf::host

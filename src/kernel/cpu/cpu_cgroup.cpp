@@ -1,0 +1,225 @@
+#include "kernel/cpu/cpu_cgroup.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "core/base/text.h"
+#include "core/container/cgroup/mount.h"
+#include "core/container/cgroup_name.h"
+#include "kernel/files/file.h"
+
+namespace hf::kernel {
+namespace {
+
+constexpr const char* kCpus = "cpuset.cpus";
+constexpr const char* kMems = "cpuset.mems";
+constexpr std::size_t kDeepest = 32;      // cgroups below a container's own
+constexpr std::size_t kMostBelow = 1000;  // in all
+
+Result<cpu::CpuSet> read_set(int directory, const char* name, const std::string& where) {
+  const Result<std::string> text = read_text(directory, name);
+  if (!text) {
+    return fail(text.error().code, where + "/" + name + ": " + text.error().message);
+  }
+  return cpu::parse_cpu_set(trim(*text));
+}
+
+Result<void> write_value(int directory, const std::string& name, std::string_view text, const std::string& where) {
+  const Result<void> written = write_text(directory, name, text);
+  return written ? written : fail(written.error().code, where + ": " + written.error().message);
+}
+
+// Kernel: a directory of a cgroup has two links and one for each cgroup below it (fs/kernfs/inode.c).
+std::vector<Fd> children_of(int directory) {
+  struct stat status{};
+  std::vector<Fd> children;
+  if (::fstat(directory, &status) < 0 || status.st_nlink <= 2) {
+    return children;
+  }
+  visit_names(directory, ".", [&](std::string_view name) {
+    Result<Fd> child = open_plain_directory(directory, std::string(name));
+    if (child) {
+      children.push_back(*std::move(child));
+    }
+    return children.size() < kMostBelow;
+  });
+  return children;
+}
+
+// Kernel: on v1 a cgroup's cpuset contains those of its children at any moment, so that they are changed one by one
+// while the parent has the old CPUs and the new ones.
+class TreeWriter {
+ public:
+  explicit TreeWriter(const std::string& where) : where_(where) {}
+
+  Result<void> write(int directory, const cpu::CpuSet& old, const cpu::CpuSet& cpus, std::size_t depth) {
+    const std::vector<Fd> children = depth < kDeepest ? children_of(directory) : std::vector<Fd>();
+    if (children.empty()) {
+      return put(directory, cpus);
+    }
+    TRY(put(directory, old | cpus));
+    for (const Fd& child : children) {
+      const Result<cpu::CpuSet> now = read_set(child.get(), kCpus, where_);
+      if (!now || ++visited_ > kMostBelow) {
+        continue;  // it has ended
+      }
+      TRY(write(child.get(), *now, part_of(*now, old, cpus), depth + 1));
+    }
+    return put(directory, cpus);
+  }
+
+ private:
+  // A child that had all CPUs has all again.
+  static cpu::CpuSet part_of(const cpu::CpuSet& now, const cpu::CpuSet& old, const cpu::CpuSet& cpus) {
+    const cpu::CpuSet part = now & cpus;
+    return now == old || part.empty() ? cpus : part;
+  }
+
+  Result<void> put(int directory, const cpu::CpuSet& cpus) const {
+    return write_value(directory, kCpus, to_string(cpus), where_);
+  }
+
+  const std::string& where_;
+  std::size_t visited_ = 0;
+};
+
+constexpr const char* kEffective = "cpuset.cpus.effective";
+
+// On v2 a cgroup has only the controllers that its parent passes on. "" where the cgroup itself has a cpuset, "../"
+// where its parent has one, and so on.
+Result<std::string> way_to_cpuset(int directory, const std::string& where) {
+  std::string way;
+  for (std::size_t level = 0; level < kDeepest; ++level, way += "../") {
+    if (exists(directory, way + kEffective)) {
+      return way;
+    }
+  }
+  return fail(std::errc::not_supported, where + ": the cpuset controller is not available on cgroup v2");
+}
+
+Result<void> enable_cpuset(int directory, const std::string& where) {
+  for (std::string way = TRY(way_to_cpuset(directory, where)); !way.empty(); way.resize(way.size() - 3)) {
+    TRY(write_value(directory, way + "cgroup.subtree_control", "+cpuset", where));
+  }
+  return {};
+}
+
+std::optional<std::string> own_path(const container::Container& container, const char* controller) {
+  const auto found = container.v1.find(controller);
+  return found == container.v1.end() ? std::nullopt : own_cgroup_in(container, found->second);
+}
+
+}  // namespace
+
+CpuMounts read_cpu_mounts(const Host& host) {
+  CpuMounts mounts;
+  mounts.v2 = host.v2 ? host.v2->point : "";
+  const std::string mountinfo = read_text(host.root.get(), "proc/self/mountinfo").value_or("");
+  for (const container::Mount& mount : container::parse_mountinfo(mountinfo)) {
+    if (mount.type != "cgroup" || mount.root != "/") {
+      continue;
+    }
+    const std::string_view controllers = base_name(mount.point);
+    if (mounts.cpuset.empty() && list_contains(controllers, "cpuset")) {
+      mounts.cpuset = mount.point;
+    }
+    if (mounts.cpu.empty() && list_contains(controllers, "cpu")) {
+      mounts.cpu = mount.point;
+    }
+  }
+  return mounts;
+}
+
+Result<CpuCgroup> CpuCgroup::open(const Host& host, const CpuMounts& mounts, const container::Container& container) {
+  const auto open_at = [&host](const std::string& path) {
+    return open_plain_directory(host.root.get(), below_root(path));
+  };
+  const std::optional<std::string> cpu_path = own_path(container, "cpu");
+  Fd cpu;
+  if (!mounts.cpu.empty() && cpu_path) {
+    Result<Fd> opened = open_at(mounts.cpu + *cpu_path);
+    cpu = opened ? *std::move(opened) : Fd();
+  }
+  if (!mounts.cpuset.empty()) {
+    const std::optional<std::string> path = own_path(container, "cpuset");
+    if (!path) {
+      return fail(std::errc::not_supported, "it has no cgroup of its own in the cpuset hierarchy");
+    }
+    Fd cpuset = TRY(open_at(mounts.cpuset + *path));
+    return CpuCgroup(std::move(cpuset), mounts.cpuset + *path, std::move(cpu), false);
+  }
+  const std::optional<std::string> path = container.v2 ? own_cgroup_in(container, *container.v2) : std::nullopt;
+  if (!path || mounts.v2.empty()) {
+    return fail(std::errc::not_supported, "it has no cgroup of its own with a cpuset");
+  }
+  Fd directory = TRY(open_at(mounts.v2 + *path));
+  if (mounts.cpu.empty()) {
+    cpu = TRY(open_at(mounts.v2 + *path));
+  }
+  return CpuCgroup(std::move(directory), mounts.v2 + *path, std::move(cpu), true);
+}
+
+Result<cpu::CpuSet> CpuCgroup::read_cpus() const {
+  if (!is_v2_) {
+    return read_set(cpuset_.get(), kCpus, where_);
+  }
+  const std::string way = TRY(way_to_cpuset(cpuset_.get(), where_));
+  const cpu::CpuSet own = way.empty() ? TRY(read_set(cpuset_.get(), kCpus, where_)) : cpu::CpuSet();
+  return own.empty() ? read_set(cpuset_.get(), (way + kEffective).c_str(), where_) : own;
+}
+
+Result<void> CpuCgroup::write_cpus(const cpu::CpuSet& cpus) const {
+  if (is_v2_) {
+    TRY(enable_cpuset(cpuset_.get(), where_));
+    return write_value(cpuset_.get(), kCpus, to_string(cpus), where_);
+  }
+  return TreeWriter(where_).write(cpuset_.get(), TRY(read_cpus()), cpus, 0);
+}
+
+Result<std::string> CpuCgroup::read_memory_nodes() const {
+  const std::string own = TRY(read_text(cpuset_.get(), kMems));
+  if (is_v2_ && trim(own).empty()) {
+    return std::string(trim(TRY(read_text(cpuset_.get(), "cpuset.mems.effective"))));
+  }
+  return std::string(trim(own));
+}
+
+Result<void> CpuCgroup::write_memory_nodes(const std::string& nodes) const {
+  return write_value(cpuset_.get(), kMems, nodes, where_);
+}
+
+Result<void> CpuCgroup::write_quota(std::optional<std::int64_t> quota, std::uint64_t period) const {
+  if (!cpu_) {
+    return {};
+  }
+  const char* const name = exists(cpu_.get(), "cpu.max") ? "cpu.max" : "cpu.cfs_quota_us";
+  const bool is_v2 = std::string_view(name) == "cpu.max";
+  const std::string amount = quota ? std::to_string(*quota) : is_v2 ? "max" : "-1";
+  const std::string now(trim(TRY(read_text(cpu_.get(), name))));
+  if (now.substr(0, now.find(' ')) == amount) {
+    return {};
+  }
+  return write_value(cpu_.get(), name, is_v2 ? amount + " " + std::to_string(period) : amount, where_);
+}
+
+Result<void> CpuCgroup::remove_quota_of_pod() const {
+  if (!cpu_) {
+    return {};
+  }
+  const bool is_v2 = exists(cpu_.get(), "../cpu.max");
+  const char* const name = is_v2 ? "../cpu.max" : "../cpu.cfs_quota_us";
+  const Result<std::string> now = read_text(cpu_.get(), name);
+  const std::string_view amount = is_v2 ? "max" : "-1";
+  if (!now || trim(*now).starts_with(amount)) {
+    return {};
+  }
+  return write_value(cpu_.get(), name, amount, where_);
+}
+
+Result<cpu::CpuSet> read_online_cpus(const Host& host) {
+  return cpu::parse_cpu_set(trim(TRY(read_text(host.root.get(), "sys/devices/system/cpu/online"))));
+}
+
+}  // namespace hf::kernel

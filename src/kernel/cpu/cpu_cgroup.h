@@ -1,0 +1,59 @@
+// CpuCgroup: the cgroup that decides on which CPUs a container runs, held open, on v1 or v2.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/cpu/cpu_set.h"
+#include "core/cpu/request.h"
+#include "kernel/files/fd.h"
+#include "kernel/files/host.h"
+
+namespace hf::kernel {
+
+// Where the controllers are mounted; "" where they are not.
+struct CpuMounts {
+  std::string cpuset;  // v1
+  std::string cpu;     // v1
+  std::string v2;
+};
+CpuMounts read_cpu_mounts(const Host& host);
+
+class CpuCgroup {
+ public:
+  // Fails where the container has no cgroup of its own in that hierarchy.
+  static Result<CpuCgroup> open(const Host& host, const CpuMounts& mounts, const container::Container& container);
+
+  [[nodiscard]] bool is_v2() const { return is_v2_; }
+
+  // What it is confined to. The error is no_such_device, or no_such_file_or_directory, where the container has ended.
+  [[nodiscard]] Result<cpu::CpuSet> read_cpus() const;
+
+  // Cgroups that a container has created below its own keep their part of the CPUs, or get all where none is left. On
+  // v2 the cpuset controller is enabled where it is not.
+  [[nodiscard]] Result<void> write_cpus(const cpu::CpuSet& cpus) const;
+
+  [[nodiscard]] Result<std::string> read_memory_nodes() const;  // "0-1"
+  [[nodiscard]] Result<void> write_memory_nodes(const std::string& nodes) const;
+
+  // The quota of CPU time; absent: unlimited. Nothing is written where it is so already.
+  [[nodiscard]] Result<void> write_quota(std::optional<std::int64_t> quota, std::uint64_t period) const;
+  // The same for the pod's cgroup around it, where there is one: its limit is removed.
+  [[nodiscard]] Result<void> remove_quota_of_pod() const;
+
+ private:
+  CpuCgroup(Fd cpuset, std::string where, Fd cpu, bool is_v2)
+      : cpuset_(std::move(cpuset)), where_(std::move(where)), cpu_(std::move(cpu)), is_v2_(is_v2) {}
+
+  Fd cpuset_;
+  std::string where_;
+  Fd cpu_;  // none where the controller is not mounted, or the container has no cgroup of its own there
+  bool is_v2_ = false;
+};
+
+Result<cpu::CpuSet> read_online_cpus(const Host& host);
+
+}  // namespace hf::kernel

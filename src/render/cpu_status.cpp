@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "render/cpu.h"
+#include "render/text_table.h"
+
+namespace hf::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string list_of(const std::vector<cpu::NumaId>& nodes) {
+  std::vector<std::string> names;
+  names.reserve(nodes.size());
+  for (const cpu::NumaId node : nodes) {
+    names.push_back(std::to_string(node.value));
+  }
+  return join(names, ",");
+}
+
+Json numbers_of(const std::vector<cpu::NumaId>& nodes) {
+  Json numbers = Json::array();
+  for (const cpu::NumaId node : nodes) {
+    numbers.push_back(node.value);
+  }
+  return numbers;
+}
+
+Json json_of(const CpuContainer& one) {
+  Json json = {{"container", one.title},
+               {"id", one.id},
+               {"engine", one.engine},
+               {"exclusive", one.is_exclusive},
+               {"requested", one.requested},
+               {"cpus", to_string(one.cpus)},
+               {"present", to_string(one.present)},
+               {"numa", numbers_of(one.nodes)},
+               {"device_numa", numbers_of(one.device_nodes)}};
+  if (one.distance) {
+    json["distance"] = *one.distance;
+  }
+  if (!one.problem.empty()) {
+    json["problem"] = one.problem;
+  }
+  return json;
+}
+
+std::string verdict_of(const CpuStatus& status) {
+  const auto owners = std::ranges::count_if(status.containers, &CpuContainer::is_exclusive);
+  const auto problems =
+      std::ranges::count_if(status.containers, [](const CpuContainer& one) { return !one.problem.empty(); });
+  const std::string owned =
+      owners == 1 ? "1 container has CPUs of its own" : std::to_string(owners) + " containers have CPUs of their own";
+  return problems == 0 ? marked(kGreen, owned)
+                       : marked(kYellow, owned + "; not as it should be: " + std::to_string(problems));
+}
+
+}  // namespace
+
+std::string render_text(const CpuStatus& status) {
+  if (!status.problem.empty()) {
+    return marked(kYellow, "CPUs are not managed") + ": " + on_one_line(status.problem) + "\n";
+  }
+  std::string text = verdict_of(status) + "\n";
+  text += "shared pool " + or_dash(to_string(status.pool)) + ", of these reserved for the system " +
+          or_dash(to_string(status.reserved & status.pool)) + ", online " + to_string(status.online) + "\n";
+  TextTable table({"CONTAINER", "CPUS", "NUMA", "DEVICES ON", "DISTANCE", "PROBLEM"});
+  for (const CpuContainer& one : status.containers) {
+    table.add({on_one_line(one.title), one.is_exclusive ? to_string(one.cpus) : "shared " + to_string(one.cpus),
+               or_dash(list_of(one.nodes)), or_dash(list_of(one.device_nodes)),
+               one.distance ? std::to_string(*one.distance) : "-", or_dash(on_one_line(one.problem))});
+  }
+  return status.containers.empty() ? text : text + table.render();
+}
+
+std::string render_json(const CpuStatus& status) {
+  Json containers = Json::array();
+  for (const CpuContainer& one : status.containers) {
+    containers.push_back(json_of(one));
+  }
+  Json json = {{"version", 1}, {"managed", status.problem.empty()}};
+  if (!status.problem.empty()) {
+    json["problem"] = status.problem;
+  }
+  json.update({{"online", to_string(status.online)},
+               {"pool", to_string(status.pool)},
+               {"reserved", to_string(status.reserved)},
+               {"containers", std::move(containers)}});
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::string render_svg(const CpuStatus& status) {
+  CpuMap map;
+  map.source = "this machine";
+  map.topology = status.topology;
+  map.state.emplace();
+  map.state->shared = status.pool;
+  for (const CpuContainer& one : status.containers) {
+    if (one.is_exclusive) {
+      map.state->entries[{one.title, one.id.substr(0, 12)}] = one.cpus;
+    }
+  }
+  return render_svg(map);
+}
+
+}  // namespace hf::report

@@ -1,0 +1,440 @@
+#include "services/cpus/manager.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "adapters/kube/checkpoint.h"
+#include "core/base/text.h"
+#include "kernel/cpu/topology.h"
+#include "kernel/files/file.h"
+#include "services/cpus/state.h"
+
+namespace hf::cpus {
+namespace {
+
+constexpr std::chrono::milliseconds kLockLimit{2000};
+constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
+constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
+constexpr int kMostRounds = 4;                          // of plans, where writes fail
+
+Result<kernel::Fd> lock_directory(const std::string& directory) {
+  TRY(kernel::make_directories(AT_FDCWD, directory));
+  const std::string path = directory + "/lock";
+  kernel::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) {
+    return fail_errno(errno, "open " + path);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kLockLimit;
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) < 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return fail_errno(errno, "lock " + path);
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return fail(std::errc::timed_out, "lock " + path + ": another process holds it");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return file;
+}
+
+Result<void> check_kubelet(const kernel::Host& host) {
+  const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(kKubeletState));
+  const Result<kube::CpuState> state = text ? kube::parse_cpu_state(*text) : Result<kube::CpuState>(kube::CpuState());
+  if (state && state->policy == "static") {
+    return fail(std::errc::operation_not_permitted,
+                std::string("kubelet assigns CPUs itself (") + kKubeletState +
+                    ": policy static); start it with --cpu-manager-policy=none and remove that file");
+  }
+  return {};
+}
+
+bool has_ended(const Error& error) {
+  return error.code == std::errc::no_such_device || error.code == std::errc::no_such_file_or_directory;
+}
+
+bool is_exclusive(const cpu::State& state, const cpu::Owner& owner) {
+  const cpu::CpuSet* const own = find_entry(state, owner);
+  return own != nullptr && !own->empty();
+}
+
+std::vector<cpu::NumaId> nodes_of(const cpu::Topology& topology, const cpu::CpuSet& cpus) {
+  std::set<cpu::NumaId> nodes;
+  for (const cpu::Cpu& one : topology.cpus) {
+    if (cpus.contains(one.id)) {
+      nodes.insert(one.numa);
+    }
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+cpu::CpuSet numbers_of(const std::vector<cpu::NumaId>& nodes) {
+  cpu::CpuSet numbers;
+  for (const cpu::NumaId node : nodes) {
+    numbers.add(node.value);
+  }
+  return numbers;
+}
+
+std::optional<std::uint32_t> farthest(const cpu::Topology& topology, const std::vector<cpu::NumaId>& devices,
+                                      const std::vector<cpu::NumaId>& nodes) {
+  std::optional<std::uint32_t> most;
+  for (const cpu::NumaId node : devices.empty() ? std::vector<cpu::NumaId>() : nodes) {
+    std::uint32_t nearest = ~0U;
+    for (const cpu::NumaId device : devices) {
+      nearest = std::min(nearest, distance(topology, device, node));
+    }
+    most = std::max(most.value_or(0), nearest);
+  }
+  return most;
+}
+
+std::vector<cpu::Tenant> values_of(const Tenants& tenants) {
+  std::vector<cpu::Tenant> values;
+  values.reserve(tenants.size());
+  std::ranges::transform(tenants, std::back_inserter(values), &host::CpuTenant::tenant);
+  return values;
+}
+
+const cpu::Tenant* find_owner(const Tenants& tenants, const cpu::Owner& owner) {
+  const auto found =
+      std::ranges::find(tenants, owner, [](const host::CpuTenant& tenant) { return tenant.tenant.owner; });
+  return found == tenants.end() ? nullptr : &found->tenant;
+}
+
+}  // namespace
+
+Manager::Manager(const kernel::Host& host, ManagerSettings settings)
+    : host_(host), settings_(std::move(settings)), mounts_(kernel::read_cpu_mounts(host)) {}
+
+Result<Manager> Manager::open(const kernel::Host& host, ManagerSettings settings) {
+  Manager manager(host, std::move(settings));
+  if (manager.mounts_.cpuset.empty() && manager.mounts_.v2.empty()) {
+    return fail(std::errc::not_supported, "no hierarchy with the cpuset controller is mounted");
+  }
+  TRY(manager.refresh_machine());
+  return manager;
+}
+
+// The topology is read again when CPUs go offline or come back.
+Result<void> Manager::refresh_machine() {
+  TRY(check_kubelet(host_));
+  const cpu::CpuSet online = TRY(kernel::read_online_cpus(host_));
+  if (machine_.layout && online == machine_.online) {
+    return {};
+  }
+  auto layout = std::make_unique<cpu::Layout>(TRY(kernel::read_topology(host_)));
+  const cpu::CpuSet listed = settings_.cpus.reserved & layout->cpus;
+  const std::optional<std::uint32_t> count =
+      listed.empty() ? std::optional(settings_.cpus.reserved_count) : std::nullopt;
+  const cpu::Policy policy = TRY(make_policy(*layout, settings_.cpus.options, listed, count));
+  machine_ = {online, std::move(layout), policy};
+  for (auto& [id, contest] : contests_) {
+    contest.written = {};  // the kernel itself changes cpusets then
+  }
+  return {};
+}
+
+void Manager::note_problem(const std::string& id, const std::string& problem) { problems_[id] = problem; }
+
+void Manager::open_cgroups(const Tenants& tenants) {
+  std::set<std::string> alive;
+  for (const host::CpuTenant& tenant : tenants) {
+    const std::string& id = tenant.tenant.id;
+    alive.insert(id);
+    if (!tenant.problem.empty()) {
+      note_problem(id, tenant.problem);
+    }
+    if (cgroups_.contains(id)) {
+      continue;
+    }
+    Result<kernel::CpuCgroup> opened = kernel::CpuCgroup::open(host_, mounts_, tenant.container);
+    if (opened) {
+      cgroups_.emplace(id, *std::move(opened));
+    } else if (!has_ended(opened.error())) {
+      note_problem(id, opened.error().message);
+    }
+  }
+  const auto is_gone = [&alive](const auto& entry) { return !alive.contains(entry.first); };
+  std::erase_if(cgroups_, is_gone);
+  std::erase_if(contests_, is_gone);
+  std::erase_if(writers_, is_gone);
+}
+
+std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants) const {
+  std::vector<cpu::ManagedContainer> managed;
+  managed.reserve(tenants.size());
+  for (const host::CpuTenant& tenant : tenants) {
+    cpu::ManagedContainer one{.owner = tenant.tenant.owner, .id = tenant.tenant.id, .present = {}};
+    one.can_own = tenant.tenant.request || !settings_.cpus.options.strict_reservation;
+    one.confined = tenant.confined;
+    const auto cgroup = cgroups_.find(tenant.tenant.id);
+    const Result<cpu::CpuSet> cpus = cgroup == cgroups_.end() ? Result<cpu::CpuSet>(fail(std::errc::no_such_device, ""))
+                                                              : cgroup->second.read_cpus();
+    if (cpus && !cpus->empty()) {
+      one.present = *cpus;
+    } else if (!cpus) {
+      one.phase = cgroup != cgroups_.end() && has_ended(cpus.error()) ? cpu::Phase::ended : cpu::Phase::unknown;
+    }
+    managed.push_back(std::move(one));
+  }
+  return managed;
+}
+
+Result<cpu::State> Manager::load(const Tenants& tenants) {
+  const std::string file = settings_.directory + "/" + kStateFile;
+  if (!kernel::exists(AT_FDCWD, file)) {
+    return cpu::State();
+  }
+  Result<cpu::State> state = read_state(file);
+  const Result<void> owners = state ? check_owners(machine_.policy, adapt(machine_.policy, *state)) : Result<void>();
+  if (state && owners) {
+    return state;
+  }
+  const std::string why = state ? owners.error().message : state.error().message;
+  const Result<cpu::Rebuilt> rebuilt = cpu::rebuild(machine_.policy, read_managed(tenants));
+  const RebuiltFile replaced = TRY(replace_state(file, rebuilt.value_or(cpu::Rebuilt())));
+  settings_.log("cpu-state-rebuilt error=" + quote(why) + " kept=" + quote(replaced.kept_aside) +
+                    (rebuilt ? "" : " empty-because=" + quote(rebuilt.error().message)),
+                true);
+  return replaced.rebuilt.state;
+}
+
+Result<void> Manager::save(cpu::State& state) {
+  state.reuse = {};
+  return write_state(settings_.directory + "/" + kStateFile, state);
+}
+
+// A container whose cpuset is not the one that was written last has been changed by somebody else.
+void Manager::judge_contests(std::vector<cpu::ManagedContainer>& managed) {
+  const std::uint64_t now = settings_.clock();
+  for (cpu::ManagedContainer& one : managed) {
+    const auto found = contests_.find(one.id);
+    if (found == contests_.end() || !one.present) {
+      continue;
+    }
+    Contest& contest = found->second;
+    std::erase_if(contest.at, [now](std::uint64_t at) { return now - at > kContestTime; });
+    if (!contest.written.empty() && *one.present != contest.written) {
+      contest.at.push_back(now);
+      contest.written = *one.present;
+    }
+    if (contest.at.size() >= kMostContests) {
+      const auto writer = writers_.find(one.id);
+      one.phase = cpu::Phase::contested;
+      note_problem(one.id, (writer == writers_.end() ? std::string("another program") : writer->second) +
+                               " keeps setting its cpuset to " + to_string(*one.present) + "; it is left alone");
+    }
+  }
+}
+
+bool Manager::write(const cpu::Write& write, cpu::ManagedContainer& managed) {
+  const kernel::CpuCgroup& cgroup = cgroups_.at(write.id);
+  const Result<void> written = cgroup.write_cpus(write.cpus);
+  if (written) {
+    managed.present = write.cpus;
+    contests_[write.id].written = write.cpus;
+    return true;
+  }
+  managed.phase = has_ended(written.error()) ? cpu::Phase::ended : cpu::Phase::unknown;
+  const Result<cpu::CpuSet> present = cgroup.read_cpus();
+  managed.present = present ? std::optional(*present) : std::nullopt;
+  if (managed.phase == cpu::Phase::unknown) {
+    note_problem(write.id, written.error().message);
+  }
+  return false;
+}
+
+// A line for each container with CPUs of its own, and one for all that are in the pool.
+void Manager::log_writes(const cpu::State& state, const std::vector<cpu::Write>& writes) const {
+  std::size_t in_pool = 0;
+  for (const cpu::Write& write : writes) {
+    if (is_exclusive(state, write.owner) && !write.is_intermediate) {
+      settings_.log("cpus-assigned container=" + write.id + " cpus=" + to_string(write.cpus), false);
+    } else {
+      ++in_pool;
+    }
+  }
+  if (in_pool > 0) {
+    settings_.log("cpus-shared containers=" + std::to_string(in_pool) + " cpus=" + to_string(state.shared), false);
+  }
+}
+
+// After a write that failed the rest is planned again: what depends on it must wait.
+void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed) {
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < managed.size(); ++i) {
+    places[managed[i].id] = i;
+  }
+  bool is_done = false;
+  for (int round = 0; round < kMostRounds && !is_done; ++round) {
+    const cpu::Reconciliation plan = plan_reconcile(state, managed);
+    is_done =
+        std::ranges::all_of(plan.writes, [&](const cpu::Write& one) { return write(one, managed[places.at(one.id)]); });
+    log_writes(state, plan.writes);
+    if (is_done) {
+      for (const cpu::Skipped& skipped : plan.skipped) {
+        problems_.try_emplace(skipped.id, skipped.why);
+      }
+    }
+  }
+}
+
+// What goes with exclusive CPUs: no quota of CPU time, as kubelet does, and memory of the same NUMA nodes. A container
+// whose CPUs were taken back by hand has its quota again.
+void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
+  const cpu::CpuSet* const own = find_entry(state, tenant.tenant.owner);
+  if (own == nullptr) {
+    return;
+  }
+  const bool has_own = !own->empty();
+  const std::int64_t quota = tenant.time.quota.value_or(-1);
+  const bool is_limited = quota > 0 && !has_own;
+  Result<void> done =
+      cgroup.write_quota(is_limited ? std::optional(quota) : std::nullopt, tenant.time.period.value_or(100'000));
+  if (done && has_own && tenant.container.pod && !tenant.container.pod->uid.empty()) {
+    done = cgroup.remove_quota_of_pod();
+  }
+  if (done && settings_.cpus.moves_memory) {
+    const cpu::Topology& topology = machine_.layout->topology;
+    const std::string nodes = to_string(numbers_of(has_own ? nodes_of(topology, *own) : numa_nodes(topology)));
+    const Result<std::string> now = cgroup.read_memory_nodes();
+    done = now && *now == nodes ? done : cgroup.write_memory_nodes(nodes);
+  }
+  if (!done && !has_ended(done.error())) {
+    problems_.try_emplace(tenant.tenant.id, done.error().message);
+  }
+}
+
+void Manager::follow(const cpu::State& state, const Tenants& tenants) {
+  for (const host::CpuTenant& tenant : tenants) {
+    if (const auto cgroup = cgroups_.find(tenant.tenant.id); cgroup != cgroups_.end()) {
+      follow_one(state, tenant, cgroup->second);
+    }
+  }
+}
+
+Result<void> Manager::transact(const Tenants& tenants, const Change& change) {
+  const kernel::Fd lock = TRY(lock_directory(settings_.directory));
+  TRY(refresh_machine());
+  problems_.clear();
+  open_cgroups(tenants);
+  const cpu::State before = TRY(load(tenants));
+  cpu::State state = adapt(machine_.policy, before);
+  Result<void> changed = change(state);
+  if (changed && state != before) {
+    changed = save(state);
+  }
+  if (!changed) {
+    state = adapt(machine_.policy, before);  // nothing is done that is not recorded
+  }
+  std::vector<cpu::ManagedContainer> managed = read_managed(tenants);
+  judge_contests(managed);
+  carry_out(state, managed);
+  follow(state, tenants);
+  publish(state, tenants, managed);
+  return changed;
+}
+
+Result<void> Manager::reconcile(const Tenants& tenants, cpu::Others others) {
+  return transact(tenants, [&](cpu::State& state) -> Result<void> {
+    cpu::Assigned assigned = cpu::assign(machine_.policy, std::move(state), values_of(tenants), others);
+    state = std::move(assigned.state);
+    for (const cpu::Refusal& refusal : assigned.refusals) {
+      if (const cpu::Tenant* const tenant = find_owner(tenants, refusal.owner)) {
+        note_problem(tenant->id, refusal.why);
+      }
+    }
+    return {};
+  });
+}
+
+Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request) {
+  cpu::CpuSet given;
+  TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
+    const cpu::Tenant* const tenant = find_owner(tenants, owner);
+    if (tenant == nullptr) {
+      return fail(std::errc::no_such_process, "the container has ended");
+    }
+    given = TRY(cpu::assign_one(machine_.policy, state, *tenant, request));
+    return {};
+  }));
+  return given;
+}
+
+Result<void> Manager::release(const Tenants& tenants, const cpu::Owner& owner) {
+  return transact(tenants, [&](cpu::State& state) -> Result<void> {
+    cpu::release(state, owner);
+    return {};
+  });
+}
+
+Result<cpu::CpuSet> Manager::prepare(const Tenants& tenants, const cpu::Tenant& created) {
+  cpu::CpuSet cpus;
+  TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
+    cpu::Assigned assigned = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept);
+    state = std::move(assigned.state);
+    cpus = cpus_for(state, created.owner);
+    return {};
+  }));
+  return cpus;
+}
+
+Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {
+  problems_.clear();
+  open_cgroups(tenants);
+  const std::string file = settings_.directory + "/" + kStateFile;
+  const cpu::State state =
+      adapt(machine_.policy, kernel::exists(AT_FDCWD, file) ? TRY(read_state(file)) : cpu::State());
+  publish(state, tenants, read_managed(tenants));
+  return status_;
+}
+
+void Manager::publish(const cpu::State& state, const Tenants& tenants,
+                      const std::vector<cpu::ManagedContainer>& managed) {
+  status_ = {};
+  status_.online = machine_.online;
+  status_.pool = state.shared;
+  status_.reserved = machine_.policy.reserved;
+  status_.topology = machine_.layout->topology;
+  status_.state = state;
+  for (std::size_t i = 0; i < tenants.size(); ++i) {
+    const host::CpuTenant& tenant = tenants[i];
+    report::CpuContainer one;
+    one.title = title_of(tenant.container);
+    one.id = tenant.tenant.id;
+    one.engine = tenant.container.engine;
+    one.is_exclusive = is_exclusive(state, tenant.tenant.owner);
+    one.requested = tenant.tenant.request ? tenant.tenant.request->count : 0;
+    one.cpus = target_of(state, managed[i]);
+    one.present = managed[i].present.value_or(cpu::CpuSet());
+    one.nodes = nodes_of(status_.topology, one.cpus);
+    one.device_nodes = tenant.tenant.device_nodes;
+    one.distance = farthest(status_.topology, one.device_nodes, one.nodes);
+    const auto problem = problems_.find(tenant.tenant.id);
+    one.problem = problem == problems_.end() ? "" : problem->second;
+    if (one.problem.empty() && managed[i].present && one.present != one.cpus) {
+      one.problem = "its cpuset is " + to_string(one.present);
+    }
+    if (one.problem.empty() && one.requested > 0 && !one.is_exclusive) {
+      one.problem = "its CPUs were taken back by hand";
+    }
+    status_.containers.push_back(std::move(one));
+  }
+  std::ranges::sort(status_.containers, {},
+                    [](const report::CpuContainer& one) { return std::tuple(!one.is_exclusive, one.title, one.id); });
+  for (const auto& [id, problem] : problems_) {
+    if (const auto known = logged_.find(id); known == logged_.end() || known->second != problem) {
+      settings_.log("cpus container=" + id + " problem=" + quote(problem), true);
+    }
+  }
+  logged_ = problems_;
+}
+
+}  // namespace hf::cpus

@@ -1,0 +1,104 @@
+// Manager: gives containers exclusive CPUs by writing their cpusets, and nothing else: device rules are never touched.
+// Its state is a file. Each call is a transaction on it, under a lock, so that several managers and commands do not
+// disturb each other, and one that is killed at any moment leaves nothing that the next call would not finish.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/config/config.h"
+#include "core/base/result.h"
+#include "core/cpu/assign.h"
+#include "core/cpu/reconcile.h"
+#include "core/report/cpu_report.h"
+#include "host/cpu_tenant.h"
+#include "kernel/cpu/cpu_cgroup.h"
+#include "kernel/files/host.h"
+
+namespace hf::cpus {
+
+inline constexpr const char* kDirectory = "/run/holdfast/cpus";
+inline constexpr const char* kStateFile = "cpu_manager_state";
+
+struct ManagerSettings {
+  config::CpuSettings cpus;
+  std::string directory = kDirectory;
+  std::function<void(const std::string& line, bool is_warning)> log;
+  std::function<std::uint64_t()> clock;  // nanoseconds of CLOCK_MONOTONIC
+};
+
+using Tenants = std::vector<host::CpuTenant>;
+
+class Manager {
+ public:
+  // Fails where the CPUs cannot be managed: kubelet's static policy is on, or the settings do not fit the machine.
+  static Result<Manager> open(const kernel::Host& host, ManagerSettings settings);
+
+  // Assigns CPUs to the tenants that ask for them, and writes the cpusets that differ. Others::removed: owners that are
+  // no tenants have ended.
+  Result<void> reconcile(const Tenants& tenants, cpu::Others others);
+
+  // By hand, for one of the tenants.
+  Result<cpu::CpuSet> assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request);
+  Result<void> release(const Tenants& tenants, const cpu::Owner& owner);
+
+  // For a container that does not run yet: its CPUs, or those of the pool.
+  Result<cpu::CpuSet> prepare(const Tenants& tenants, const cpu::Tenant& created);
+
+  // Reads, and changes nothing.
+  Result<report::CpuStatus> read_status(const Tenants& tenants);
+
+  [[nodiscard]] const report::CpuStatus& status() const { return status_; }  // after the last call
+
+  // Somebody else has written the cpuset of this container.
+  void set_writer(const std::string& id, const std::string& writer) { writers_[id] = writer; }
+
+ private:
+  using Change = std::function<Result<void>(cpu::State&)>;
+
+  struct Machine {
+    cpu::CpuSet online;
+    std::unique_ptr<cpu::Layout> layout;
+    cpu::Policy policy;
+  };
+  // How often somebody else has set another cpuset than ours.
+  struct Contest {
+    cpu::CpuSet written;
+    std::vector<std::uint64_t> at;
+  };
+
+  Manager(const kernel::Host& host, ManagerSettings settings);
+
+  Result<void> transact(const Tenants& tenants, const Change& change);
+  Result<void> refresh_machine();
+  void open_cgroups(const Tenants& tenants);
+  Result<cpu::State> load(const Tenants& tenants);
+  Result<void> save(cpu::State& state);
+  std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
+  void judge_contests(std::vector<cpu::ManagedContainer>& managed);
+  void carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed);
+  bool write(const cpu::Write& write, cpu::ManagedContainer& managed);
+  void log_writes(const cpu::State& state, const std::vector<cpu::Write>& writes) const;
+  void follow(const cpu::State& state, const Tenants& tenants);
+  void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
+  void note_problem(const std::string& id, const std::string& problem);
+  void publish(const cpu::State& state, const Tenants& tenants, const std::vector<cpu::ManagedContainer>& managed);
+
+  const kernel::Host& host_;
+  ManagerSettings settings_;
+  kernel::CpuMounts mounts_;
+  Machine machine_;
+  std::map<std::string, kernel::CpuCgroup> cgroups_;  // by container id
+  std::map<std::string, std::string> problems_;       // by container id
+  std::map<std::string, std::string> logged_;         // the problems that were logged last
+  std::map<std::string, Contest> contests_;
+  std::map<std::string, std::string> writers_;
+  report::CpuStatus status_;
+};
+
+}  // namespace hf::cpus

@@ -1,0 +1,57 @@
+// ManagerThread: the thread of the CPU manager. It is told of containers that appear and of all that run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "adapters/config/config.h"
+#include "host/census.h"
+#include "kernel/files/host.h"
+#include "kernel/net/event_loop.h"
+#include "services/cpus/manager.h"
+
+namespace hf::cpus {
+
+struct ThreadSettings {
+  config::Config config;
+  std::function<void(const std::string& line, bool is_warning)> log;
+  std::function<void(const report::CpuStatus&)> publish;
+};
+
+class ManagerThread {
+ public:
+  ManagerThread(const kernel::Host& host, ThreadSettings settings);
+  ManagerThread(const ManagerThread&) = delete;
+  ManagerThread& operator=(const ManagerThread&) = delete;
+  ~ManagerThread();
+
+  // Called from other threads. A census has every container that runs; what it does not have has ended.
+  void take_census(const std::vector<host::DiscoveredContainer>& discovered);
+  void add(const host::DiscoveredContainer& discovered);
+
+ private:
+  void work();
+  void open(std::uint64_t now);
+  void adopt(Tenants tenants, std::uint64_t taken_at);
+  void reconcile(cpu::Others others);
+  [[nodiscard]] host::CpuTenant tenant_with_devices(const host::DiscoveredContainer& discovered,
+                                                    host::CpuTenant tenant) const;
+
+  const kernel::Host& host_;
+  ThreadSettings settings_;
+  kernel::EventLoop loop_;
+  std::optional<Manager> manager_;
+  Tenants tenants_;
+  std::map<std::string, std::uint64_t> added_at_;  // containers that no census has had yet, by id
+  std::string problem_;                            // why there is no manager
+  std::uint64_t due_ = 0;
+  bool stops_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hf::cpus
