@@ -47,7 +47,7 @@ THIRD_PARTY = {
     "yaml-cpp/": (["adapters"], True),
     "dbus/": (["adapters/systemd"], True),
     "grpcpp/": (["services/plugin"], True),
-    "google/protobuf": (["adapters/kube"], True),
+    "google/protobuf": (["adapters/kube", "adapters/nri"], True),
     "toml++/": (["adapters/document"], True),
     "fmt/": (["render"], False),
     "spdlog/": (["services", "programs"], True),

@@ -61,7 +61,8 @@ std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered) {
   if (discovered.spec) {
     tenant.time = discovered.spec->cpu.time;
     const Result<cpu::CpuSet> confined = cpu::parse_cpu_set(discovered.spec->cpu.cpus);
-    if (confined && !confined->empty()) {
+    const bool is_own = !is_in_pod(container);  // kubelet sets none: what a pod has is ours, given at its creation
+    if (is_own && confined && !confined->empty()) {
       tenant.confined = *confined;
     }
   }

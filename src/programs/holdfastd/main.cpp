@@ -188,7 +188,7 @@ int serve(const DaemonOptions& options) {
   settings.missing_capabilities = drop_capabilities(log);
   CpuBoard cpu_board;
   std::optional<cpus::ManagerThread> cpu_manager;
-  if (config->cpus.manages) {
+  if (config->cpus.manages || config->nri.is_enabled) {
     cpu_manager.emplace(*host,
                         cpus::ThreadSettings{*config, settings.callbacks.log,
                                              [&](const report::CpuStatus& status) { cpu_board.publish(status); }});

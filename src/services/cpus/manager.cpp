@@ -20,18 +20,19 @@ namespace hf::cpus {
 namespace {
 
 constexpr std::chrono::milliseconds kLockLimit{2000};
+constexpr std::chrono::milliseconds kShortLimit{30};    // where a container's creation waits for us
 constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
 constexpr int kMostRounds = 4;                          // of plans, where writes fail
 
-Result<kernel::Fd> lock_directory(const std::string& directory) {
+Result<kernel::Fd> lock_directory(const std::string& directory, std::chrono::milliseconds limit) {
   TRY(kernel::make_directories(AT_FDCWD, directory));
   const std::string path = directory + "/lock";
   kernel::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) {
     return fail_errno(errno, "open " + path);
   }
-  const auto deadline = std::chrono::steady_clock::now() + kLockLimit;
+  const auto deadline = std::chrono::steady_clock::now() + limit;
   while (::flock(file.get(), LOCK_EX | LOCK_NB) < 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return fail_errno(errno, "lock " + path);
@@ -206,8 +207,7 @@ Result<cpu::State> Manager::load(const Tenants& tenants) {
   return replaced.rebuilt.state;
 }
 
-Result<void> Manager::save(cpu::State& state) {
-  state.reuse = {};
+Result<void> Manager::save(const cpu::State& state) const {
   return write_state(settings_.directory + "/" + kStateFile, state);
 }
 
@@ -320,14 +320,18 @@ void Manager::follow(const cpu::State& state, const Tenants& tenants) {
   }
 }
 
-Result<void> Manager::transact(const Tenants& tenants, const Change& change) {
-  const kernel::Fd lock = TRY(lock_directory(settings_.directory));
+Result<void> Manager::transact(const Tenants& tenants, const Change& change, Look look) {
+  const kernel::Fd lock = TRY(lock_directory(settings_.directory, look == Look::always ? kLockLimit : kShortLimit));
   TRY(refresh_machine());
   problems_.clear();
   open_cgroups(tenants);
   const cpu::State before = TRY(load(tenants));
   cpu::State state = adapt(machine_.policy, before);
   Result<void> changed = change(state);
+  state.reuse = {};
+  if (look == Look::if_changed && state == before) {
+    return changed;
+  }
   if (changed && state != before) {
     changed = save(state);
   }
@@ -344,7 +348,10 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change) {
 
 Result<void> Manager::reconcile(const Tenants& tenants, cpu::Others others) {
   return transact(tenants, [&](cpu::State& state) -> Result<void> {
-    cpu::Assigned assigned = cpu::assign(machine_.policy, std::move(state), values_of(tenants), others);
+    std::vector<cpu::Tenant> all = values_of(tenants);
+    std::ranges::transform(expected_, std::back_inserter(all),
+                           [](const cpu::Owner& owner) { return cpu::Tenant{owner, "", std::nullopt}; });
+    cpu::Assigned assigned = cpu::assign(machine_.policy, std::move(state), all, others);
     state = std::move(assigned.state);
     for (const cpu::Refusal& refusal : assigned.refusals) {
       if (const cpu::Tenant* const tenant = find_owner(tenants, refusal.owner)) {
@@ -375,15 +382,22 @@ Result<void> Manager::release(const Tenants& tenants, const cpu::Owner& owner) {
   });
 }
 
-Result<cpu::CpuSet> Manager::prepare(const Tenants& tenants, const cpu::Tenant& created) {
-  cpu::CpuSet cpus;
-  TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
-    cpu::Assigned assigned = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept);
-    state = std::move(assigned.state);
-    cpus = cpus_for(state, created.owner);
-    return {};
-  }));
-  return cpus;
+Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Tenant& created) {
+  Prepared prepared;
+  expect(created.owner);
+  TRY(transact(
+      tenants,
+      [&](cpu::State& state) -> Result<void> {
+        state = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept).state;
+        prepared.cpus = cpus_for(state, created.owner);
+        prepared.is_exclusive = is_exclusive(state, created.owner);
+        return {};
+      },
+      Look::if_changed));
+  if (prepared.is_exclusive && settings_.cpus.moves_memory) {
+    prepared.memory_nodes = to_string(numbers_of(nodes_of(machine_.layout->topology, prepared.cpus)));
+  }
+  return prepared;
 }
 
 Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,17 @@ class Manager {
   Result<cpu::CpuSet> assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request);
   Result<void> release(const Tenants& tenants, const cpu::Owner& owner);
 
-  // For a container that does not run yet: its CPUs, or those of the pool.
-  Result<cpu::CpuSet> prepare(const Tenants& tenants, const cpu::Tenant& created);
+  // For a container that does not run yet: its CPUs, or those of the pool. Fails where a lock is not free at once,
+  // since its creation must not wait. Until forget(), its CPUs are kept for it although it is no tenant.
+  struct Prepared {
+    cpu::CpuSet cpus;
+    std::string memory_nodes;  // "": any
+    bool is_exclusive = false;
+  };
+  Result<Prepared> prepare(const Tenants& tenants, const cpu::Tenant& created);
+  void expect(const cpu::Owner& owner) { expected_.insert(owner); }
+  void forget(const cpu::Owner& owner) { expected_.erase(owner); }
+  [[nodiscard]] cpu::CpuSet cpus_of(const cpu::Owner& owner) const { return cpus_for(status_.state, owner); }
 
   // Reads, and changes nothing.
   Result<report::CpuStatus> read_status(const Tenants& tenants);
@@ -74,11 +84,13 @@ class Manager {
 
   Manager(const kernel::Host& host, ManagerSettings settings);
 
-  Result<void> transact(const Tenants& tenants, const Change& change);
+  // unchanged: where the change changes nothing, the cpusets are not looked at.
+  enum class Look : std::uint8_t { always, if_changed };
+  Result<void> transact(const Tenants& tenants, const Change& change, Look look = Look::always);
   Result<void> refresh_machine();
   void open_cgroups(const Tenants& tenants);
   Result<cpu::State> load(const Tenants& tenants);
-  Result<void> save(cpu::State& state);
+  [[nodiscard]] Result<void> save(const cpu::State& state) const;
   std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
   void judge_contests(std::vector<cpu::ManagedContainer>& managed);
   void carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed);
@@ -98,6 +110,7 @@ class Manager {
   std::map<std::string, std::string> logged_;         // the problems that were logged last
   std::map<std::string, Contest> contests_;
   std::map<std::string, std::string> writers_;
+  std::set<cpu::Owner> expected_;
   report::CpuStatus status_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "host/inventory.h"
+#include "host/nri_container.h"
 #include "kernel/files/clock.h"
 #include "kernel/process/thread.h"
 
@@ -13,6 +15,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kPause = 10 * kSecond;  // between two reconciliations without an event, as kubelet has it
 // A census that began before a container was added does not have it.
 constexpr std::uint64_t kCensusTime = 5 * kSecond;
+constexpr std::uint64_t kCreationTime = 120 * kSecond;  // from a container's creation to its first process
 
 }  // namespace
 
@@ -68,6 +71,7 @@ void ManagerThread::adopt(Tenants tenants, std::uint64_t taken_at) {
   }
   std::erase_if(added_at_, [&](const auto& entry) { return taken_at >= entry.second + kCensusTime; });
   tenants_ = std::move(tenants);
+  has_census_ = true;
   reconcile(cpu::Others::removed);
 }
 
@@ -114,17 +118,115 @@ void ManagerThread::reconcile(cpu::Others others) {
   settings_.publish(status);
 }
 
+// ---- NRI ----
+
+nri::Handlers ManagerThread::nri_handlers() {
+  nri::Handlers handlers;
+  handlers.configured = [this](const std::string& engine) {
+    settings_.log("nri-connected engine=" + quote(printable(engine)), false);
+  };
+  handlers.synchronize = [this](const std::vector<nri::Container>& containers) { synchronize(containers); };
+  handlers.create = [this](const nri::Container& container) { return create(container); };
+  handlers.update = [this](const nri::Container& container) { return update(container); };
+  handlers.stopped = [this](const nri::Container& container) { stop(container); };
+  return handlers;
+}
+
+void ManagerThread::expect(const cpu::Owner& owner) {
+  if (manager_) {
+    manager_->expect(owner);
+    expected_at_[owner] = kernel::monotonic_now();
+  }
+}
+
+// One that runs is a tenant; one whose creation failed never becomes one.
+void ManagerThread::forget_expected(std::uint64_t now) {
+  std::erase_if(expected_at_, [&](const auto& entry) {
+    const bool is_due = now - entry.second > kCreationTime;
+    if (is_due && manager_) {
+      manager_->forget(entry.first);
+    }
+    return is_due;
+  });
+}
+
+// Whatever goes wrong, the container starts as the engine would start it.
+nri::Adjustment ManagerThread::create(const nri::Container& container) {
+  nri::Adjustment adjustment;
+  const device::Inventory inventory = container.devices.empty()
+                                          ? device::Inventory()
+                                          : host::take_inventory(host_, settings_.config, host::Libraries::leave);
+  adjustment.devices = host::missing_nodes_of(container, inventory, settings_.config.classes);
+  for (const nri::Device& device : adjustment.devices) {
+    settings_.log(
+        "nri-completed container=" + quote(container.pod_name + "/" + container.name) + " device=" + device.path,
+        false);
+  }
+  if (!manager_) {
+    return adjustment;
+  }
+  const Result<Manager::Prepared> prepared = manager_->prepare(tenants_, host::tenant_of(container, inventory));
+  if (!prepared) {
+    settings_.log("nri-passed container=" + quote(container.pod_name + "/" + container.name) +
+                      " error=" + quote(prepared.error().message),
+                  true);
+    return adjustment;
+  }
+  expect(host::owner_of(container));
+  adjustment.cpus = to_string(prepared->cpus);
+  adjustment.memory_nodes = prepared->memory_nodes;
+  adjustment.has_no_quota = prepared->is_exclusive;
+  return adjustment;
+}
+
+nri::Adjustment ManagerThread::update(const nri::Container& container) {
+  nri::Adjustment adjustment;
+  if (manager_) {
+    adjustment.cpus = to_string(manager_->cpus_of(host::owner_of(container)));
+  }
+  return adjustment;
+}
+
+void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
+  for (const nri::Container& container : containers) {
+    if (!container.has_ended) {
+      expect(host::owner_of(container));
+    }
+  }
+}
+
+void ManagerThread::stop(const nri::Container& container) {
+  const cpu::Owner owner = host::owner_of(container);
+  expected_at_.erase(owner);
+  std::erase_if(tenants_, [&](const host::CpuTenant& tenant) { return tenant.tenant.id == container.id; });
+  if (manager_) {
+    manager_->forget(owner);
+    loop_.post([this] { reconcile(has_census_ ? cpu::Others::removed : cpu::Others::kept); });
+  }
+}
+
 void ManagerThread::work() {
   kernel::name_thread("hf-cpus");
+  const config::Config& config = settings_.config;
+  if (config.nri.is_enabled) {
+    nri_.emplace(loop_, config.nri, nri_handlers(), settings_.log);
+  }
   while (!stops_) {
     const std::uint64_t now = kernel::monotonic_now();
-    if (!manager_ && now >= due_) {
+    forget_expected(now);
+    if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
-    } else if (now >= due_) {
+    } else if (manager_ && now >= due_) {
       reconcile(cpu::Others::kept);
+    } else if (now >= due_) {
+      due_ = now + kPause;
     }
-    loop_.run_until(due_);
+    if (nri_) {
+      nri_->work(now);
+    }
+    loop_.run_until(nri_ ? std::min(due_, nri_->next_due()) : due_);
   }
+  nri_.reset();
 }
 
 }  // namespace hf::cpus

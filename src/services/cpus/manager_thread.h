@@ -1,9 +1,10 @@
-// ManagerThread: the thread of the CPU manager. It is told of containers that appear and of all that run.
+// ManagerThread: the thread of the CPU manager and of NRI. It is told of containers that appear and of all that run.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "kernel/files/host.h"
 #include "kernel/net/event_loop.h"
 #include "services/cpus/manager.h"
+#include "services/cpus/nri_client.h"
 
 namespace hf::cpus {
 
@@ -39,6 +41,13 @@ class ManagerThread {
   void open(std::uint64_t now);
   void adopt(Tenants tenants, std::uint64_t taken_at);
   void reconcile(cpu::Others others);
+  nri::Handlers nri_handlers();
+  nri::Adjustment create(const nri::Container& container);
+  nri::Adjustment update(const nri::Container& container);
+  void synchronize(const std::vector<nri::Container>& containers);
+  void stop(const nri::Container& container);
+  void expect(const cpu::Owner& owner);
+  void forget_expected(std::uint64_t now);
   [[nodiscard]] host::CpuTenant tenant_with_devices(const host::DiscoveredContainer& discovered,
                                                     host::CpuTenant tenant) const;
 
@@ -47,10 +56,13 @@ class ManagerThread {
   kernel::EventLoop loop_;
   std::optional<Manager> manager_;
   Tenants tenants_;
-  std::map<std::string, std::uint64_t> added_at_;  // containers that no census has had yet, by id
-  std::string problem_;                            // why there is no manager
+  std::map<std::string, std::uint64_t> added_at_;    // containers that no census has had yet, by id
+  std::map<cpu::Owner, std::uint64_t> expected_at_;  // containers that an engine creates, and since when
+  std::string problem_;                              // why there is no manager
   std::uint64_t due_ = 0;
+  bool has_census_ = false;
   bool stops_ = false;
+  std::optional<NriClient> nri_;
   std::thread thread_;
 };
 
