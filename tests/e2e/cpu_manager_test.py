@@ -14,8 +14,8 @@ import time
 import unittest
 
 import engines
-from guarded import HOLDFASTD, eventually, guarding, policy, run_inside
-from support import holdfast, why_not
+from guarded import HOLDFASTD, eventually, guarding, opening, policy, run_inside
+from support import HOLDFAST, holdfast, why_not
 
 STATE = pathlib.Path("/run/holdfast/cpus")
 CPUSET = pathlib.Path("/sys/fs/cgroup/cpuset")
@@ -91,7 +91,7 @@ class CpuManager(unittest.TestCase):
             with start() as container:
                 own = self.own(container, daemon)
                 self.assertEqual(len(own.split(",")), 1)
-                self.wait(sharing, ",".join(cpu for cpu in map(str, range(int(self.last) + 1)) if cpu != own) if int(self.last) == 1 else cpus_of(sharing), daemon)
+                self.wait(sharing, self.rest(own), daemon)
                 self.assertTrue(status_of(container)["exclusive"])
                 self.assertFalse(status_of(sharing)["exclusive"])
                 self.check_runs_only_on(container, own)
@@ -127,6 +127,211 @@ class CpuManager(unittest.TestCase):
 
     def test_crun_by_annotation(self):
         self.check_exclusive(lambda: asking("crun", {"holdfast.cpus": "1"}))
+
+    # What asks for too much, or wrongly
+
+    def test_one_that_finds_no_cpus_waits_in_the_pool(self):
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, asking("runc", {"holdfast.cpus": "1"}) as first:
+            own = self.own(first, daemon)
+            with asking("crun", {"holdfast.cpus": str(os.cpu_count())}) as greedy, asking("runc", {"holdfast.cpus": "one"}) as wrong:
+                self.assertTrue(eventually(lambda: cpus_of(greedy) == cpus_of(wrong) != self.all), daemon.said())
+                problems = {one["id"]: one.get("problem", "") for one in status(code=1)["containers"]}
+                self.assertIn("not enough cpus available", problems[greedy.id])
+                self.assertIn("holdfast.cpus='one': want a number of CPUs", problems[wrong.id])
+                self.assertEqual(cpus_of(first), own)
+
+    def test_its_cpus_go_to_one_that_waits(self):
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, contextlib.ExitStack() as stack:
+            count = str(os.cpu_count() - 1)
+            first = stack.enter_context(contextlib.ExitStack())
+            one = first.enter_context(asking("runc", {"holdfast.cpus": count}))
+            self.wait(one, f"1-{self.last}" if self.last != "1" else "1", daemon)
+            other = stack.enter_context(asking("crun", {"holdfast.cpus": count}))
+            self.wait(other, "0", daemon)
+            first.close()
+            self.wait(other, f"1-{self.last}" if self.last != "1" else "1", daemon)
+
+    # Restarts, and what they find
+
+    def test_a_restart_changes_nothing(self):
+        with contextlib.ExitStack() as stack:
+            daemon = stack.enter_context(guarding(HOLDFASTD, config=CONFIG))
+            sharing, owner = stack.enter_context(engines.oci("v1", "crun")), stack.enter_context(asking("runc", {"holdfast.cpus": "1"}))
+            own = self.own(owner, daemon)
+            self.wait(sharing, self.rest(own), daemon)
+            state = (STATE / "cpu_manager_state").read_text()
+            for _ in range(5):
+                daemon.kill()
+                daemon.start()
+                self.assertTrue(eventually(lambda: "cpus-managed" in daemon.said()))
+                time.sleep(0.5)
+                self.assertEqual((cpus_of(owner), cpus_of(sharing), (STATE / "cpu_manager_state").read_text()), (own, self.rest(own), state))
+                self.assertNotIn("cpus-assigned", daemon.said())
+
+    def rest(self, own: str) -> str:
+        return "0" if self.last == "1" else ",".join(sorted({*map(str, range(int(self.last) + 1))} - {own}))
+
+    def test_a_damaged_state_is_rebuilt(self):
+        with contextlib.ExitStack() as stack:
+            daemon = stack.enter_context(guarding(HOLDFASTD, config=CONFIG))
+            sharing, owner = stack.enter_context(engines.oci("v1", "crun")), stack.enter_context(asking("runc", {"holdfast.cpus": "1"}))
+            own = self.own(owner, daemon)
+            self.wait(sharing, self.rest(own), daemon)
+            state = json.loads((STATE / "cpu_manager_state").read_text())
+            for damage in ("", "{", json.dumps(state | {"checksum": 1})):
+                daemon.kill()
+                (STATE / "cpu_manager_state").write_text(damage)
+                daemon.start()
+                self.assertTrue(eventually(lambda: "cpu-state-rebuilt" in daemon.said()), daemon.said())
+                self.assertTrue(eventually(lambda: json.loads((STATE / "cpu_manager_state").read_text()).get("entries") == state["entries"]), daemon.said())
+                self.assertEqual((cpus_of(owner), cpus_of(sharing)), (own, self.rest(own)))
+            self.assertEqual(len(list(STATE.glob("*.damaged*"))), 3)
+
+    def test_no_room_for_the_state(self):
+        """Nothing is done that is not recorded; when there is room again, it is done."""
+        STATE.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=3", "tmpfs", STATE], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", STATE], check=False)
+        (STATE / "lock").touch()
+        (STATE / "filler").touch()
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, asking("runc", {"holdfast.cpus": "1"}) as owner:
+            self.assertTrue(eventually(lambda: "No space left" in daemon.said()), daemon.said())
+            self.assertEqual(cpus_of(owner), self.all)
+            (STATE / "filler").unlink()
+            subprocess.run(["mount", "-o", "remount,size=1m,nr_inodes=100", STATE], check=True)
+            self.own(owner, daemon)
+
+    def test_two_managers(self):
+        with guarding(HOLDFASTD, config=CONFIG) as one, guarding(HOLDFASTD, config=CONFIG) as other, engines.oci("v1", "runc") as sharing:
+            for _ in range(3):
+                with asking("crun", {"holdfast.cpus": "1"}) as owner:
+                    own = self.own(owner, one)
+                    self.wait(sharing, self.rest(own), other)
+                self.wait(sharing, self.all, other)
+            self.assertNotIn("keeps setting", one.said() + other.said())
+
+    def test_a_cpu_goes_offline_and_comes_back(self):
+        switch = pathlib.Path(f"/sys/devices/system/cpu/cpu{self.last}/online")
+        if not switch.exists():
+            self.skipTest(f"CPU {self.last} cannot go offline")
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, engines.oci("v1", "runc") as sharing, asking("crun", {"holdfast.cpus": str(os.cpu_count() - 1)}) as owner:
+            whole = f"1-{self.last}" if self.last != "1" else "1"
+            self.wait(owner, whole, daemon)
+            self.addCleanup(switch.write_text, "1")
+            switch.write_text("0")
+            try:
+                self.assertTrue(eventually(lambda: self.last not in status()["online"].replace("-", ",").split(","), 5))
+                time.sleep(1)
+                self.assertNotEqual(cpus_of(sharing), "")
+                self.assertNotEqual(cpus_of(owner), "")
+            finally:
+                switch.write_text("1")
+            self.assertTrue(eventually(lambda: cpus_of(owner) == whole and cpus_of(sharing) == "0", 30), f"{cpus_of(owner)} {cpus_of(sharing)} {daemon.said()}")
+
+    # Others
+
+    def test_another_writer_is_named_not_fought(self):
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, asking("runc", {"holdfast.cpus": "1"}) as owner:
+            own = self.own(owner, daemon)
+            file = cpuset_of(owner) / "cpuset.cpus"
+            for _ in range(2):
+                subprocess.run(["sh", "-c", f"echo 0 > {file}; sleep 0.3"], check=True)
+                self.wait(owner, own, daemon)  # once or twice may be a mistake
+            for _ in range(3):
+                subprocess.run(["sh", "-c", f"echo 0 > {file}; sleep 0.3"], check=True)
+            self.assertTrue(eventually(lambda: "keeps setting its cpuset to 0; it is left alone" in daemon.said()), daemon.said())
+            self.assertRegex(daemon.said(), r"sh \(pid \d+\).* keeps setting")
+            time.sleep(0.5)
+            self.assertEqual(cpus_of(owner), "0")
+
+    def test_beside_kubelets_static_policy_it_refuses(self):
+        kubelet = pathlib.Path("/var/lib/kubelet")
+        if (kubelet / "cpu_manager_state").exists():
+            self.skipTest("this machine has a kubelet")
+        existed = kubelet.exists()
+        kubelet.mkdir(parents=True, exist_ok=True)
+        self.addCleanup(lambda: None if existed else kubelet.rmdir())
+        self.addCleanup((kubelet / "cpu_manager_state").unlink)
+        (kubelet / "cpu_manager_state").write_text(json.dumps({"policyName": "static", "defaultCpuSet": self.all, "checksum": 0}))
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, asking("runc", {"holdfast.cpus": "1"}) as container:
+            self.assertTrue(eventually(lambda: "cpus-not-managed" in daemon.said()))
+            self.assertIn("kubelet assigns CPUs itself", daemon.said())
+            time.sleep(0.5)
+            self.assertEqual(cpus_of(container), self.all)
+
+    # By hand
+
+    def test_assign_and_release(self):
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, engines.oci("v1", "runc") as one, engines.oci("v1", "crun") as other:
+            done = holdfast("cpu", "assign", one.name, "1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            own = cpus_of(one)
+            self.assertNotIn(own, (self.all, "0"))
+            self.wait(other, self.rest(own), daemon)
+            self.assertIn(own, json.dumps(json.loads((STATE / "cpu_manager_state").read_text())["entries"]))
+            again = holdfast("cpu", "assign", other.name, str(os.cpu_count()))
+            self.assertEqual((again.returncode, again.stdout), (1, ""), again.stderr)
+            self.assertIn("not enough cpus available", again.stderr)
+            self.assertEqual(holdfast("cpu", "release", one.name).returncode, 0)
+            self.assertEqual((cpus_of(one), cpus_of(other)), (self.all, self.all))
+            time.sleep(1)
+            self.assertEqual(cpus_of(one), self.all)
+
+    def test_released_by_hand_it_stays_so(self):
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, asking("runc", {"holdfast.cpus": "1"}) as one:
+            own = self.own(one, daemon)
+            self.assertEqual(holdfast("cpu", "release", one.name).returncode, 0)
+            with engines.oci("v1", "crun"):  # an event
+                time.sleep(1)
+                self.assertEqual(cpus_of(one), self.all)
+                self.assertIn("taken back by hand", status_of(one)["problem"])
+            self.assertEqual(holdfast("cpu", "assign", one.name, "1").returncode, 0)
+            self.assertEqual(cpus_of(one), own)
+
+    def test_bad_input(self):
+        for arguments in (["assign", "no-such-container", "1"], ["assign", "x", "0"], ["assign", "x", "many"], ["release", "no-such-container"], ["assign", "x", "1", "--option", "nonsense"]):
+            done = holdfast("cpu", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    # The point of it
+
+    def test_devices_are_not_touched(self):
+        """An update by an old runc takes an injected device away; a hundred changes of the cpuset do not."""
+        old = engines.old_runc(pathlib.Path(HOLDFAST).parent / "packages")
+        with engines.oci("v1", old, gpu=False) as container, engines.oci("v1", "crun"):
+            container.inject_v1()
+            rules = next(cgroup / "devices.list" for cgroup in container.cgroups() if (cgroup / "devices.list").exists())
+            before = rules.read_bytes()
+            with opening(container.pid, container.cgroups(), [engines.GPU], pause=0) as opener:
+                for _ in range(20):
+                    self.assertEqual(holdfast("cpu", "assign", container.name, "1").returncode, 0)
+                    self.assertEqual(holdfast("cpu", "release", container.name).returncode, 0)
+                seen = opener.look()
+            self.assertEqual(seen["counts"].get("EPERM", 0), 0)
+            self.assertGreater(seen["counts"]["ENXIO"], 1000)
+            self.assertEqual(rules.read_bytes(), before)
+            with contextlib.suppress(engines.Unavailable):
+                container.update_cpus()
+            self.assertEqual(container.opens(), "EPERM")
+
+    def test_nested_cgroups_move_along(self):
+        """A container may have made cgroups of its own, which on v1 must lie within its cpuset at any moment."""
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, asking("runc", {"holdfast.cpus": "1"}) as owner, engines.oci("v1", "crun") as sharing:
+            own = self.own(owner, daemon)
+            inner = cpuset_of(sharing) / "inner"
+            (inner / "deep").mkdir(parents=True)
+            for directory in (inner, inner / "deep"):
+                for name in ("cpuset.cpus", "cpuset.mems"):
+                    (directory / name).write_text((directory.parent / name).read_text())
+            try:
+                self.assertEqual(holdfast("cpu", "release", owner.name).returncode, 0)
+                self.assertEqual({(path / "cpuset.cpus").read_text().strip() for path in (inner, inner / "deep")}, {self.all})
+                self.assertEqual(holdfast("cpu", "assign", owner.name, "1").returncode, 0)
+                self.assertEqual({(path / "cpuset.cpus").read_text().strip() for path in (inner, inner / "deep")}, {self.rest(own)})
+            finally:
+                (inner / "deep").rmdir()
+                inner.rmdir()
 
 
 def cpuset_of_pid(pid: int) -> pathlib.Path | None:

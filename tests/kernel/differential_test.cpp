@@ -118,7 +118,7 @@ TEST_F(Differential, V1ListsMeanWhatTheKernelDoes) {
     Random random(seed_ + round);
     const ScratchCgroup cgroup(*host_, Hierarchy::v1);
     device::V1List list{device::Otherwise::allow, {}};
-    const auto write = [&](const device::V1Write& made) {
+    const auto write = [&](const device::CgroupWrite& made) {
       cgroup.write(file_of(made.verb), to_string(made));
       list = after(std::move(list), made);
     };

@@ -191,7 +191,7 @@ TEST_F(Race, V1TransitionsKeepWhatBothListsAllow) {
     const device::V1List now = *kernel::read_v1_list(cgroup);
     const Result<device::V1Plan> plan = device::plan_v1(now, wanted);
     ASSERT_TRUE(plan) << plan.error().message;
-    for (const device::V1Write& write : *plan) {
+    for (const device::CgroupWrite& write : *plan) {
       ASSERT_TRUE(kernel::write_v1(cgroup, write)) << to_string(write);
       ++writes;
     }

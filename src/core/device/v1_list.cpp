@@ -70,7 +70,7 @@ std::string to_string(const V1List& list) {
   return text;
 }
 
-V1List after(V1List list, const V1Write& write) {
+V1List after(V1List list, const CgroupWrite& write) {
   if (!write.rule) {
     return {write.verb == Verb::allow ? Otherwise::allow : Otherwise::deny, {}};
   }
@@ -114,6 +114,6 @@ bool is_v1_rule(const Rule& rule) {
 
 std::string file_of(Verb verb) { return verb == Verb::allow ? "devices.allow" : "devices.deny"; }
 
-std::string to_string(const V1Write& write) { return write.rule ? to_string(*write.rule) : "a"; }
+std::string to_string(const CgroupWrite& write) { return write.rule ? to_string(*write.rule) : "a"; }
 
 }  // namespace hf::device

@@ -17,11 +17,11 @@ enum class Otherwise : std::uint8_t { deny, allow };  // what holds for devices 
 enum class Verb : std::uint8_t { allow, deny };       // devices.allow, devices.deny
 
 // One write to devices.allow or devices.deny. An absent rule is "a": all devices, and the exceptions are discarded.
-struct V1Write {
+struct CgroupWrite {
   Verb verb = Verb::allow;
   std::optional<Rule> rule;
 
-  friend bool operator==(const V1Write&, const V1Write&) = default;
+  friend bool operator==(const CgroupWrite&, const CgroupWrite&) = default;
 };
 
 struct V1List {
@@ -36,7 +36,7 @@ struct V1List {
 Result<V1List> parse_v1_list(std::string_view text);
 std::string to_string(const V1List& list);
 
-V1List after(V1List list, const V1Write& write);  // as the kernel does, where the parent permits it
+V1List after(V1List list, const CgroupWrite& write);  // as the kernel does, where the parent permits it
 
 // Which requests an exception of a list that allows by default refuses: every one it touches, as cgroup v1 does, or
 // only those made of its bits alone, as runc's v2 filter does.
@@ -49,7 +49,7 @@ bool parent_permits(const V1List& parent, const Rule& rule);
 
 // Whether the rule can be written to devices.allow: one kind, single numbers or any, no range.
 bool is_v1_rule(const Rule& rule);
-std::string file_of(Verb verb);               // "devices.allow"
-std::string to_string(const V1Write& write);  // "c 195:0 rw", or "a"
+std::string file_of(Verb verb);                   // "devices.allow"
+std::string to_string(const CgroupWrite& write);  // "c 195:0 rw", or "a"
 
 }  // namespace hf::device

@@ -36,8 +36,12 @@ Table meaning_of(const Selector& selector, Access access) {
   return access == Access::none ? Table() : Table::of_rules({&rule, 1});
 }
 
-V1Write allow(const Selector& selector, Access access) { return {Verb::allow, Rule{selector, access, Match::within}}; }
-V1Write deny(const Selector& selector, Access access) { return {Verb::deny, Rule{selector, access, Match::within}}; }
+CgroupWrite allow(const Selector& selector, Access access) {
+  return {Verb::allow, Rule{selector, access, Match::within}};
+}
+CgroupWrite deny(const Selector& selector, Access access) {
+  return {Verb::deny, Rule{selector, access, Match::within}};
+}
 
 // What happens to an exception that cannot stay as it is: it keeps the bits that match what is wanted, or none.
 enum class Keep : std::uint8_t { matching, nothing };
@@ -92,12 +96,12 @@ struct Steps {
 V1Plan in_safe_order(const V1List& now, const Steps& steps, const Table& common) {
   V1Plan plan;
   V1List state = now;
-  const auto same_selector = [](const V1Write& a) {
-    return [&a](const V1Write& b) { return a.rule->selector == b.rule->selector; };
+  const auto same_selector = [](const CgroupWrite& a) {
+    return [&a](const CgroupWrite& b) { return a.rule->selector == b.rule->selector; };
   };
-  std::vector<V1Write> denies = steps.narrow;
+  std::vector<CgroupWrite> denies = steps.narrow;
   V1Plan mixed;
-  for (const V1Write& write : steps.widen) {
+  for (const CgroupWrite& write : steps.widen) {
     if (std::ranges::any_of(denies, same_selector(write))) {
       mixed.push_back(write);
       continue;
@@ -105,7 +109,7 @@ V1Plan in_safe_order(const V1List& now, const Steps& steps, const Table& common)
     plan.push_back(write);
     state = after(std::move(state), write);
   }
-  for (const V1Write& write : mixed) {
+  for (const CgroupWrite& write : mixed) {
     const auto partner = std::ranges::find_if(denies, same_selector(write));
     if (partner != denies.end() && meaning(after(state, *partner)).contains(common)) {
       plan.push_back(*partner);
@@ -272,7 +276,7 @@ Result<V1Plan> plan_v1(const V1List& now, const Table& wanted) {
 }
 
 V1List after(V1List list, const V1Plan& plan) {
-  for (const V1Write& write : plan) {
+  for (const CgroupWrite& write : plan) {
     list = after(std::move(list), write);
   }
   return list;

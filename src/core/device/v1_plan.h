@@ -12,7 +12,7 @@
 
 namespace hf::device {
 
-using V1Plan = std::vector<V1Write>;
+using V1Plan = std::vector<CgroupWrite>;
 
 Result<V1Plan> plan_v1_grant(const V1List& now, std::span<const Rule> rules);   // adds these rules
 Result<V1Plan> plan_v1_revoke(const V1List& now, std::span<const Rule> rules);  // removes these rules

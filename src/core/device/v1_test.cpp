@@ -93,7 +93,7 @@ TEST(PlanV1, ReachesTheMeaningAndNeverRemovesWhatBothListsAllow) {
     ASSERT_TRUE(plan) << "seed " << seed;
     const Table common = meaning(before) & wanted;
     V1List state = before;
-    for (const V1Write& write : *plan) {
+    for (const CgroupWrite& write : *plan) {
       state = after(std::move(state), write);
       ASSERT_TRUE(meaning(state).contains(common)) << "seed " << seed << " after " << to_string(write);
     }

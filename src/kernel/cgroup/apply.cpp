@@ -44,22 +44,22 @@ struct CarryOut {
 
 // The writes that remove what a write has added to the list as it was `before`, or restore what it removed. They deny
 // no access bit that was allowed before.
-std::vector<device::V1Write> opposite_of(const device::V1Write& write, const device::Table& before) {
+std::vector<device::CgroupWrite> opposite_of(const device::CgroupWrite& write, const device::Table& before) {
   const device::Table touched =
       write.rule ? container::covered_by({write.verb, {*write.rule}}) : device::Table::everything();
   const bool was_allow = write.verb == device::Verb::allow;
   const device::Table changed = was_allow ? touched - before : touched & before;
-  std::vector<device::V1Write> writes;
+  std::vector<device::CgroupWrite> writes;
   for (const device::Rule& rule : device::shortest_rules(changed)) {
     writes.push_back({was_allow ? device::Verb::deny : device::Verb::allow, rule});
   }
   return writes;
 }
 
-Error undo(const CgroupsOfProcess& cgroups, const device::Table& before, const std::vector<device::V1Write>& written,
-           Error error) {
-  for (const device::V1Write& write : std::views::reverse(written)) {
-    for (const device::V1Write& opposite : opposite_of(write, before)) {
+Error undo(const CgroupsOfProcess& cgroups, const device::Table& before,
+           const std::vector<device::CgroupWrite>& written, Error error) {
+  for (const device::CgroupWrite& write : std::views::reverse(written)) {
+    for (const device::CgroupWrite& opposite : opposite_of(write, before)) {
       if (!write_v1(*cgroups.v1, opposite)) {
         error.message += "; '" + to_string(write) + "' could not be undone";
       }
@@ -81,7 +81,7 @@ Result<void> carry_out(Filters& filters, const CgroupsOfProcess& cgroups, const 
                                return std::holds_alternative<WriteV1>(step);
                              });
   const device::Table before = may_need_undo ? meaning(TRY(read_v1_list(*cgroups.v1))) : device::Table();
-  std::vector<device::V1Write> written;
+  std::vector<device::CgroupWrite> written;
   for (const container::Step& step : plan.steps) {
     const Result<void> done = std::visit(CarryOut{filters, cgroups}, step);
     if (!done) {

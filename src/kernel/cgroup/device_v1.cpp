@@ -67,7 +67,7 @@ Result<device::V1List> read_v1_list(const Cgroup& cgroup) {
   return list ? list : fail(list.error().code, cgroup.where + ": " + list.error().message);
 }
 
-Result<void> write_v1(const Cgroup& cgroup, const device::V1Write& write) {
+Result<void> write_v1(const Cgroup& cgroup, const device::CgroupWrite& write) {
   Result<void> written = write_text(cgroup.directory.get(), file_of(write.verb), to_string(write));
   const bool refused =
       !written && written.error().code == std::errc::operation_not_permitted && write.verb == device::Verb::allow;

@@ -9,7 +9,7 @@
 namespace hf::kernel {
 
 Result<device::V1List> read_v1_list(const Cgroup& cgroup);
-Result<void> write_v1(const Cgroup& cgroup, const device::V1Write& write);
+Result<void> write_v1(const Cgroup& cgroup, const device::CgroupWrite& write);
 
 // Does a root cgroup that allows all devices by default refuse some nevertheless? The kernel does not list such
 // exceptions, but it grants a child nothing that its parent refuses even in part. A scratch child cgroup that asks for

@@ -161,6 +161,11 @@ Result<CpuCgroup> CpuCgroup::open(const Host& host, const CpuMounts& mounts, con
   return CpuCgroup(std::move(directory), mounts.v2 + *path, std::move(cpu), true);
 }
 
+std::uint64_t CpuCgroup::file() const {
+  struct stat status{};
+  return ::fstatat(cpuset_.get(), kCpus, &status, 0) == 0 ? status.st_ino : 0;
+}
+
 Result<cpu::CpuSet> CpuCgroup::read_cpus() const {
   if (!is_v2_) {
     return read_set(cpuset_.get(), kCpus, where_);
@@ -175,7 +180,22 @@ Result<void> CpuCgroup::write_cpus(const cpu::CpuSet& cpus) const {
     TRY(enable_cpuset(cpuset_.get(), where_));
     return write_value(cpuset_.get(), kCpus, to_string(cpus), where_);
   }
-  return TreeWriter(where_).write(cpuset_.get(), TRY(read_cpus()), cpus, 0);
+  TRY(TreeWriter(where_).write(cpuset_.get(), TRY(read_cpus()), cpus, 0));
+  take_back_processes();
+  return {};
+}
+
+// Kernel: on v1, when the last CPU of a cpuset goes offline, its processes are moved to the nearest cgroup above that
+// has one, and stay there (kernel/cgroup/cpuset-v1.c).
+void CpuCgroup::take_back_processes() const {
+  const Result<std::string> here = read_start(cpuset_.get(), "cgroup.procs", 16);
+  if (!cpu_ || !here || !trim(*here).empty()) {
+    return;
+  }
+  const std::string processes = read_text(cpu_.get(), "cgroup.procs").value_or("");
+  for (const std::string_view process : split(trim(processes), '\n')) {
+    (void)write_text(cpuset_.get(), "cgroup.procs", process);  // one that has ended meanwhile
+  }
 }
 
 Result<std::string> CpuCgroup::read_memory_nodes() const {

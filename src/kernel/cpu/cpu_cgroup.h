@@ -29,6 +29,8 @@ class CpuCgroup {
 
   [[nodiscard]] bool is_v2() const { return is_v2_; }
 
+  [[nodiscard]] std::uint64_t file() const;  // the inode of its cpuset.cpus; 0 where there is none
+
   // What it is confined to. The error is no_such_device, or no_such_file_or_directory, where the container has ended.
   [[nodiscard]] Result<cpu::CpuSet> read_cpus() const;
 
@@ -45,6 +47,8 @@ class CpuCgroup {
   [[nodiscard]] Result<void> remove_quota_of_pod() const;
 
  private:
+  void take_back_processes() const;
+
   CpuCgroup(Fd cpuset, std::string where, Fd cpu, bool is_v2)
       : cpuset_(std::move(cpuset)), where_(std::move(where)), cpu_(std::move(cpu)), is_v2_(is_v2) {}
 

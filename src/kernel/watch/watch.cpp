@@ -89,7 +89,8 @@ void Watch::open_v1(const Host& host, std::optional<Tier> at_most) {
   if (!may_use(Tier::files, at_most)) {
     return;
   }
-  Result<V1Writes> writes = V1Writes::open(host);
+  Result<CgroupWrites> writes = host.v1 ? CgroupWrites::open(host, host.v1->point)
+                                        : fail(std::errc::not_supported, "the v1 devices hierarchy is not mounted");
   if (writes) {
     v1_writes_.emplace(*std::move(writes));
     tiers_.v1 = Tier::files;
@@ -199,9 +200,9 @@ void Watch::sweep(std::vector<Event>& events) {
 }
 
 void Watch::take_v1(std::vector<Event>& events) {
-  std::vector<V1Write> writes;
+  std::vector<CgroupWrite> writes;
   v1_writes_->take(writes);
-  for (const V1Write& write : writes) {
+  for (const CgroupWrite& write : writes) {
     if (write.lost) {
       events.push_back(event_now(EventKind::lost));
       continue;
@@ -217,7 +218,7 @@ void Watch::take_v1(std::vector<Event>& events) {
   }
 }
 
-Event Watch::event_of(const V1Write& write, const V1File& file) {
+Event Watch::event_of(const CgroupWrite& write, const V1File& file) {
   Event event = event_now(EventKind::write);
   event.hierarchy = Hierarchy::v1;
   event.cgroup = file.cgroup;
@@ -247,7 +248,7 @@ void Watch::describe_writer(Event& event) const {
 }
 
 // The write may belong to a container that is added soon. Its writer may have ended by then, so its name is read now.
-void Watch::remember(const V1Write& write) {
+void Watch::remember(const CgroupWrite& write) {
   constexpr std::size_t kMost = 64;
   constexpr std::uint64_t kOldest = 5'000'000'000;  // 5 s: the pid may be reused after that
   std::erase_if(unknown_writes_, [&write](const UnknownWrite& known) { return known.write.at + kOldest < write.at; });

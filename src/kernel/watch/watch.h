@@ -13,9 +13,9 @@
 #include "core/container/guard/tier.h"
 #include "kernel/cgroup/sweep.h"
 #include "kernel/files/fd.h"
+#include "kernel/watch/cgroup_writes.h"
 #include "kernel/watch/host_changes.h"
 #include "kernel/watch/trace.h"
-#include "kernel/watch/v1_writes.h"
 
 namespace hf::kernel {
 
@@ -56,13 +56,13 @@ class Watch {
   void wait_for(int descriptor, std::uint64_t tag);
   void add_v1_files(const Cgroup& cgroup, const CgroupsKey& user);
   void take_v1(std::vector<container::Event>& events);
-  void remember(const V1Write& write);
+  void remember(const CgroupWrite& write);
   std::optional<container::Event> remembered_write(const Cgroup& cgroup);
-  [[nodiscard]] static container::Event event_of(const V1Write& write, const V1File& file);
+  [[nodiscard]] static container::Event event_of(const CgroupWrite& write, const V1File& file);
   void take_ended(std::vector<container::Event>& events);
 
   struct UnknownWrite {
-    V1Write write;
+    CgroupWrite write;
     container::Writer writer;
   };
 
@@ -70,7 +70,7 @@ class Watch {
   container::Tiers tiers_;
   Sweep sweep_;
   std::optional<Trace> trace_;
-  std::optional<V1Writes> v1_writes_;
+  std::optional<CgroupWrites> v1_writes_;
   std::map<std::uint64_t, V1File> v1_files_;  // by inode
   std::deque<UnknownWrite> unknown_writes_;   // the last ones to files of cgroups that were not added yet
   std::string counts_;                        // of cgroups, where no tracer reports new ones

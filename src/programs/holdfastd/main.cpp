@@ -192,7 +192,7 @@ int serve(const DaemonOptions& options) {
     cpu_manager.emplace(*host,
                         cpus::ThreadSettings{*config, settings.callbacks.log,
                                              [&](const report::CpuStatus& status) { cpu_board.publish(status); }});
-    settings.census = [&](const auto& discovered) { cpu_manager->take_census(discovered); };
+    settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager->take_census(discovered, began); };
     settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager->add(discovered); };
     settings.callbacks.cpus = [&] { return cpu_board.latest(); };
   }

@@ -9,11 +9,15 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include "adapters/kube/checkpoint.h"
+#include "adapters/systemd/allowed_cpus.h"
+#include "adapters/systemd/unit.h"
 #include "core/base/text.h"
 #include "kernel/cpu/topology.h"
 #include "kernel/files/file.h"
+#include "services/cpus/irqs.h"
 #include "services/cpus/state.h"
 
 namespace hf::cpus {
@@ -23,6 +27,7 @@ constexpr std::chrono::milliseconds kLockLimit{2000};
 constexpr std::chrono::milliseconds kShortLimit{30};    // where a container's creation waits for us
 constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
+constexpr std::int64_t kClockTick = 10;                 // ms: the times of files are as old as the last tick
 constexpr int kMostRounds = 4;                          // of plans, where writes fail
 
 Result<kernel::Fd> lock_directory(const std::string& directory, std::chrono::milliseconds limit) {
@@ -211,8 +216,9 @@ Result<void> Manager::save(const cpu::State& state) const {
   return write_state(settings_.directory + "/" + kStateFile, state);
 }
 
-// A container whose cpuset is not the one that was written last has been changed by somebody else.
-void Manager::judge_contests(std::vector<cpu::ManagedContainer>& managed) {
+// A container whose cpuset is neither the one that was written last nor what the state says has been changed by
+// somebody else. (Other managers and commands change state and cpusets together.)
+void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed) {
   const std::uint64_t now = settings_.clock();
   for (cpu::ManagedContainer& one : managed) {
     const auto found = contests_.find(one.id);
@@ -221,7 +227,9 @@ void Manager::judge_contests(std::vector<cpu::ManagedContainer>& managed) {
     }
     Contest& contest = found->second;
     std::erase_if(contest.at, [now](std::uint64_t at) { return now - at > kContestTime; });
-    if (!contest.written.empty() && *one.present != contest.written) {
+    if (*one.present == target_of(recorded, one)) {
+      contest.written = *one.present;
+    } else if (!contest.written.empty() && *one.present != contest.written) {
       contest.at.push_back(now);
       contest.written = *one.present;
     }
@@ -232,6 +240,14 @@ void Manager::judge_contests(std::vector<cpu::ManagedContainer>& managed) {
                                " keeps setting its cpuset to " + to_string(*one.present) + "; it is left alone");
     }
   }
+}
+
+bool Manager::note_writer(std::uint64_t file, const std::function<std::string()>& writer) {
+  const auto found = std::ranges::find_if(cgroups_, [file](const auto& entry) { return entry.second.file() == file; });
+  if (found != cgroups_.end()) {
+    writers_[found->first] = writer();
+  }
+  return found != cgroups_.end();
 }
 
 bool Manager::write(const cpu::Write& write, cpu::ManagedContainer& managed) {
@@ -275,9 +291,13 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
   bool is_done = false;
   for (int round = 0; round < kMostRounds && !is_done; ++round) {
     const cpu::Reconciliation plan = plan_reconcile(state, managed);
-    is_done =
-        std::ranges::all_of(plan.writes, [&](const cpu::Write& one) { return write(one, managed[places.at(one.id)]); });
-    log_writes(state, plan.writes);
+    std::vector<cpu::Write> written;
+    is_done = std::ranges::all_of(plan.writes, [&](const cpu::Write& one) {
+      const bool is_written = write(one, managed[places.at(one.id)]);
+      written.insert(written.end(), is_written ? 1 : 0, one);
+      return is_written;
+    });
+    log_writes(state, written);
     if (is_done) {
       for (const cpu::Skipped& skipped : plan.skipped) {
         problems_.try_emplace(skipped.id, skipped.why);
@@ -286,7 +306,8 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
   }
 }
 
-// What goes with exclusive CPUs: no quota of CPU time, as kubelet does, and memory of the same NUMA nodes. A container
+// What goes with exclusive CPUs: no quota of CPU time, as kubelet does, memory of the same NUMA nodes, and a unit that
+// keeps them at systemd's next reload. A container
 // whose CPUs were taken back by hand has its quota again.
 void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
   const cpu::CpuSet* const own = find_entry(state, tenant.tenant.owner);
@@ -307,6 +328,10 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
     const Result<std::string> now = cgroup.read_memory_nodes();
     done = now && *now == nodes ? done : cgroup.write_memory_nodes(nodes);
   }
+  const std::optional<std::string>& unit = tenant.container.unit;
+  if (done && cgroup.is_v2() && unit && base_name(tenant.container.cgroup) == *unit && systemd::is_running(host_)) {
+    done = systemd::write_allowed_cpus(host_, *unit, has_own ? *own : state.shared);
+  }
   if (!done && !has_ended(done.error())) {
     problems_.try_emplace(tenant.tenant.id, done.error().message);
   }
@@ -317,6 +342,13 @@ void Manager::follow(const cpu::State& state, const Tenants& tenants) {
     if (const auto cgroup = cgroups_.find(tenant.tenant.id); cgroup != cgroups_.end()) {
       follow_one(state, tenant, cgroup->second);
     }
+  }
+  const cpu::CpuSet given = given_cpus(state);
+  if (settings_.cpus.moves_irqs && (!moved_irqs_ || *moved_irqs_ != given)) {
+    if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, given); !moved) {
+      settings_.log("irqs error=" + quote(moved.error().message), true);
+    }
+    moved_irqs_ = given;
   }
 }
 
@@ -339,27 +371,47 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Loo
     state = adapt(machine_.policy, before);  // nothing is done that is not recorded
   }
   std::vector<cpu::ManagedContainer> managed = read_managed(tenants);
-  judge_contests(managed);
+  judge_contests(adapt(machine_.policy, before), managed);
   carry_out(state, managed);
   follow(state, tenants);
   publish(state, tenants, managed);
   return changed;
 }
 
-Result<void> Manager::reconcile(const Tenants& tenants, cpu::Others others) {
+// Another manager, or a command, may have served a container that a census which began before does not have.
+bool Manager::is_older_than_state(std::int64_t census_at) const {
+  struct stat status{};
+  if (::stat((settings_.directory + "/" + kStateFile).c_str(), &status) < 0) {
+    return false;
+  }
+  const std::int64_t changed_at = std::int64_t(status.st_mtim.tv_sec) * 1000 + status.st_mtim.tv_nsec / 1'000'000;
+  return changed_at + kClockTick >= census_at;
+}
+
+Result<void> Manager::reconcile(const Tenants& tenants, const Ended& ended) {
   return transact(tenants, [&](cpu::State& state) -> Result<void> {
+    wants_census_ = ended.census_at && is_older_than_state(*ended.census_at);
+    for (const cpu::Owner& owner : ended.owners) {
+      remove(state, owner);
+    }
     std::vector<cpu::Tenant> all = values_of(tenants);
     std::ranges::transform(expected_, std::back_inserter(all),
                            [](const cpu::Owner& owner) { return cpu::Tenant{owner, "", std::nullopt}; });
-    cpu::Assigned assigned = cpu::assign(machine_.policy, std::move(state), all, others);
+    const bool is_complete = ended.census_at && !wants_census_;
+    cpu::Assigned assigned =
+        cpu::assign(machine_.policy, std::move(state), all, is_complete ? cpu::Others::removed : cpu::Others::kept);
     state = std::move(assigned.state);
-    for (const cpu::Refusal& refusal : assigned.refusals) {
-      if (const cpu::Tenant* const tenant = find_owner(tenants, refusal.owner)) {
-        note_problem(tenant->id, refusal.why);
-      }
-    }
+    note_refusals(assigned.refusals, tenants);
     return {};
   });
+}
+
+void Manager::note_refusals(const std::vector<cpu::Refusal>& refusals, const Tenants& tenants) {
+  for (const cpu::Refusal& refusal : refusals) {
+    if (const cpu::Tenant* const tenant = find_owner(tenants, refusal.owner)) {
+      note_problem(tenant->id, refusal.why);
+    }
+  }
 }
 
 Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request) {
@@ -406,6 +458,7 @@ Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {
   const std::string file = settings_.directory + "/" + kStateFile;
   const cpu::State state =
       adapt(machine_.policy, kernel::exists(AT_FDCWD, file) ? TRY(read_state(file)) : cpu::State());
+  note_refusals(cpu::assign(machine_.policy, state, values_of(tenants), cpu::Others::kept).refusals, tenants);
   publish(state, tenants, read_managed(tenants));
   return status_;
 }
@@ -437,7 +490,8 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
       one.problem = "its cpuset is " + to_string(one.present);
     }
     if (one.problem.empty() && one.requested > 0 && !one.is_exclusive) {
-      one.problem = "its CPUs were taken back by hand";
+      one.problem = find_entry(state, tenant.tenant.owner) != nullptr ? "its CPUs were taken back by hand"
+                                                                      : "it has no CPUs of its own yet";
     }
     status_.containers.push_back(std::move(one));
   }

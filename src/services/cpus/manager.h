@@ -40,9 +40,15 @@ class Manager {
   // Fails where the CPUs cannot be managed: kubelet's static policy is on, or the settings do not fit the machine.
   static Result<Manager> open(const kernel::Host& host, ManagerSettings settings);
 
-  // Assigns CPUs to the tenants that ask for them, and writes the cpusets that differ. Others::removed: owners that are
-  // no tenants have ended.
-  Result<void> reconcile(const Tenants& tenants, cpu::Others others);
+  // Which owners have ended, and give their CPUs back.
+  struct Ended {
+    std::optional<std::int64_t> census_at = {};  // those that are no tenants: a census that began then (ms since 1970)
+    std::vector<cpu::Owner> owners = {};         // these
+  };
+  // Assigns CPUs to the tenants that ask for them, and writes the cpusets that differ.
+  Result<void> reconcile(const Tenants& tenants, const Ended& ended);
+  // The state was changed after that census began: who has ended is decided by the next one.
+  [[nodiscard]] bool wants_census() const { return wants_census_; }
 
   // By hand, for one of the tenants.
   Result<cpu::CpuSet> assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request);
@@ -65,8 +71,10 @@ class Manager {
 
   [[nodiscard]] const report::CpuStatus& status() const { return status_; }  // after the last call
 
-  // Somebody else has written the cpuset of this container.
-  void set_writer(const std::string& id, const std::string& writer) { writers_[id] = writer; }
+  // The hierarchy to watch for writes of others.
+  [[nodiscard]] const std::string& cpuset_mount() const { return mounts_.cpuset.empty() ? mounts_.v2 : mounts_.cpuset; }
+  // Somebody else has written to the file with this inode. False: it is the cpuset of no container.
+  bool note_writer(std::uint64_t file, const std::function<std::string()>& writer);
 
  private:
   using Change = std::function<Result<void>(cpu::State&)>;
@@ -92,13 +100,15 @@ class Manager {
   Result<cpu::State> load(const Tenants& tenants);
   [[nodiscard]] Result<void> save(const cpu::State& state) const;
   std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
-  void judge_contests(std::vector<cpu::ManagedContainer>& managed);
+  void judge_contests(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed);
   void carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed);
   bool write(const cpu::Write& write, cpu::ManagedContainer& managed);
   void log_writes(const cpu::State& state, const std::vector<cpu::Write>& writes) const;
+  [[nodiscard]] bool is_older_than_state(std::int64_t census_at) const;
   void follow(const cpu::State& state, const Tenants& tenants);
   void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
   void note_problem(const std::string& id, const std::string& problem);
+  void note_refusals(const std::vector<cpu::Refusal>& refusals, const Tenants& tenants);
   void publish(const cpu::State& state, const Tenants& tenants, const std::vector<cpu::ManagedContainer>& managed);
 
   const kernel::Host& host_;
@@ -111,6 +121,8 @@ class Manager {
   std::map<std::string, Contest> contests_;
   std::map<std::string, std::string> writers_;
   std::set<cpu::Owner> expected_;
+  bool wants_census_ = false;
+  std::optional<cpu::CpuSet> moved_irqs_;  // the CPUs that interrupts were kept away from last
   report::CpuStatus status_;
 };
 

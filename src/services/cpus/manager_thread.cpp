@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "host/inventory.h"
 #include "host/nri_container.h"
+#include "host/writer.h"
 #include "kernel/files/clock.h"
 #include "kernel/process/thread.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kPause = 10 * kSecond;  // between two reconciliations without an event, as kubelet has it
-// A census that began before a container was added does not have it.
-constexpr std::uint64_t kCensusTime = 5 * kSecond;
 constexpr std::uint64_t kCreationTime = 120 * kSecond;  // from a container's creation to its first process
 
 }  // namespace
@@ -34,8 +33,7 @@ host::CpuTenant ManagerThread::tenant_with_devices(const host::DiscoveredContain
   return tenant;
 }
 
-void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& discovered) {
-  const std::uint64_t now = kernel::monotonic_now();
+void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began) {
   Tenants tenants = host::cpu_tenants_of(discovered);
   for (host::CpuTenant& tenant : tenants) {
     const auto found = std::ranges::find(discovered, tenant.tenant.id,
@@ -44,7 +42,7 @@ void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& di
       tenant = tenant_with_devices(*found, std::move(tenant));
     }
   }
-  loop_.post([this, now, tenants = std::move(tenants)]() mutable { adopt(std::move(tenants), now); });
+  loop_.post([this, began, tenants = std::move(tenants)]() mutable { adopt(std::move(tenants), began); });
 }
 
 void ManagerThread::add(const host::DiscoveredContainer& discovered) {
@@ -56,23 +54,31 @@ void ManagerThread::add(const host::DiscoveredContainer& discovered) {
     std::erase_if(tenants_, [&](const host::CpuTenant& known) { return known.tenant.id == tenant.tenant.id; });
     added_at_[tenant.tenant.id] = kernel::monotonic_now();
     tenants_.push_back(std::move(tenant));
-    reconcile(cpu::Others::kept);
+    reconcile();
   });
 }
 
-void ManagerThread::adopt(Tenants tenants, std::uint64_t taken_at) {
+// A census that began before a container was added may not have it.
+void ManagerThread::adopt(Tenants tenants, std::uint64_t began) {
   for (host::CpuTenant& known : tenants_) {
     const auto added = added_at_.find(known.tenant.id);
     const bool is_in_census = std::ranges::any_of(
         tenants, [&](const host::CpuTenant& tenant) { return tenant.tenant.id == known.tenant.id; });
-    if (!is_in_census && added != added_at_.end() && taken_at < added->second + kCensusTime) {
+    if (!is_in_census && added != added_at_.end() && began < added->second) {
       tenants.push_back(std::move(known));
     }
   }
-  std::erase_if(added_at_, [&](const auto& entry) { return taken_at >= entry.second + kCensusTime; });
+  std::erase_if(added_at_, [began](const auto& entry) { return began >= entry.second; });
   tenants_ = std::move(tenants);
-  has_census_ = true;
-  reconcile(cpu::Others::removed);
+  const std::uint64_t ago = (kernel::monotonic_now() - began) / 1'000'000;
+  reconcile({.census_at = kernel::wall_now() - std::int64_t(ago), .owners = {}});
+}
+
+void ManagerThread::take_own_census() {
+  const std::uint64_t began = kernel::monotonic_now();
+  if (const Result<host::Census> census = host::take_census(host_, settings_.config)) {
+    take_census(census->discovered_containers, began);
+  }
 }
 
 void ManagerThread::open(std::uint64_t now) {
@@ -86,6 +92,7 @@ void ManagerThread::open(std::uint64_t now) {
     manager_.emplace(*std::move(opened));
     problem_.clear();
     settings_.log("cpus-managed", false);
+    watch_writes();
   } else if (problem_ != opened.error().message) {
     problem_ = opened.error().message;
     settings_.log("cpus-not-managed error=" + quote(problem_), true);
@@ -95,13 +102,47 @@ void ManagerThread::open(std::uint64_t now) {
   }
 }
 
-void ManagerThread::reconcile(cpu::Others others) {
+// Others who change a cpuset are seen at once and named. Without fanotify the next reconciliation finds the change.
+void ManagerThread::watch_writes() {
+  if (writes_) {
+    return;
+  }
+  Result<kernel::CgroupWrites> opened = kernel::CgroupWrites::open(host_, manager_->cpuset_mount());
+  const Result<void> watched =
+      opened ? loop_.watch(opened->descriptor(), [this] { take_writes(); }) : std::unexpected(opened.error());
+  if (watched) {
+    writes_.emplace(*std::move(opened));
+  } else {
+    settings_.log("cpus-writers-unknown error=" + quote(watched.error().message), true);
+  }
+}
+
+void ManagerThread::take_writes() {
+  std::vector<kernel::CgroupWrite> writes;
+  writes_->take(writes);
+  bool is_ours = false;
+  for (const kernel::CgroupWrite& write : writes) {
+    const auto identify = [&] {
+      container::Writer writer;
+      writer.pid = write.pid;
+      host::identify(host_, writer);
+      return title_of(writer);
+    };
+    is_ours = (manager_ && !write.lost && manager_->note_writer(write.file, identify)) || is_ours;
+  }
+  if (is_ours) {
+    reconcile();
+  }
+}
+
+void ManagerThread::reconcile(const Manager::Ended& ended) {
   const std::uint64_t now = kernel::monotonic_now();
   if (!manager_) {
     return;
   }
-  due_ = now + kPause;
-  if (const Result<void> done = manager_->reconcile(tenants_, others); !done) {
+  const Result<void> done = manager_->reconcile(tenants_, ended);
+  due_ = now + (manager_->wants_census() ? kSecond : kPause);
+  if (!done) {
     const bool is_refused = done.error().code == std::errc::operation_not_permitted;
     if (problem_ != done.error().message) {
       problem_ = done.error().message;
@@ -201,7 +242,7 @@ void ManagerThread::stop(const nri::Container& container) {
   std::erase_if(tenants_, [&](const host::CpuTenant& tenant) { return tenant.tenant.id == container.id; });
   if (manager_) {
     manager_->forget(owner);
-    loop_.post([this] { reconcile(has_census_ ? cpu::Others::removed : cpu::Others::kept); });
+    loop_.post([this, owner] { reconcile({.census_at = {}, .owners = {owner}}); });
   }
 }
 
@@ -217,7 +258,8 @@ void ManagerThread::work() {
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
     } else if (manager_ && now >= due_) {
-      reconcile(cpu::Others::kept);
+      manager_->wants_census() ? take_own_census() : reconcile();
+      due_ = std::max(due_, now + kSecond);
     } else if (now >= due_) {
       due_ = now + kPause;
     }

@@ -14,6 +14,7 @@
 #include "host/census.h"
 #include "kernel/files/host.h"
 #include "kernel/net/event_loop.h"
+#include "kernel/watch/cgroup_writes.h"
 #include "services/cpus/manager.h"
 #include "services/cpus/nri_client.h"
 
@@ -33,14 +34,18 @@ class ManagerThread {
   ~ManagerThread();
 
   // Called from other threads. A census has every container that runs; what it does not have has ended.
-  void take_census(const std::vector<host::DiscoveredContainer>& discovered);
+  // `began`: nanoseconds of CLOCK_MONOTONIC.
+  void take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began);
   void add(const host::DiscoveredContainer& discovered);
 
  private:
   void work();
   void open(std::uint64_t now);
-  void adopt(Tenants tenants, std::uint64_t taken_at);
-  void reconcile(cpu::Others others);
+  void adopt(Tenants tenants, std::uint64_t began);
+  void reconcile(const Manager::Ended& ended = {});
+  void take_own_census();
+  void watch_writes();
+  void take_writes();
   nri::Handlers nri_handlers();
   nri::Adjustment create(const nri::Container& container);
   nri::Adjustment update(const nri::Container& container);
@@ -60,9 +65,9 @@ class ManagerThread {
   std::map<cpu::Owner, std::uint64_t> expected_at_;  // containers that an engine creates, and since when
   std::string problem_;                              // why there is no manager
   std::uint64_t due_ = 0;
-  bool has_census_ = false;
   bool stops_ = false;
   std::optional<NriClient> nri_;
+  std::optional<kernel::CgroupWrites> writes_;
   std::thread thread_;
 };
 

@@ -11,6 +11,7 @@
 #include "core/container/guard/tier.h"
 #include "kernel/files/host.h"
 #include "services/guard/recorder.h"
+#include "services/guard/survey.h"
 
 namespace hf::guard {
 
@@ -23,7 +24,7 @@ struct DaemonSettings {
   std::function<Result<std::vector<report::Finding>>()> diagnose;  // called from the inspector's thread
   std::function<Result<bool>(const config::Config&)> refresh;      // the CDI spec, on the survey thread; true: written
   // Called from the survey thread with every container, and from the newcomers thread with one that has just started.
-  std::function<void(const std::vector<host::DiscoveredContainer>&)> census;
+  Surveyor::Listener census;
   std::function<void(const host::DiscoveredContainer&)> newcomer;
   std::function<void(const std::string& state)> notify;  // sends to the service manager: "READY=1", …
   std::chrono::milliseconds watchdog{0};                 // the limit between two "WATCHDOG=1"; 0: none

@@ -192,7 +192,7 @@ Result<Survey> Surveyor::take(const config::Config& config, SurveyScope scope) {
   survey.started_at = started;
   host::Census census = TRY(host::take_census(host_, config, versions_, known_));
   if (listener_) {
-    listener_(census.discovered_containers);
+    listener_(census.discovered_containers, started);
   }
   for (host::DiscoveredContainer& discovered : census.discovered_containers) {
     keep_what_is_needed(discovered, bool(listener_));

@@ -46,8 +46,9 @@ Result<GuardedContainerPtr> examine_newcomer(const Newcomer& newcomer, const con
 
 class Surveyor {
  public:
-  // Called with every container before what the guard does not need is dropped; may be empty.
-  using Listener = std::function<void(const std::vector<host::DiscoveredContainer>&)>;
+  // Called with every container before what the guard does not need is dropped, and with the time at which the census
+  // began (nanoseconds of CLOCK_MONOTONIC); may be empty.
+  using Listener = std::function<void(const std::vector<host::DiscoveredContainer>&, std::uint64_t)>;
 
   explicit Surveyor(const kernel::Host& host, Listener listener = {}) : host_(host), listener_(std::move(listener)) {}
 

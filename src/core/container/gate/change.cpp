@@ -49,7 +49,7 @@ Result<void> check_gates_above(const Observed& observed, const Table& asked) {
   return {};
 }
 
-Result<void> check_limits_above(const Observed& observed, const device::V1Write& write) {
+Result<void> check_limits_above(const Observed& observed, const device::CgroupWrite& write) {
   for (const V1Limit& limit : observed.v1_above) {
     if (write.rule && !parent_permits(limit.list, *write.rule)) {
       return fail(Reason::refused_above, "refused above by v1:" + limit.where + ", which does not allow " +
@@ -62,7 +62,7 @@ Result<void> check_limits_above(const Observed& observed, const device::V1Write&
 Result<void> plan_v1_gate(const Observed& observed, const Gate& gate, const Change& change, Plan& plan) {
   const device::V1Plan writes = change.verb == Verb::allow ? TRY(plan_v1_grant(*gate.list, change.rules))
                                                            : TRY(plan_v1_revoke(*gate.list, change.rules));
-  for (const device::V1Write& write : writes) {
+  for (const device::CgroupWrite& write : writes) {
     if (write.verb == Verb::allow) {
       TRY(check_limits_above(observed, write));
     }

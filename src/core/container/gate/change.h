@@ -24,7 +24,7 @@ struct Change {
 
 struct WriteV1 {
   std::string where;
-  device::V1Write write;
+  device::CgroupWrite write;
 };
 
 struct ReplaceProgram {

@@ -1,4 +1,4 @@
-#include "kernel/watch/v1_writes.h"
+#include "kernel/watch/cgroup_writes.h"
 
 #include <cerrno>
 #include <ctime>
@@ -12,23 +12,20 @@
 
 namespace hf::kernel {
 
-Result<V1Writes> V1Writes::open(const Host& host) {
-  if (!host.v1) {
-    return fail(std::errc::not_supported, "watch writes to the v1 devices hierarchy: it is not mounted");
-  }
+Result<CgroupWrites> CgroupWrites::open(const Host& host, const std::string& mount) {
   Fd queue(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC));
   if (!queue) {
     return fail_errno(errno, "fanotify");
   }
-  const std::string point = below_root(host.v1->point);
+  const std::string point = below_root(mount);
   if (::fanotify_mark(queue.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, FAN_MODIFY, host.root.get(), point.c_str()) <
       0) {
-    return fail_errno(errno, "watch writes to " + host.v1->point);
+    return fail_errno(errno, "watch writes to " + mount);
   }
-  return V1Writes(std::move(queue));
+  return CgroupWrites(std::move(queue));
 }
 
-void V1Writes::take(std::vector<V1Write>& writes) {
+void CgroupWrites::take(std::vector<CgroupWrite>& writes) {
   alignas(fanotify_event_metadata) char buffer[8192];
   const pid_t own = ::getpid();
   for (;;) {

@@ -1,7 +1,8 @@
-// V1Writes: reports with fanotify which processes write to files of the v1 devices hierarchy, in any mount namespace.
+// CgroupWrites: reports with fanotify which processes write to files of a cgroup hierarchy, in any mount namespace.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -12,22 +13,22 @@
 namespace hf::kernel {
 
 // One observed write. The file is identified by its inode, which is the same for every path to it.
-struct V1Write {
+struct CgroupWrite {
   std::uint64_t file = 0;
   container::Pid pid;
   std::uint64_t at = 0;  // when it was read; fanotify records no time
   bool lost = false;     // the queue was full, so any file may have been written
 };
 
-class V1Writes {
+class CgroupWrites {
  public:
-  static Result<V1Writes> open(const Host& host);
+  static Result<CgroupWrites> open(const Host& host, const std::string& mount);  // where the hierarchy is mounted
 
   [[nodiscard]] int descriptor() const { return queue_.get(); }
-  void take(std::vector<V1Write>& writes);
+  void take(std::vector<CgroupWrite>& writes);
 
  private:
-  explicit V1Writes(Fd queue) : queue_(std::move(queue)) {}
+  explicit CgroupWrites(Fd queue) : queue_(std::move(queue)) {}
 
   Fd queue_;
 };
