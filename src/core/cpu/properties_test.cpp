@@ -292,5 +292,45 @@ TEST(Reconciling, NeverPutsAContainerOnAnothersCores) {
   EXPECT_GT(on_the_way, 100U);
 }
 
+// A manager that is killed between two writes is followed by one that plans from what it finds.
+TEST(Reconciling, AnyPartOfAPlanIsFinishedByTheNext) {
+  test::Random random(5);
+  for (int round = 0; round < 300; ++round) {
+    Chaos chaos = random_chaos(random);
+    const Reconciliation plan = plan_reconcile(chaos.state, chaos.managed_containers);
+    for (std::size_t done = 0; done <= plan.writes.size(); ++done) {
+      std::vector<ManagedContainer> found = chaos.managed_containers;
+      for (const Write& write : plan_reconcile(chaos.state, found).writes) {
+        ASSERT_FALSE(write.cpus.empty());
+        std::ranges::find(found, write.id, &ManagedContainer::id)->present = write.cpus;
+      }
+      for (const ManagedContainer& managed : found) {
+        ASSERT_EQ(*managed.present, target_of(chaos.state, managed));
+      }
+      if (done < plan.writes.size()) {
+        const Write& write = plan.writes[done];
+        std::ranges::find(chaos.managed_containers, write.id, &ManagedContainer::id)->present = write.cpus;
+      }
+    }
+  }
+}
+
+TEST(Reconciling, ConfinesAContainerToItsPartOfThePool) {
+  const State state = state_with("0-3", {{"a", "4-5"}});
+  std::vector<ManagedContainer> managed = {discovered_on("a", "0-5"), discovered_on("b", "0-5")};
+  managed[1].confined = *parse_cpu_set("2-7");
+  EXPECT_EQ(writes_of(plan_reconcile(state, managed)), (std::vector<std::string>{"a 4-5", "b 2-3"}));
+  managed[1].confined = *parse_cpu_set("4-5");  // all of these are another's: the pool
+  EXPECT_EQ(writes_of(plan_reconcile(state, managed)), (std::vector<std::string>{"a 4-5", "b 0-3"}));
+}
+
+TEST(Reconciling, LeavesAContestedContainerAlone) {
+  const State state = state_with("0-1", {{"a", "2-3"}});
+  std::vector<ManagedContainer> managed = {discovered_on("a", "0-1"), discovered_on("b", "2-3", Phase::contested)};
+  const Reconciliation plan = plan_reconcile(state, managed);
+  EXPECT_TRUE(plan.writes.empty());
+  EXPECT_EQ(plan.skipped.size(), 2U);
+}
+
 }  // namespace
 }  // namespace hf::cpu
