@@ -236,6 +236,7 @@ class ContainerReader::Impl {
     it.name = known(record->name);
     it.image = known(record->image);
     it.labels.insert(record->labels.begin(), record->labels.end());
+    drop_requests_of_image(*record, file, it.labels);
     const auto label = [&record](const char* key) {
       const auto found = record->labels.find(key);
       return found == record->labels.end() ? std::string() : found->second;
@@ -246,6 +247,26 @@ class ContainerReader::Impl {
              label("io.kubernetes.container.name")};
       it.is_sandbox = label("io.kubernetes.docker.type") == "podsandbox";
     }
+  }
+
+  // An image must not ask for CPUs: such labels count where the image is known and does not have them.
+  void drop_requests_of_image(const engine::DockerRecord& record, const std::string& record_file,
+                              std::map<std::string, std::string>& labels) const {
+    constexpr std::string_view kRequest = "holdfast.cpus";
+    const auto is_request = [kRequest](const auto& label) { return label.first.starts_with(kRequest); };
+    if (std::ranges::none_of(record.labels, is_request)) {
+      return;
+    }
+    const std::string data_root = record_file.substr(0, record_file.rfind("/containers/"));
+    const std::optional<std::string> file = engine::image_file_of(record, data_root);
+    const Result<std::string> text =
+        file ? kernel::read_trusted_file(host_.root.get(), kernel::below_root(*file)) : Result<std::string>("");
+    const auto of_image = text ? engine::parse_image_labels(*text)
+                               : Result<std::map<std::string, std::string>>(std::unexpected(text.error()));
+    std::erase_if(labels, [&](const auto& label) {
+      const bool is_of_record = record.labels.contains(label.first);
+      return is_request(label) && is_of_record && (!of_image || of_image->contains(label.first));
+    });
   }
 
   const std::string& docker_root() {

@@ -19,6 +19,9 @@ bool is_in_pod(const container::Container& container) { return container.pod && 
 
 // A container without a name is known by its id.
 cpu::Owner owner_of(const container::Container& container) {
+  if (container.is_owned_by_user) {
+    return {container.cgroup, container.id.value};  // a user may give it any id, and that of any pod
+  }
   if (is_in_pod(container)) {
     return {container.pod->uid,
             container.is_sandbox || container.pod->container.empty() ? container.id.value : container.pod->container};
@@ -54,7 +57,7 @@ std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered) {
   }
   CpuTenant tenant;
   tenant.tenant.owner = owner_of(container);
-  tenant.tenant.id = container.id.value;
+  tenant.tenant.id = container.cgroup;
   tenant.container = container;
   std::erase_if(tenant.container.v1, [](const auto& entry) { return entry.first != "cpuset" && entry.first != "cpu"; });
   tenant.container.labels.clear();

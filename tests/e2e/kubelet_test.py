@@ -32,9 +32,9 @@ kind: KubeletConfiguration
 failCgroupV1: false
 cgroupDriver: cgroupfs
 cgroupRoot: {cgroup}
-cpuManagerPolicy: static
+cpuManagerPolicy: {policy}
 cpuManagerReconcilePeriod: 1s
-reservedSystemCPUs: "0"
+{reserved}
 containerRuntimeEndpoint: unix://{socket}
 staticPodPath: /etc/kubernetes/manifests
 authentication: {{anonymous: {{enabled: true}}, webhook: {{enabled: false}}}}
@@ -104,8 +104,8 @@ class StandIn(plugin_test.Kubelet):
 class RealKubelet:
     """kubelet and containerd on the stage; pods are files in its manifests directory."""
 
-    def __init__(self, stage, path: str):
-        self.stage, self.path = stage, path
+    def __init__(self, stage, path: str, policy: str = "static"):
+        self.stage, self.path, self.policy = stage, path, policy
         self.cgroup = f"/hf-kubelet-{os.getpid()}"
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hf-kubelet-", dir="/tmp"))
         self.ports = {"port": free_port(), "read_only": free_port(), "health": free_port()}
@@ -145,7 +145,7 @@ class RealKubelet:
         return server
 
     def start_kubelet(self) -> Server:
-        config = KUBELET_CONFIG.format(cgroup=self.cgroup, socket=self.socket, **self.ports)
+        config = KUBELET_CONFIG.format(cgroup=self.cgroup, socket=self.socket, policy=self.policy, reserved='reservedSystemCPUs: "0"' if self.policy == "static" else "", **self.ports)
         (self.directory / "kubelet.yaml").write_text(config)
         command = (self.path, f"--config={self.directory}/kubelet.yaml", "--root-dir=/var/lib/kubelet", "--hostname-override=node1", "--v=2")
         return Server(self.stage, command, self.is_ready, self.directory / "kubelet.log")
@@ -194,9 +194,11 @@ class RealKubelet:
         return self.stage.path(f"/etc/kubernetes/manifests/{name}.json")
 
     def run_pod(self, count: int) -> Pod:
+        return self.run_with({"limits": {GPU: str(count), "cpu": "100m", "memory": "32Mi"}})
+
+    def run_with(self, resources: dict) -> Pod:
         name = f"pod-{uuid.uuid4().hex[:8]}"
-        limits = {GPU: str(count), "cpu": "100m", "memory": "32Mi"}
-        container = {"name": "main", "image": IMAGE, "imagePullPolicy": "Never", "command": SLEEP, "resources": {"limits": limits}}
+        container = {"name": "main", "image": IMAGE, "imagePullPolicy": "Never", "command": SLEEP, "resources": resources}
         spec = {"hostNetwork": True, "terminationGracePeriodSeconds": 0, "restartPolicy": "Always", "containers": [container]}
         before = self.used()
         text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})

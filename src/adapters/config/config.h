@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -67,8 +68,9 @@ struct CpuSettings {
   cpu::CpuSet reserved;  // for the system; empty: `reserved_count` of them
   std::uint32_t reserved_count = 1;
   cpu::Options options;
-  bool moves_memory = false;  // cpuset.mems: the NUMA nodes of the exclusive CPUs
-  bool moves_irqs = false;    // interrupts are kept away from exclusive CPUs
+  std::optional<std::uint32_t> most;  // that a container outside pods may ask for
+  bool moves_memory = false;          // cpuset.mems: the NUMA nodes of the exclusive CPUs
+  bool moves_irqs = false;            // interrupts are kept away from exclusive CPUs
 };
 
 // The engine's Node Resource Interface.

@@ -42,7 +42,14 @@ Result<cpu::Options> options_of(const YAML::Node& node) {
   return options ? options : malformed("cpus.options: " + options.error().message);
 }
 
-Result<void> read_reserved(const YAML::Node& node, CpuSettings& cpus) {
+Result<std::uint32_t> count_of(const YAML::Node& node, const std::string& where) {
+  const std::string text = TRY(scalar_of(node, where));
+  const std::uint32_t count = parse_number<std::uint32_t>(text).value_or(0);
+  return count > 0 ? Result<std::uint32_t>(count)
+                   : malformed(where + ": " + quote(text) + " is no number of CPUs, at least 1");
+}
+
+Result<void> read_counts(const YAML::Node& node, CpuSettings& cpus) {
   if (node["reserved"]) {
     const std::string text = TRY(scalar_of(node["reserved"], "cpus.reserved"));
     const Result<cpu::CpuSet> set = cpu::parse_cpu_set(text);
@@ -52,11 +59,10 @@ Result<void> read_reserved(const YAML::Node& node, CpuSettings& cpus) {
     cpus.reserved = *set;
   }
   if (node["reserved_count"]) {
-    const std::string text = TRY(scalar_of(node["reserved_count"], "cpus.reserved_count"));
-    cpus.reserved_count = parse_number<std::uint32_t>(text).value_or(0);
-    if (cpus.reserved_count == 0) {
-      return malformed("cpus.reserved_count: " + quote(text) + " is no number of CPUs, at least 1");
-    }
+    cpus.reserved_count = TRY(count_of(node["reserved_count"], "cpus.reserved_count"));
+  }
+  if (node["most"]) {
+    cpus.most = TRY(count_of(node["most"], "cpus.most"));
   }
   return {};
 }
@@ -67,9 +73,9 @@ Result<void> parse_cpus(const YAML::Node& node, CpuSettings& cpus) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "cpus", {"manager", "reserved", "reserved_count", "options", "memory", "irq"}));
+  TRY(check_keys(node, "cpus", {"manager", "reserved", "reserved_count", "most", "options", "memory", "irq"}));
   TRY(read_switch(node, "cpus", "manager", cpus.manages));
-  TRY(read_reserved(node, cpus));
+  TRY(read_counts(node, cpus));
   if (node["options"]) {
     cpus.options = TRY(options_of(node["options"]));
   }

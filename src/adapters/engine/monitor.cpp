@@ -76,7 +76,23 @@ Result<DockerRecord> parse_docker_record(std::string_view json) {
   record.name = name.starts_with('/') ? name.substr(1) : name;
   record.image = string_at(config, "Image").value_or("");
   record.labels = document::string_map_at(config, "Labels");
+  record.image_id = string_at(container, "Image").value_or("");
+  record.driver = string_at(container, "Driver").value_or("");
   return record;
+}
+
+Result<std::map<std::string, std::string>> parse_image_labels(std::string_view json) {
+  const Json image = TRY(document::parse_object(json, "an image's configuration"));
+  return document::string_map_at(document::object_at(image, "config"), "Labels");
+}
+
+std::optional<std::string> image_file_of(const DockerRecord& record, const std::string& data_root) {
+  constexpr std::string_view kDigest = "sha256:";
+  const bool is_plain = record.driver.find('/') == std::string::npos && record.image_id.find('/') == std::string::npos;
+  if (!record.image_id.starts_with(kDigest) || record.driver.empty() || !is_plain) {
+    return std::nullopt;
+  }
+  return data_root + "/image/" + record.driver + "/imagedb/content/sha256/" + record.image_id.substr(kDigest.size());
 }
 
 std::string data_root_in(const std::vector<std::string>& dockerd, std::string_view daemon_json) {

@@ -38,9 +38,16 @@ Result<ShimOptions> parse_shim_options(std::string_view json);
 struct DockerRecord {
   std::string name;
   std::string image;
-  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> labels;  // also those of the image
+  std::string image_id;                       // "sha256:…"
+  std::string driver;                         // of its storage: "overlay2"
 };
 Result<DockerRecord> parse_docker_record(std::string_view json);
+
+// The labels in the configuration of an image, which dockerd keeps below its data root.
+Result<std::map<std::string, std::string>> parse_image_labels(std::string_view json);
+// Where that is: absent where the record does not say.
+std::optional<std::string> image_file_of(const DockerRecord& record, const std::string& data_root);
 
 // The directory of dockerd's records: from its command line, else from its daemon.json, else the default.
 std::string data_root_in(const std::vector<std::string>& dockerd, std::string_view daemon_json);

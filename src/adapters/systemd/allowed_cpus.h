@@ -2,6 +2,7 @@
 // it changes a property of a running unit, it also writes the unit's device rules again.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "core/base/result.h"
@@ -12,5 +13,8 @@ namespace hf::systemd {
 
 // The unit is a scope or a service. Nothing is written that is so already. The file is gone after a reboot.
 Result<void> write_allowed_cpus(const kernel::Host& host, const std::string& unit, const cpu::CpuSet& cpus);
+
+Result<void> remove_allowed_cpus(const kernel::Host& host, const std::string& unit);
+std::set<std::string> units_with_allowed_cpus(const kernel::Host& host);  // that were written and not removed
 
 }  // namespace hf::systemd

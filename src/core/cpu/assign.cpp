@@ -24,6 +24,13 @@ Wish wish_of(const Tenant& tenant, const CpuRequest& request) {
   return wish;
 }
 
+// With strict-cpu-reservation the reserved CPUs are not in the pool, and something must be.
+Result<void> check_pool(const State& state) {
+  return state.shared.empty() ? fail(std::errc::resource_unavailable_try_again,
+                                     "not enough cpus available to satisfy request: none would be left to the others")
+                              : Result<void>();
+}
+
 Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
   const Policy own = policy_for(policy, request);
   TRY(check_options(own.options, own.layout->topology));
@@ -31,17 +38,23 @@ Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, co
                        .is_guaranteed = true,
                        .containers = {{tenant.owner.container, ContainerRole::app, whole_cpus(request.count)}},
                        .cpu_budget = {}};
-  const std::optional<CpuSet> given = TRY(allocate(own, state, pod, tenant.owner.container, wish_of(tenant, request)));
+  State next = state;
+  const std::optional<CpuSet> given = TRY(allocate(own, next, pod, tenant.owner.container, wish_of(tenant, request)));
+  TRY(check_pool(next));
+  state = std::move(next);
   return given.value_or(CpuSet());
 }
 
 // After CPUs that were offline have come back.
 Result<void> complete(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
-  CpuSet& entry = state.entries.at(tenant.owner);
+  const CpuSet& entry = state.entries.at(tenant.owner);
   const CpuSet more = TRY(choose(policy_for(policy, request), assignable(policy, state), request.count - entry.count(),
                                  wish_of(tenant, request)));
-  entry |= more;
-  state.shared -= more;
+  State next = state;
+  next.entries.at(tenant.owner) |= more;
+  next.shared -= more;
+  TRY(check_pool(next));
+  state = std::move(next);
   return {};
 }
 

@@ -15,7 +15,7 @@ namespace hf::cpu {
 // A container that is to run on CPUs of its own, or in the shared pool.
 struct Tenant {
   Owner owner;
-  std::string id;                         // the engine's
+  std::string id;                         // unique on the host: its cgroup
   std::optional<CpuRequest> request;      // absent: it asks for nothing
   std::vector<NumaId> device_nodes = {};  // of its devices
 };

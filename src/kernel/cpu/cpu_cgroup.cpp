@@ -32,20 +32,9 @@ Result<void> write_value(int directory, const std::string& name, std::string_vie
 }
 
 // Kernel: a directory of a cgroup has two links and one for each cgroup below it (fs/kernfs/inode.c).
-std::vector<Fd> children_of(int directory) {
+bool has_children(int directory) {
   struct stat status{};
-  std::vector<Fd> children;
-  if (::fstat(directory, &status) < 0 || status.st_nlink <= 2) {
-    return children;
-  }
-  visit_names(directory, ".", [&](std::string_view name) {
-    Result<Fd> child = open_plain_directory(directory, std::string(name));
-    if (child) {
-      children.push_back(*std::move(child));
-    }
-    return children.size() < kMostBelow;
-  });
-  return children;
+  return ::fstat(directory, &status) == 0 && status.st_nlink > 2;
 }
 
 // Kernel: on v1 a cgroup's cpuset contains those of its children at any moment, so that they are changed one by one
@@ -55,17 +44,21 @@ class TreeWriter {
   explicit TreeWriter(const std::string& where) : where_(where) {}
 
   Result<void> write(int directory, const cpu::CpuSet& old, const cpu::CpuSet& cpus, std::size_t depth) {
-    const std::vector<Fd> children = depth < kDeepest ? children_of(directory) : std::vector<Fd>();
-    if (children.empty()) {
+    if (!has_children(directory)) {
       return put(directory, cpus);
     }
     TRY(put(directory, old | cpus));
-    for (const Fd& child : children) {
-      const Result<cpu::CpuSet> now = read_set(child.get(), kCpus, where_);
-      if (!now || ++visited_ > kMostBelow) {
-        continue;  // it has ended
+    for (const std::string& name : list_names(directory, ".")) {
+      const Result<Fd> child = open_plain_directory(directory, name);
+      const Result<cpu::CpuSet> now =
+          child ? read_set(child->get(), kCpus, where_) : Result<cpu::CpuSet>(std::unexpected(child.error()));
+      if (!now) {
+        continue;  // a file, or it has ended
       }
-      TRY(write(child.get(), *now, part_of(*now, old, cpus), depth + 1));
+      if (++visited_ > kMostBelow || depth > kDeepest) {
+        return fail(std::errc::too_many_files_open, where_ + ": it has too many cgroups of its own");
+      }
+      TRY(write(child->get(), *now, part_of(*now, old, cpus), depth + 1));
     }
     return put(directory, cpus);
   }
@@ -91,6 +84,9 @@ constexpr const char* kEffective = "cpuset.cpus.effective";
 // where its parent has one, and so on.
 Result<std::string> way_to_cpuset(int directory, const std::string& where) {
   std::string way;
+  if (!exists(directory, "cgroup.procs")) {
+    return fail(std::errc::no_such_device, where + ": it has ended");
+  }
   for (std::size_t level = 0; level < kDeepest; ++level, way += "../") {
     if (exists(directory, way + kEffective)) {
       return way;
@@ -161,24 +157,30 @@ Result<CpuCgroup> CpuCgroup::open(const Host& host, const CpuMounts& mounts, con
   return CpuCgroup(std::move(directory), mounts.v2 + *path, std::move(cpu), true);
 }
 
+bool CpuCgroup::is_alive() const { return exists(cpuset_.get(), "cgroup.procs"); }
+
 std::uint64_t CpuCgroup::file() const {
   struct stat status{};
   return ::fstatat(cpuset_.get(), kCpus, &status, 0) == 0 ? status.st_ino : 0;
 }
 
+// On v2 a parent may allow less than what is written: what is in force counts.
 Result<cpu::CpuSet> CpuCgroup::read_cpus() const {
   if (!is_v2_) {
     return read_set(cpuset_.get(), kCpus, where_);
   }
   const std::string way = TRY(way_to_cpuset(cpuset_.get(), where_));
-  const cpu::CpuSet own = way.empty() ? TRY(read_set(cpuset_.get(), kCpus, where_)) : cpu::CpuSet();
-  return own.empty() ? read_set(cpuset_.get(), (way + kEffective).c_str(), where_) : own;
+  return read_set(cpuset_.get(), (way + kEffective).c_str(), where_);
 }
 
 Result<void> CpuCgroup::write_cpus(const cpu::CpuSet& cpus) const {
   if (is_v2_) {
     TRY(enable_cpuset(cpuset_.get(), where_));
-    return write_value(cpuset_.get(), kCpus, to_string(cpus), where_);
+    TRY(write_value(cpuset_.get(), kCpus, to_string(cpus), where_));
+    const cpu::CpuSet effective = TRY(read_cpus());
+    return effective == cpus ? Result<void>()
+                             : fail(std::errc::operation_not_permitted,
+                                    where_ + ": a cgroup above it allows only the CPUs " + to_string(effective));
   }
   TRY(TreeWriter(where_).write(cpuset_.get(), TRY(read_cpus()), cpus, 0));
   take_back_processes();

@@ -29,6 +29,7 @@ class CpuCgroup {
 
   [[nodiscard]] bool is_v2() const { return is_v2_; }
 
+  [[nodiscard]] bool is_alive() const;       // false once the container has ended
   [[nodiscard]] std::uint64_t file() const;  // the inode of its cpuset.cpus; 0 where there is none
 
   // What it is confined to. The error is no_such_device, or no_such_file_or_directory, where the container has ended.

@@ -28,7 +28,9 @@ Result<CgroupWrites> CgroupWrites::open(const Host& host, const std::string& mou
 void CgroupWrites::take(std::vector<CgroupWrite>& writes) {
   alignas(fanotify_event_metadata) char buffer[8192];
   const pid_t own = ::getpid();
-  for (;;) {
+  // Bounded, because users write to cgroups of their own; the descriptor stays readable.
+  constexpr int kMostReads = 16;
+  for (int reads = 0; reads < kMostReads; ++reads) {
     ssize_t size = ::read(queue_.get(), buffer, sizeof(buffer));
     const std::uint64_t now = monotonic_now();
     if (size < 0 && (errno == ENOENT || errno == ENODEV || errno == EINTR)) {

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Opened>> open() {
   cpus::Tenants tenants = host::cpu_tenants_of(discovered);
   for (host::CpuTenant& tenant : tenants) {
     const auto found = std::ranges::find(discovered, tenant.tenant.id,
-                                         [](const host::DiscoveredContainer& one) { return one.container.id.value; });
+                                         [](const host::DiscoveredContainer& one) { return one.container.cgroup; });
     host::locate_devices(host, config, *found, tenant);
   }
   progress.done();
@@ -127,7 +127,7 @@ Result<int> assign(const ManagerOptions& options) {
       one.tenant.request = request;
       one.tenant.device_nodes.clear();
       const auto found = std::ranges::find(opened->discovered, one.tenant.id,
-                                           [](const host::DiscoveredContainer& of) { return of.container.id.value; });
+                                           [](const host::DiscoveredContainer& of) { return of.container.cgroup; });
       host::locate_devices(opened->host, opened->config, *found, one);
     }
   }

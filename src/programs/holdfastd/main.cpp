@@ -193,6 +193,7 @@ int serve(const DaemonOptions& options) {
                         cpus::ThreadSettings{*config, settings.callbacks.log,
                                              [&](const report::CpuStatus& status) { cpu_board.publish(status); }});
     settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager->take_census(discovered, began); };
+    settings.offer_census = [&](std::function<void()> request) { cpu_manager->set_census_request(std::move(request)); };
     settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager->add(discovered); };
     settings.callbacks.cpus = [&] { return cpu_board.latest(); };
   }

@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include "adapters/kube/checkpoint.h"
 #include "adapters/systemd/allowed_cpus.h"
@@ -23,12 +22,9 @@
 namespace hf::cpus {
 namespace {
 
-constexpr std::chrono::milliseconds kLockLimit{2000};
 constexpr std::chrono::milliseconds kShortLimit{30};    // where a container's creation waits for us
 constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
-constexpr std::int64_t kClockTick = 10;                 // ms: the times of files are as old as the last tick
-constexpr int kMostRounds = 4;                          // of plans, where writes fail
 
 Result<kernel::Fd> lock_directory(const std::string& directory, std::chrono::milliseconds limit) {
   TRY(kernel::make_directories(AT_FDCWD, directory));
@@ -101,13 +97,6 @@ std::optional<std::uint32_t> farthest(const cpu::Topology& topology, const std::
   return most;
 }
 
-std::vector<cpu::Tenant> values_of(const Tenants& tenants) {
-  std::vector<cpu::Tenant> values;
-  values.reserve(tenants.size());
-  std::ranges::transform(tenants, std::back_inserter(values), &host::CpuTenant::tenant);
-  return values;
-}
-
 const cpu::Tenant* find_owner(const Tenants& tenants, const cpu::Owner& owner) {
   const auto found =
       std::ranges::find(tenants, owner, [](const host::CpuTenant& tenant) { return tenant.tenant.owner; });
@@ -125,6 +114,8 @@ Result<Manager> Manager::open(const kernel::Host& host, ManagerSettings settings
     return fail(std::errc::not_supported, "no hierarchy with the cpuset controller is mounted");
   }
   TRY(manager.refresh_machine());
+  manager.stamp_ = kernel::stamp_of(AT_FDCWD, manager.settings_.directory + "/" + kStateFile);
+  manager.units_ = systemd::units_with_allowed_cpus(host);
   return manager;
 }
 
@@ -157,12 +148,13 @@ void Manager::open_cgroups(const Tenants& tenants) {
     if (!tenant.problem.empty()) {
       note_problem(id, tenant.problem);
     }
-    if (cgroups_.contains(id)) {
+    const auto known = cgroups_.find(id);
+    if (known != cgroups_.end() && known->second.is_alive()) {
       continue;
     }
     Result<kernel::CpuCgroup> opened = kernel::CpuCgroup::open(host_, mounts_, tenant.container);
-    if (opened) {
-      cgroups_.emplace(id, *std::move(opened));
+    if (opened) {  // for the first time, or again: a container that is started again has another cgroup
+      cgroups_.insert_or_assign(id, *std::move(opened));
     } else if (!has_ended(opened.error())) {
       note_problem(id, opened.error().message);
     }
@@ -178,7 +170,7 @@ std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants)
   managed.reserve(tenants.size());
   for (const host::CpuTenant& tenant : tenants) {
     cpu::ManagedContainer one{.owner = tenant.tenant.owner, .id = tenant.tenant.id, .present = {}};
-    one.can_own = tenant.tenant.request || !settings_.cpus.options.strict_reservation;
+    one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.confined);
     one.confined = tenant.confined;
     const auto cgroup = cgroups_.find(tenant.tenant.id);
     const Result<cpu::CpuSet> cpus = cgroup == cgroups_.end() ? Result<cpu::CpuSet>(fail(std::errc::no_such_device, ""))
@@ -212,8 +204,12 @@ Result<cpu::State> Manager::load(const Tenants& tenants) {
   return replaced.rebuilt.state;
 }
 
-Result<void> Manager::save(const cpu::State& state) const {
-  return write_state(settings_.directory + "/" + kStateFile, state);
+Result<void> Manager::save(const cpu::State& state) {
+  const std::string file = settings_.directory + "/" + kStateFile;
+  TRY(write_state(file, state));
+  stamp_ = kernel::stamp_of(AT_FDCWD, file);
+  changed_at_ = settings_.clock();
+  return {};
 }
 
 // A container whose cpuset is neither the one that was written last nor what the state says has been changed by
@@ -272,7 +268,7 @@ void Manager::log_writes(const cpu::State& state, const std::vector<cpu::Write>&
   std::size_t in_pool = 0;
   for (const cpu::Write& write : writes) {
     if (is_exclusive(state, write.owner) && !write.is_intermediate) {
-      settings_.log("cpus-assigned container=" + write.id + " cpus=" + to_string(write.cpus), false);
+      settings_.log("cpus-assigned cgroup=" + write.id + " cpus=" + to_string(write.cpus), false);
     } else {
       ++in_pool;
     }
@@ -289,7 +285,7 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
     places[managed[i].id] = i;
   }
   bool is_done = false;
-  for (int round = 0; round < kMostRounds && !is_done; ++round) {
+  for (std::size_t round = 0; round <= managed.size() && !is_done; ++round) {
     const cpu::Reconciliation plan = plan_reconcile(state, managed);
     std::vector<cpu::Write> written;
     is_done = std::ranges::all_of(plan.writes, [&](const cpu::Write& one) {
@@ -307,18 +303,19 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
 }
 
 // What goes with exclusive CPUs: no quota of CPU time, as kubelet does, memory of the same NUMA nodes, and a unit that
-// keeps them at systemd's next reload. A container
-// whose CPUs were taken back by hand has its quota again.
+// keeps them at systemd's next reload. A container that has asked for CPUs and has none has its quota again.
 void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
   const cpu::CpuSet* const own = find_entry(state, tenant.tenant.owner);
-  if (own == nullptr) {
+  const bool has_own = own != nullptr && !own->empty();
+  Result<void> done = follow_unit(tenant, cgroup, has_own ? own : nullptr);
+  if (own == nullptr && !tenant.tenant.request) {
     return;
   }
-  const bool has_own = !own->empty();
   const std::int64_t quota = tenant.time.quota.value_or(-1);
   const bool is_limited = quota > 0 && !has_own;
-  Result<void> done =
-      cgroup.write_quota(is_limited ? std::optional(quota) : std::nullopt, tenant.time.period.value_or(100'000));
+  if (done) {
+    done = cgroup.write_quota(is_limited ? std::optional(quota) : std::nullopt, tenant.time.period.value_or(100'000));
+  }
   if (done && has_own && tenant.container.pod && !tenant.container.pod->uid.empty()) {
     done = cgroup.remove_quota_of_pod();
   }
@@ -328,13 +325,20 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
     const Result<std::string> now = cgroup.read_memory_nodes();
     done = now && *now == nodes ? done : cgroup.write_memory_nodes(nodes);
   }
-  const std::optional<std::string>& unit = tenant.container.unit;
-  if (done && cgroup.is_v2() && unit && base_name(tenant.container.cgroup) == *unit && systemd::is_running(host_)) {
-    done = systemd::write_allowed_cpus(host_, *unit, has_own ? *own : state.shared);
-  }
   if (!done && !has_ended(done.error())) {
     problems_.try_emplace(tenant.tenant.id, done.error().message);
   }
+}
+
+Result<void> Manager::follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                                  const cpu::CpuSet* own) {
+  const std::optional<std::string>& unit = tenant.container.unit;
+  const bool has_unit = cgroup.is_v2() && unit && base_name(tenant.container.cgroup) == *unit;
+  if (has_unit && own != nullptr && systemd::is_running(host_)) {
+    units_.insert(*unit);
+    return systemd::write_allowed_cpus(host_, *unit, *own);
+  }
+  return has_unit && units_.erase(*unit) > 0 ? systemd::remove_allowed_cpus(host_, *unit) : Result<void>();
 }
 
 void Manager::follow(const cpu::State& state, const Tenants& tenants) {
@@ -343,6 +347,11 @@ void Manager::follow(const cpu::State& state, const Tenants& tenants) {
       follow_one(state, tenant, cgroup->second);
     }
   }
+  std::erase_if(units_, [&](const std::string& unit) {
+    const bool is_alive =
+        std::ranges::any_of(tenants, [&unit](const host::CpuTenant& one) { return one.container.unit == unit; });
+    return !is_alive && systemd::remove_allowed_cpus(host_, unit);
+  });
   const cpu::CpuSet given = given_cpus(state);
   if (settings_.cpus.moves_irqs && (!moved_irqs_ || *moved_irqs_ != given)) {
     if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, given); !moved) {
@@ -352,12 +361,22 @@ void Manager::follow(const cpu::State& state, const Tenants& tenants) {
   }
 }
 
+void Manager::note_changes_of_others() {
+  std::string stamp = kernel::stamp_of(AT_FDCWD, settings_.directory + "/" + kStateFile);
+  if (stamp != stamp_) {
+    stamp_ = std::move(stamp);
+    changed_at_ = settings_.clock();
+  }
+}
+
 Result<void> Manager::transact(const Tenants& tenants, const Change& change, Look look) {
-  const kernel::Fd lock = TRY(lock_directory(settings_.directory, look == Look::always ? kLockLimit : kShortLimit));
+  const kernel::Fd lock =
+      TRY(lock_directory(settings_.directory, look == Look::always ? settings_.lock_limit : kShortLimit));
   TRY(refresh_machine());
   problems_.clear();
   open_cgroups(tenants);
   const cpu::State before = TRY(load(tenants));
+  note_changes_of_others();
   cpu::State state = adapt(machine_.policy, before);
   Result<void> changed = change(state);
   state.reuse = {};
@@ -370,27 +389,18 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Loo
   if (!changed) {
     state = adapt(machine_.policy, before);  // nothing is done that is not recorded
   }
-  std::vector<cpu::ManagedContainer> managed = read_managed(tenants);
-  judge_contests(adapt(machine_.policy, before), managed);
-  carry_out(state, managed);
+  managed_ = read_managed(tenants);
+  judge_contests(adapt(machine_.policy, before), managed_);
+  carry_out(state, managed_);
   follow(state, tenants);
-  publish(state, tenants, managed);
+  publish(state, tenants, managed_);
   return changed;
-}
-
-// Another manager, or a command, may have served a container that a census which began before does not have.
-bool Manager::is_older_than_state(std::int64_t census_at) const {
-  struct stat status{};
-  if (::stat((settings_.directory + "/" + kStateFile).c_str(), &status) < 0) {
-    return false;
-  }
-  const std::int64_t changed_at = std::int64_t(status.st_mtim.tv_sec) * 1000 + status.st_mtim.tv_nsec / 1'000'000;
-  return changed_at + kClockTick >= census_at;
 }
 
 Result<void> Manager::reconcile(const Tenants& tenants, const Ended& ended) {
   return transact(tenants, [&](cpu::State& state) -> Result<void> {
-    wants_census_ = ended.census_at && is_older_than_state(*ended.census_at);
+    // Another manager, or a command, may have served a container that a census which began before does not have.
+    wants_census_ = ended.census_at && *ended.census_at <= changed_at_;
     for (const cpu::Owner& owner : ended.owners) {
       remove(state, owner);
     }
@@ -404,6 +414,21 @@ Result<void> Manager::reconcile(const Tenants& tenants, const Ended& ended) {
     note_refusals(assigned.refusals, tenants);
     return {};
   });
+}
+
+std::vector<cpu::Tenant> Manager::values_of(const Tenants& tenants) {
+  std::vector<cpu::Tenant> values;
+  values.reserve(tenants.size());
+  for (const host::CpuTenant& tenant : tenants) {
+    cpu::Tenant& value = values.emplace_back(tenant.tenant);
+    const bool is_in_pod = tenant.container.pod && !tenant.container.pod->uid.empty();
+    if (value.request && !is_in_pod && settings_.cpus.most && value.request->count > *settings_.cpus.most) {
+      note_problem(value.id, "it asks for " + std::to_string(value.request->count) + " CPUs, and cpus.most allows " +
+                                 std::to_string(*settings_.cpus.most));
+      value.request.reset();
+    }
+  }
+  return values;
 }
 
 void Manager::note_refusals(const std::vector<cpu::Refusal>& refusals, const Tenants& tenants) {
@@ -436,20 +461,31 @@ Result<void> Manager::release(const Tenants& tenants, const cpu::Owner& owner) {
 
 Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Tenant& created) {
   Prepared prepared;
-  expect(created.owner);
+  cpu::CpuSet pool;
   TRY(transact(
       tenants,
       [&](cpu::State& state) -> Result<void> {
         state = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept).state;
         prepared.cpus = cpus_for(state, created.owner);
         prepared.is_exclusive = is_exclusive(state, created.owner);
+        pool = state.shared;
         return {};
       },
       Look::if_changed));
+  if (prepared.is_exclusive && is_used_by_others(prepared.cpus, created.owner)) {
+    return Prepared{.cpus = pool, .memory_nodes = "", .is_exclusive = false};  // it moves when they are free
+  }
   if (prepared.is_exclusive && settings_.cpus.moves_memory) {
     prepared.memory_nodes = to_string(numbers_of(nodes_of(machine_.layout->topology, prepared.cpus)));
   }
   return prepared;
+}
+
+// Some could not be moved away, or it is not known where they are.
+bool Manager::is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const {
+  return std::ranges::any_of(managed_, [&](const cpu::ManagedContainer& one) {
+    return one.owner != owner && one.phase != cpu::Phase::ended && (!one.present || one.present->overlaps(cpus));
+  });
 }
 
 Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {
@@ -475,7 +511,7 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
     const host::CpuTenant& tenant = tenants[i];
     report::CpuContainer one;
     one.title = title_of(tenant.container);
-    one.id = tenant.tenant.id;
+    one.id = tenant.container.id.value;
     one.engine = tenant.container.engine;
     one.is_exclusive = is_exclusive(state, tenant.tenant.owner);
     one.requested = tenant.tenant.request ? tenant.tenant.request->count : 0;
@@ -499,7 +535,7 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
                     [](const report::CpuContainer& one) { return std::tuple(!one.is_exclusive, one.title, one.id); });
   for (const auto& [id, problem] : problems_) {
     if (const auto known = logged_.find(id); known == logged_.end() || known->second != problem) {
-      settings_.log("cpus container=" + id + " problem=" + quote(problem), true);
+      settings_.log("cpus cgroup=" + id + " problem=" + quote(problem), true);
     }
   }
   logged_ = problems_;

@@ -3,6 +3,7 @@
 // disturb each other, and one that is killed at any moment leaves nothing that the next call would not finish.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,7 @@ struct ManagerSettings {
   std::string directory = kDirectory;
   std::function<void(const std::string& line, bool is_warning)> log;
   std::function<std::uint64_t()> clock;  // nanoseconds of CLOCK_MONOTONIC
+  std::chrono::milliseconds lock_limit{2000};
 };
 
 using Tenants = std::vector<host::CpuTenant>;
@@ -42,8 +44,8 @@ class Manager {
 
   // Which owners have ended, and give their CPUs back.
   struct Ended {
-    std::optional<std::int64_t> census_at = {};  // those that are no tenants: a census that began then (ms since 1970)
-    std::vector<cpu::Owner> owners = {};         // these
+    std::optional<std::uint64_t> census_at = {};  // those that are no tenants, by a census that began then
+    std::vector<cpu::Owner> owners = {};          // these
   };
   // Assigns CPUs to the tenants that ask for them, and writes the cpusets that differ.
   Result<void> reconcile(const Tenants& tenants, const Ended& ended);
@@ -98,16 +100,19 @@ class Manager {
   Result<void> refresh_machine();
   void open_cgroups(const Tenants& tenants);
   Result<cpu::State> load(const Tenants& tenants);
-  [[nodiscard]] Result<void> save(const cpu::State& state) const;
+  Result<void> save(const cpu::State& state);
+  void note_changes_of_others();
+  [[nodiscard]] bool is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const;
   std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
   void judge_contests(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed);
   void carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed);
   bool write(const cpu::Write& write, cpu::ManagedContainer& managed);
   void log_writes(const cpu::State& state, const std::vector<cpu::Write>& writes) const;
-  [[nodiscard]] bool is_older_than_state(std::int64_t census_at) const;
   void follow(const cpu::State& state, const Tenants& tenants);
   void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
+  Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   void note_problem(const std::string& id, const std::string& problem);
+  std::vector<cpu::Tenant> values_of(const Tenants& tenants);  // without requests for more than the settings allow
   void note_refusals(const std::vector<cpu::Refusal>& refusals, const Tenants& tenants);
   void publish(const cpu::State& state, const Tenants& tenants, const std::vector<cpu::ManagedContainer>& managed);
 
@@ -115,12 +120,16 @@ class Manager {
   ManagerSettings settings_;
   kernel::CpuMounts mounts_;
   Machine machine_;
-  std::map<std::string, kernel::CpuCgroup> cgroups_;  // by container id
-  std::map<std::string, std::string> problems_;       // by container id
-  std::map<std::string, std::string> logged_;         // the problems that were logged last
+  std::map<std::string, kernel::CpuCgroup> cgroups_;  // these and the following by Tenant::id
+  std::map<std::string, std::string> problems_;
+  std::map<std::string, std::string> logged_;  // the problems that were logged last
   std::map<std::string, Contest> contests_;
   std::map<std::string, std::string> writers_;
   std::set<cpu::Owner> expected_;
+  std::vector<cpu::ManagedContainer> managed_;  // as the last call left them
+  std::set<std::string> units_;                 // of systemd that have CPUs of ours in a file
+  std::string stamp_;                           // of the state's file when it was read or written last
+  std::uint64_t changed_at_ = 0;                // when it was changed, by us or by others, as far as we know
   bool wants_census_ = false;
   std::optional<cpu::CpuSet> moved_irqs_;  // the CPUs that interrupts were kept away from last
   report::CpuStatus status_;

@@ -1,6 +1,8 @@
 #include "services/cpus/manager_thread.h"
 
 #include <algorithm>
+#include <chrono>
+#include <set>
 
 #include "core/base/text.h"
 #include "host/inventory.h"
@@ -13,7 +15,8 @@ namespace hf::cpus {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kPause = 10 * kSecond;  // between two reconciliations without an event, as kubelet has it
+constexpr std::uint64_t kPause = 10 * kSecond;        // between two reconciliations without an event, as kubelet has it
+constexpr std::chrono::milliseconds kLockLimit{200};  // an engine waits for this thread
 constexpr std::uint64_t kCreationTime = 120 * kSecond;  // from a container's creation to its first process
 
 }  // namespace
@@ -37,7 +40,7 @@ void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& di
   Tenants tenants = host::cpu_tenants_of(discovered);
   for (host::CpuTenant& tenant : tenants) {
     const auto found = std::ranges::find(discovered, tenant.tenant.id,
-                                         [](const host::DiscoveredContainer& one) { return one.container.id.value; });
+                                         [](const host::DiscoveredContainer& one) { return one.container.cgroup; });
     if (tenant.tenant.request && found != discovered.end()) {
       tenant = tenant_with_devices(*found, std::move(tenant));
     }
@@ -70,14 +73,19 @@ void ManagerThread::adopt(Tenants tenants, std::uint64_t began) {
   }
   std::erase_if(added_at_, [began](const auto& entry) { return began >= entry.second; });
   tenants_ = std::move(tenants);
-  const std::uint64_t ago = (kernel::monotonic_now() - began) / 1'000'000;
-  reconcile({.census_at = kernel::wall_now() - std::int64_t(ago), .owners = {}});
+  has_census_ = true;
+  reconcile({.census_at = began, .owners = {}});
 }
 
-void ManagerThread::take_own_census() {
-  const std::uint64_t began = kernel::monotonic_now();
-  if (const Result<host::Census> census = host::take_census(host_, settings_.config)) {
-    take_census(census->discovered_containers, began);
+void ManagerThread::set_census_request(std::function<void()> request) {
+  const std::scoped_lock lock(request_mutex_);
+  request_ = std::move(request);
+}
+
+void ManagerThread::request_census() {
+  const std::scoped_lock lock(request_mutex_);
+  if (request_) {
+    request_();
   }
 }
 
@@ -86,6 +94,7 @@ void ManagerThread::open(std::uint64_t now) {
   settings.cpus = settings_.config.cpus;
   settings.log = settings_.log;
   settings.clock = kernel::monotonic_now;
+  settings.lock_limit = kLockLimit;
   Result<Manager> opened = Manager::open(host_, std::move(settings));
   due_ = now + kPause;
   if (opened) {
@@ -121,7 +130,11 @@ void ManagerThread::take_writes() {
   std::vector<kernel::CgroupWrite> writes;
   writes_->take(writes);
   bool is_ours = false;
+  std::set<std::uint64_t> files;
   for (const kernel::CgroupWrite& write : writes) {
+    if (!files.insert(write.file).second) {
+      continue;
+    }
     const auto identify = [&] {
       container::Writer writer;
       writer.pid = write.pid;
@@ -173,17 +186,18 @@ nri::Handlers ManagerThread::nri_handlers() {
   return handlers;
 }
 
-void ManagerThread::expect(const cpu::Owner& owner) {
+void ManagerThread::expect(const nri::Container& container) {
   if (manager_) {
+    const cpu::Owner owner = host::owner_of(container);
     manager_->expect(owner);
-    expected_at_[owner] = kernel::monotonic_now();
+    expected_[owner] = {container.id, kernel::monotonic_now()};
   }
 }
 
 // One that runs is a tenant; one whose creation failed never becomes one.
 void ManagerThread::forget_expected(std::uint64_t now) {
-  std::erase_if(expected_at_, [&](const auto& entry) {
-    const bool is_due = now - entry.second > kCreationTime;
+  std::erase_if(expected_, [&](const auto& entry) {
+    const bool is_due = now - entry.second.since > kCreationTime;
     if (is_due && manager_) {
       manager_->forget(entry.first);
     }
@@ -203,9 +217,10 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
         "nri-completed container=" + quote(container.pod_name + "/" + container.name) + " device=" + device.path,
         false);
   }
-  if (!manager_) {
+  if (!manager_ || !has_census_) {  // where the others run is not known yet
     return adjustment;
   }
+  expect(container);
   const Result<Manager::Prepared> prepared = manager_->prepare(tenants_, host::tenant_of(container, inventory));
   if (!prepared) {
     settings_.log("nri-passed container=" + quote(container.pod_name + "/" + container.name) +
@@ -213,7 +228,6 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
                   true);
     return adjustment;
   }
-  expect(host::owner_of(container));
   adjustment.cpus = to_string(prepared->cpus);
   adjustment.memory_nodes = prepared->memory_nodes;
   adjustment.has_no_quota = prepared->is_exclusive;
@@ -231,19 +245,25 @@ nri::Adjustment ManagerThread::update(const nri::Container& container) {
 void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
   for (const nri::Container& container : containers) {
     if (!container.has_ended) {
-      expect(host::owner_of(container));
+      expect(container);
     }
   }
 }
 
+// A container that kubelet starts again has the name of the one before, whose end may be reported late.
 void ManagerThread::stop(const nri::Container& container) {
   const cpu::Owner owner = host::owner_of(container);
-  expected_at_.erase(owner);
-  std::erase_if(tenants_, [&](const host::CpuTenant& tenant) { return tenant.tenant.id == container.id; });
-  if (manager_) {
-    manager_->forget(owner);
-    loop_.post([this, owner] { reconcile({.census_at = {}, .owners = {owner}}); });
+  const auto expected = expected_.find(owner);
+  std::erase_if(tenants_, [&](const host::CpuTenant& tenant) { return tenant.container.id.value == container.id; });
+  const bool has_successor =
+      (expected != expected_.end() && expected->second.id != container.id) ||
+      std::ranges::any_of(tenants_, [&](const host::CpuTenant& tenant) { return tenant.tenant.owner == owner; });
+  if (!manager_ || !has_census_ || has_successor) {
+    return;
   }
+  expected_.erase(owner);
+  manager_->forget(owner);
+  loop_.post([this, owner] { reconcile({.census_at = {}, .owners = {owner}}); });
 }
 
 void ManagerThread::work() {
@@ -258,7 +278,7 @@ void ManagerThread::work() {
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
     } else if (manager_ && now >= due_) {
-      manager_->wants_census() ? take_own_census() : reconcile();
+      manager_->wants_census() ? request_census() : reconcile();
       due_ = std::max(due_, now + kSecond);
     } else if (now >= due_) {
       due_ = now + kPause;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -37,13 +38,15 @@ class ManagerThread {
   // `began`: nanoseconds of CLOCK_MONOTONIC.
   void take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began);
   void add(const host::DiscoveredContainer& discovered);
+  // How to ask for a census; empty: it cannot be asked for any more.
+  void set_census_request(std::function<void()> request);
 
  private:
   void work();
   void open(std::uint64_t now);
   void adopt(Tenants tenants, std::uint64_t began);
   void reconcile(const Manager::Ended& ended = {});
-  void take_own_census();
+  void request_census();
   void watch_writes();
   void take_writes();
   nri::Handlers nri_handlers();
@@ -51,7 +54,7 @@ class ManagerThread {
   nri::Adjustment update(const nri::Container& container);
   void synchronize(const std::vector<nri::Container>& containers);
   void stop(const nri::Container& container);
-  void expect(const cpu::Owner& owner);
+  void expect(const nri::Container& container);
   void forget_expected(std::uint64_t now);
   [[nodiscard]] host::CpuTenant tenant_with_devices(const host::DiscoveredContainer& discovered,
                                                     host::CpuTenant tenant) const;
@@ -61,10 +64,17 @@ class ManagerThread {
   kernel::EventLoop loop_;
   std::optional<Manager> manager_;
   Tenants tenants_;
-  std::map<std::string, std::uint64_t> added_at_;    // containers that no census has had yet, by id
-  std::map<cpu::Owner, std::uint64_t> expected_at_;  // containers that an engine creates, and since when
-  std::string problem_;                              // why there is no manager
+  std::map<std::string, std::uint64_t> added_at_;  // containers that no census has had yet, by id
+  struct Expected {
+    std::string id;  // the engine's
+    std::uint64_t since = 0;
+  };
+  std::map<cpu::Owner, Expected> expected_;  // containers that an engine creates
+  std::string problem_;                      // why there is no manager
   std::uint64_t due_ = 0;
+  bool has_census_ = false;
+  std::mutex request_mutex_;
+  std::function<void()> request_;
   bool stops_ = false;
   std::optional<NriClient> nri_;
   std::optional<kernel::CgroupWrites> writes_;

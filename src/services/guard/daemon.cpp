@@ -80,6 +80,9 @@ class Loop {
     for (const std::string& line : kernel::finish_exchanges(host, filters_)) {
       settings_.callbacks.log("lock-interrupted cgroup=" + quote(line), true);
     }
+    if (settings.offer_census) {
+      settings.offer_census([this] { survey_thread_.request(SurveyScope::changes); });
+    }
     watch_directories();
     log_tiers(settings_, watch_.tiers(), shielding_.why_absent());
     write_status_file(host, settings_, watch_.tiers());
@@ -108,6 +111,9 @@ class Loop {
 
   // A container whose file system hangs could block a thread that only reads: such a thread is not waited for.
   void shut_down() {
+    if (settings_.offer_census) {
+      settings_.offer_census({});
+    }
     recorder_.finish();
     journal::remove_status(host_);
     ledger::remove_empty_directory(host_);

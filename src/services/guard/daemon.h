@@ -26,6 +26,8 @@ struct DaemonSettings {
   // Called from the survey thread with every container, and from the newcomers thread with one that has just started.
   Surveyor::Listener census;
   std::function<void(const host::DiscoveredContainer&)> newcomer;
+  // Called at the start with a function that asks for a census, from any thread, and at the end with none.
+  std::function<void(std::function<void()>)> offer_census;
   std::function<void(const std::string& state)> notify;  // sends to the service manager: "READY=1", …
   std::chrono::milliseconds watchdog{0};                 // the limit between two "WATCHDOG=1"; 0: none
   Callbacks callbacks;
