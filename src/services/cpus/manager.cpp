@@ -307,15 +307,16 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
 void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
   const cpu::CpuSet* const own = find_entry(state, tenant.tenant.owner);
   const bool has_own = own != nullptr && !own->empty();
-  Result<void> done = follow_unit(tenant, cgroup, has_own ? own : nullptr);
+  if (const Result<void> kept = follow_unit(tenant, cgroup, has_own ? own : nullptr); !kept) {
+    problems_.try_emplace(tenant.tenant.id, "systemd's next reload may change its CPUs: " + kept.error().message);
+  }
   if (own == nullptr && !tenant.tenant.request) {
     return;
   }
   const std::int64_t quota = tenant.time.quota.value_or(-1);
   const bool is_limited = quota > 0 && !has_own;
-  if (done) {
-    done = cgroup.write_quota(is_limited ? std::optional(quota) : std::nullopt, tenant.time.period.value_or(100'000));
-  }
+  Result<void> done =
+      cgroup.write_quota(is_limited ? std::optional(quota) : std::nullopt, tenant.time.period.value_or(100'000));
   if (done && has_own && tenant.container.pod && !tenant.container.pod->uid.empty()) {
     done = cgroup.remove_quota_of_pod();
   }

@@ -63,6 +63,7 @@ constexpr std::array<HostCheck*, 18> kHostChecks = {
     find_unusable_cdi_specs,   find_plugin_without_uvm,     find_hook_without_rules,
     find_half_loaded_driver,   find_missing_fabric,         find_failing_library,
     find_stale_lxc_rules,      find_unregistered_devices,   find_unreadable_checkpoint,
+    find_engine_without_nri,
 };
 
 }  // namespace

@@ -88,6 +88,7 @@ HostCheck find_unusable_cdi_specs;  // HF-310
 HostCheck find_plugin_without_uvm;     // HF-311
 HostCheck find_unregistered_devices;   // HF-317
 HostCheck find_unreadable_checkpoint;  // HF-318
+HostCheck find_engine_without_nri;     // HF-319
 
 struct ContainerDiagnosis {
   Findings findings;

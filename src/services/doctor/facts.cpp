@@ -221,6 +221,7 @@ Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& c
   facts.sources = host::read_sources(host);
   facts.jit_harden = parse_number<std::uint32_t>(read(host, "proc/sys/net/core/bpf_jit_harden"));
   facts.has_systemd = systemd::is_running(host);
+  facts.has_nri = kernel::exists(host.root.get(), kernel::below_root(facts.config.nri.socket));
   if (kernel::exists(host.root.get(), "var/lib/kubelet")) {
     facts.kubelet_version = read_kubelet_version(host);
     facts.cpu_state = read_cpu_state(host);

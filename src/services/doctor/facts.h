@@ -36,6 +36,7 @@ struct HostFacts {
   bool has_v2 = false;                      // cgroup v2 is mounted
   std::optional<std::uint32_t> jit_harden;  // net.core.bpf_jit_harden
   bool has_systemd = false;
+  bool has_nri = false;  // an engine serves the socket of the configuration
   std::string kubelet_version;
   std::optional<kube::CpuState> cpu_state;
   std::vector<nvidia::LogEvent> log;

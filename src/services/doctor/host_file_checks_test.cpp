@@ -148,6 +148,15 @@ std::vector<HostCase> kubelet_cases() {
       {"HF-318", "a damaged checkpoint", Found{},
        [](HostScene& scene) { scene.host.sources.checkpoint_problem = "not JSON"; }},
       {"HF-318", "no kubelet", kNotFound, [](HostScene& scene) { scene.host.sources.checkpoint.reset(); }},
+
+      {"HF-319", "NRI is wanted, and nobody has it", Found{},
+       [](HostScene& scene) { scene.host.config.nri.is_enabled = true; }},
+      {"HF-319", "the engine has it", kNotFound,
+       [](HostScene& scene) {
+         scene.host.config.nri.is_enabled = true;
+         scene.host.has_nri = true;
+       }},
+      {"HF-319", "NRI is not wanted", kNotFound, [](HostScene&) {}},
   };
 }
 

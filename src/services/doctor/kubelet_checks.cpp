@@ -86,4 +86,19 @@ Findings find_unreadable_checkpoint(const HostFacts& host, const host::Census& /
   return {finding};
 }
 
+Findings find_engine_without_nri(const HostFacts& host, const host::Census& /*census*/) {
+  if (!host.config.nri.is_enabled || host.has_nri) {
+    return {};
+  }
+  Finding finding = finding_for_host(
+      "HF-319", Severity::warning,
+      "no engine offers NRI: containers get their CPUs and whole device sets only after they have started");
+  finding.evidence.push_back("nri.enabled is true, and there is no socket " + host.config.nri.socket);
+  finding.cure.emplace_back(
+      "containerd 1.7: [plugins.\"io.containerd.nri.v1.nri\"] disable = false in /etc/containerd/config.toml, then "
+      "systemctl restart containerd (containerd 2 has it on; 1.6 has none)");
+  finding.cure.emplace_back("CRI-O: [crio.nri] enable_nri = true in /etc/crio/crio.conf, then systemctl restart crio");
+  return {finding};
+}
+
 }  // namespace hf::doctor
