@@ -1,4 +1,6 @@
 #include "render/snapshot.h"
+#include "core/cpu/machine.h"
+#include "render/cpu.h"
 
 #include <set>
 #include <sstream>
@@ -7,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/cpu/machine.h"
+#include "render/cpu.h"
 
 namespace hf::report {
 namespace {
@@ -275,6 +279,59 @@ TEST(Utf8, IsCutBetweenCharacters) {
   EXPECT_EQ(cut_to("abcdef", 5), "ab…");
   EXPECT_EQ(cut_to("aäääää", 6), "aä…");
   EXPECT_EQ(cut_to(cut_to(std::string(100, 'x'), 50), 50), cut_to(std::string(100, 'x'), 50));
+}
+
+std::shared_ptr<const CpuStatus> managed_cpus() {
+  auto status = std::make_shared<CpuStatus>();
+  status->topology = *cpu::find_machine("workstation");
+  status->online = cpu::all_cpus(status->topology);
+  status->pool = *cpu::parse_cpu_set("0-3,8-11");
+  status->reserved = *cpu::parse_cpu_set("0");
+  status->state.shared = status->pool;
+  status->state.entries[{"pod", "train"}] = *cpu::parse_cpu_set("4-7,12-15");
+  CpuContainer owner;
+  owner.title = "pod/train";
+  owner.id = "abc";
+  owner.is_exclusive = true;
+  owner.requested = 8;
+  owner.cpus = owner.present = status->state.entries.begin()->second;
+  owner.device_nodes = owner.nodes = {cpu::NumaId{0}};
+  owner.distance = 10;
+  CpuContainer waiting;
+  waiting.title = "web";
+  waiting.requested = 99;
+  waiting.cpus = waiting.present = status->pool;
+  waiting.problem = "not enough cpus available";
+  status->containers = {owner, waiting};
+  return status;
+}
+
+TEST(SnapshotCpus, AreInJsonMetricsTextAndPicture) {
+  Snapshot snapshot;
+  EXPECT_FALSE(nlohmann::json::parse(render_json(snapshot)).contains("cpus"));
+  EXPECT_EQ(render_metrics(snapshot).find("holdfast_cpus"), std::string::npos);
+  snapshot.cpus = managed_cpus();
+  const nlohmann::json json = nlohmann::json::parse(render_json(snapshot))["cpus"];
+  EXPECT_TRUE(json["managed"]);
+  EXPECT_EQ(json["pool"], "0-3,8-11");
+  EXPECT_EQ(json["containers"][0]["cpus"], "4-7,12-15");
+  EXPECT_EQ(json["containers"][0]["distance"], 10);
+  EXPECT_EQ(json["containers"][1]["problem"], "not enough cpus available");
+  EXPECT_FALSE(json["containers"][0].contains("problem"));
+  const std::string metrics = render_metrics(snapshot);
+  EXPECT_NE(metrics.find("holdfast_cpus{use=\"exclusive\"} 8"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("holdfast_cpus{use=\"shared\"} 7"), std::string::npos);
+  EXPECT_NE(metrics.find("holdfast_container_cpus{container=\"pod/train\",id=\"abc\",cpus=\"4-7,12-15\"} 8"),
+            std::string::npos)
+      << metrics;
+  const std::string text = render_text(*snapshot.cpus);
+  EXPECT_NE(text.find("1 container has CPUs of its own; not as it should be: 1"), std::string::npos) << text;
+  EXPECT_NE(render_svg(*snapshot.cpus).find("pod/train"), std::string::npos);
+  CpuStatus off;
+  off.problem = "kubelet assigns CPUs itself";
+  snapshot.cpus = std::make_shared<const CpuStatus>(off);
+  EXPECT_NE(render_metrics(snapshot).find("holdfast_cpus_managed 0"), std::string::npos);
+  EXPECT_NE(render_text(off).find("CPUs are not managed"), std::string::npos);
 }
 
 }  // namespace

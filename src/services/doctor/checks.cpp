@@ -56,7 +56,7 @@ constexpr std::array kContainerChecks = {
     ContainerEntry{find_gone_allocations, Meaning::allocated_gone},
 };
 
-constexpr std::array<HostCheck*, 18> kHostChecks = {
+constexpr std::array<HostCheck*, 19> kHostChecks = {
     find_unloaded_host_driver, find_missing_host_nodes,     find_stale_host_nodes,
     find_missing_links,        find_other_driver_libraries, find_sick_gpus,
     find_hardened_jit,         find_stale_cdi_specs,        find_shadowed_cdi_specs,

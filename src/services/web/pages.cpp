@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "render/cpu.h"
 #include "render/snapshot.h"
 #include "render/text_table.h"
 #include "services/web/assets.h"
@@ -20,6 +21,17 @@ Reply asset_at(const std::string& path) {
   Reply reply;
   reply.type = found->type;
   reply.body = std::make_shared<const std::string>(found->bytes);
+  return reply;
+}
+
+// The machine, coloured by the owners of its CPUs.
+Reply picture_of(const report::Snapshot& snapshot) {
+  if (!snapshot.cpus || !snapshot.cpus->problem.empty()) {
+    return text_reply(404, "CPUs are not managed");
+  }
+  Reply reply;
+  reply.type = "image/svg+xml";
+  reply.body = std::make_shared<const std::string>(render_svg(*snapshot.cpus));
   return reply;
 }
 
@@ -55,11 +67,15 @@ Reply Pages::answer(const Request& request, const std::shared_ptr<const report::
     return readiness(snapshot.get(), context.now);
   }
   const bool wants_metrics = request.path == "/metrics";
-  if (!wants_metrics && request.path != "/api/v1/snapshot") {
+  const bool wants_picture = request.path == "/cpus.svg";
+  if (!wants_metrics && !wants_picture && request.path != "/api/v1/snapshot") {
     return asset_at(request.path);
   }
   if (!snapshot) {
     return text_reply(503, why_not_ready(nullptr, context.now));
+  }
+  if (wants_picture) {
+    return picture_of(*snapshot);
   }
   use_snapshot(snapshot);
   return wants_metrics ? metrics_page() : snapshot_page(request, context.details);

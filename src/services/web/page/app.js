@@ -2,7 +2,7 @@
 import { byId, setText } from "./labels.js";
 import { showContainers, startTable } from "./table.js";
 import { lastNumber, showLostRecords, showRecords } from "./timeline.js";
-import { showAbout, showCpus, showDevices, showFigures, showFindings, showNoContact, showTiers, showVerdict } from "./sections.js";
+import { showAbout, showCpuManager, showCpus, showDevices, showFigures, showFindings, showNoContact, showTiers, showVerdict } from "./sections.js";
 
 const kInterval = 5000;    // milliseconds between two updates
 const kSoon = 400;         // from an event to the next update
@@ -27,6 +27,7 @@ function draw(snapshot) {
   showFindings(snapshot.findings);
   showDevices(snapshot.devices, new Map(snapshot.containers.map((it) => [it.id, it.title])));
   showCpus(snapshot);
+  showCpuManager(snapshot);
   showAbout(snapshot);
 }
 

@@ -203,6 +203,22 @@ export function showCpus(snapshot) {
   });
 }
 
+// What the CPU manager says, where it is on.
+export function showCpuManager(snapshot) {
+  ifChanged("cpu-manager", snapshot.cpus ?? null, () => {
+    const cpus = snapshot.cpus;
+    const problems = cpus ? cpus.containers.filter((one) => one.problem).map((one) => `${one.container}: ${one.problem}`) : [];
+    byId("cpus-manager").hidden = !cpus;
+    byId("cpus-manager").textContent = !cpus ? "" : cpus.managed
+      ? [`Shared pool ${cpus.pool || "–"}, reserved for the system ${cpus.reserved || "–"}`, ...problems.slice(0, 20)].join(". ") + "."
+      : `CPUs are not managed: ${cpus.problem}`;
+    byId("cpus-picture").hidden = !cpus || !cpus.managed;
+    if (cpus && cpus.managed) {
+      byId("cpus-picture").src = `/cpus.svg?at=${encodeURIComponent(snapshot.at)}`;
+    }
+  });
+}
+
 export function showAbout(snapshot) {
   setText(byId("about"), [`holdfast ${snapshot.program_version || ""}`, `kernel ${snapshot.kernel || "–"}`, `cgroup ${snapshot.layout || "–"}`,
     snapshot.started_at ? `running since ${dayAndClock(snapshot.started_at)}` : "",
