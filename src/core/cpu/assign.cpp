@@ -104,6 +104,11 @@ void release(State& state, const Owner& owner) {
   state.entries[owner] = CpuSet();
 }
 
+State in_force(State state) {
+  std::erase_if(state.entries, [](const auto& entry) { return entry.second.empty(); });
+  return state;
+}
+
 State adapt(const Policy& policy, State state) {
   const CpuSet& online = policy.layout->cpus;
   for (auto at = state.entries.begin(); at != state.entries.end();) {

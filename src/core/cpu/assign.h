@@ -41,6 +41,9 @@ Result<CpuSet> assign_one(const Policy& policy, State& state, const Tenant& tena
 // Takes back the CPUs of an owner, who is not served again while it lives.
 void release(State& state, const Owner& owner);
 
+// The state without the entries of owners whose CPUs were taken back: what is to be in force.
+State in_force(State state);
+
 // Adapts a state to a machine whose CPUs have gone offline or come back: an owner loses CPUs that are offline, and the
 // others are in the pool.
 State adapt(const Policy& policy, State state);

@@ -80,7 +80,7 @@ TEST_F(Assigning, WhatWasReleasedByHandStaysSo) {
   release(state_, {"a", "c"});
   assign_all({tenant("a", 2)});
   EXPECT_EQ(cpus_of("a"), "");
-  EXPECT_EQ(cpus_for(state_, {"a", "c"}), layout_.cpus);
+  EXPECT_EQ(cpus_for(in_force(state_), {"a", "c"}), layout_.cpus);
   const Tenant again = tenant("a", 4);
   ASSERT_TRUE(assign_one(policy_, state_, again, *again.request));
   EXPECT_EQ(state_.entries.at({"a", "c"}).count(), 4U);

@@ -135,7 +135,7 @@ std::string why_not(const ManagedContainer& managed, const CpuSet& then) {
 
 CpuSet target_of(const State& state, const ManagedContainer& managed) {
   const CpuSet* const own = find_entry(state, managed.owner);
-  if (own != nullptr && !own->empty()) {
+  if (own != nullptr) {
     return *own;
   }
   const CpuSet part = managed.confined ? state.shared & *managed.confined : CpuSet();

@@ -11,7 +11,7 @@ const CpuSet* find_entry(const State& state, const Owner& owner) {
 
 CpuSet cpus_for(const State& state, const Owner& owner) {
   const CpuSet* own = find_entry(state, owner);
-  return own == nullptr || own->empty() ? state.shared : *own;
+  return own == nullptr ? state.shared : *own;
 }
 
 CpuSet cpus_of_pod(const State& state, const std::string& pod, const std::string& but_not_of) {

@@ -391,8 +391,8 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Loo
     state = adapt(machine_.policy, before);  // nothing is done that is not recorded
   }
   managed_ = read_managed(tenants);
-  judge_contests(adapt(machine_.policy, before), managed_);
-  carry_out(state, managed_);
+  judge_contests(in_force(adapt(machine_.policy, before)), managed_);
+  carry_out(in_force(state), managed_);
   follow(state, tenants);
   publish(state, tenants, managed_);
   return changed;
@@ -467,7 +467,7 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
       tenants,
       [&](cpu::State& state) -> Result<void> {
         state = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept).state;
-        prepared.cpus = cpus_for(state, created.owner);
+        prepared.cpus = cpus_for(in_force(state), created.owner);
         prepared.is_exclusive = is_exclusive(state, created.owner);
         pool = state.shared;
         return {};
@@ -508,6 +508,7 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
   status_.reserved = machine_.policy.reserved;
   status_.topology = machine_.layout->topology;
   status_.state = state;
+  const cpu::State wanted = in_force(state);
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     const host::CpuTenant& tenant = tenants[i];
     report::CpuContainer one;
@@ -516,7 +517,7 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
     one.engine = tenant.container.engine;
     one.is_exclusive = is_exclusive(state, tenant.tenant.owner);
     one.requested = tenant.tenant.request ? tenant.tenant.request->count : 0;
-    one.cpus = target_of(state, managed[i]);
+    one.cpus = target_of(wanted, managed[i]);
     one.present = managed[i].present.value_or(cpu::CpuSet());
     one.nodes = nodes_of(status_.topology, one.cpus);
     one.device_nodes = tenant.tenant.device_nodes;

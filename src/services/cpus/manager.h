@@ -66,7 +66,7 @@ class Manager {
   Result<Prepared> prepare(const Tenants& tenants, const cpu::Tenant& created);
   void expect(const cpu::Owner& owner) { expected_.insert(owner); }
   void forget(const cpu::Owner& owner) { expected_.erase(owner); }
-  [[nodiscard]] cpu::CpuSet cpus_of(const cpu::Owner& owner) const { return cpus_for(status_.state, owner); }
+  [[nodiscard]] cpu::CpuSet cpus_of(const cpu::Owner& owner) const { return cpus_for(in_force(status_.state), owner); }
 
   // Reads, and changes nothing.
   Result<report::CpuStatus> read_status(const Tenants& tenants);
