@@ -23,7 +23,7 @@ Result<cpu::CpuSet> read_set(int directory, const char* name, const std::string&
   if (!text) {
     return fail(text.error().code, where + "/" + name + ": " + text.error().message);
   }
-  return cpu::parse_cpu_set(trim(*text));
+  return cpu::parse_cpu_set(trim(text->substr(0, text->find('\n'))));
 }
 
 Result<void> write_value(int directory, const std::string& name, std::string_view text, const std::string& where) {
@@ -71,7 +71,7 @@ class TreeWriter {
   }
 
   Result<void> put(int directory, const cpu::CpuSet& cpus) const {
-    return write_value(directory, kCpus, to_string(cpus), where_);
+    return write_value(directory, kCpus, to_string(cpus) + "\n", where_);
   }
 
   const std::string& where_;
@@ -176,7 +176,7 @@ Result<cpu::CpuSet> CpuCgroup::read_cpus() const {
 Result<void> CpuCgroup::write_cpus(const cpu::CpuSet& cpus) const {
   if (is_v2_) {
     TRY(enable_cpuset(cpuset_.get(), where_));
-    TRY(write_value(cpuset_.get(), kCpus, to_string(cpus), where_));
+    TRY(write_value(cpuset_.get(), kCpus, to_string(cpus) + "\n", where_));
     const cpu::CpuSet effective = TRY(read_cpus());
     return effective == cpus ? Result<void>()
                              : fail(std::errc::operation_not_permitted,

@@ -14,7 +14,6 @@
 #include "adapters/systemd/allowed_cpus.h"
 #include "adapters/systemd/unit.h"
 #include "core/base/text.h"
-#include "kernel/cpu/topology.h"
 #include "kernel/files/file.h"
 #include "services/cpus/irqs.h"
 #include "services/cpus/state.h"
@@ -126,7 +125,7 @@ Result<void> Manager::refresh_machine() {
   if (machine_.layout && online == machine_.online) {
     return {};
   }
-  auto layout = std::make_unique<cpu::Layout>(TRY(kernel::read_topology(host_)));
+  auto layout = std::make_unique<cpu::Layout>(TRY(settings_.topology(host_)));
   const cpu::CpuSet listed = settings_.cpus.reserved & layout->cpus;
   const std::optional<std::uint32_t> count =
       listed.empty() ? std::optional(settings_.cpus.reserved_count) : std::nullopt;

@@ -20,6 +20,7 @@
 #include "core/report/cpu_report.h"
 #include "host/cpu_tenant.h"
 #include "kernel/cpu/cpu_cgroup.h"
+#include "kernel/cpu/topology.h"
 #include "kernel/files/host.h"
 
 namespace hf::cpus {
@@ -33,6 +34,7 @@ struct ManagerSettings {
   std::function<void(const std::string& line, bool is_warning)> log;
   std::function<std::uint64_t()> clock;  // nanoseconds of CLOCK_MONOTONIC
   std::chrono::milliseconds lock_limit{2000};
+  std::function<Result<cpu::Topology>(const kernel::Host&)> topology = kernel::read_topology;
 };
 
 using Tenants = std::vector<host::CpuTenant>;

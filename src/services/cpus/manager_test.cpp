@@ -1,0 +1,317 @@
+#include "services/cpus/manager.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "core/cpu/machine.h"
+#include "support/fake_host.h"
+
+namespace hf::cpus {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMounts =
+    "30 20 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+    "31 20 0:27 / /sys/fs/cgroup/devices rw - cgroup cgroup rw,devices\n";
+
+// A host with 16 CPUs, of which 0 is reserved, and containers that are directories.
+class Managing : public testing::Test {
+ protected:
+  static test::Files files() {
+    return {{"proc/self/mountinfo", kMounts},
+            {"proc/filesystems", "nodev\tcgroup\n"},
+            {"sys/devices/system/cpu/online", "0-15\n"},
+            {"sys/fs/cgroup/devices/devices.list", "a *:* rwm\n"}};
+  }
+
+  fs::path at(const std::string& path) const { return fake_.root() + "/" + path; }
+  static void put(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
+  static std::string get(const fs::path& file) {
+    std::ifstream in(file);
+    std::string line;
+    std::getline(in, line);
+    return line;
+  }
+
+  fs::path cgroup(const std::string& name) const { return at("sys/fs/cgroup/cpuset/docker/" + name); }
+  void make(const std::string& name, const std::string& cpus = "0-15") const {
+    fs::create_directories(cgroup(name));
+    put(cgroup(name) / "cpuset.cpus", cpus + "\n");
+    put(cgroup(name) / "cgroup.procs", "17\n");
+  }
+  [[nodiscard]] std::string cpus(const std::string& name) const { return get(cgroup(name) / "cpuset.cpus"); }
+
+  host::CpuTenant tenant(const std::string& name, std::uint32_t count = 0) const {
+    if (!fs::exists(cgroup(name))) {
+      make(name);
+    }
+    host::CpuTenant tenant;
+    tenant.container.id.value = name;
+    tenant.container.cgroup = "/docker/" + name;
+    tenant.container.v1["cpuset"] = "/docker/" + name;
+    tenant.tenant.id = tenant.container.cgroup;
+    tenant.tenant.owner = {name, "c"};
+    if (count > 0) {
+      tenant.tenant.request.emplace();
+      tenant.tenant.request->count = count;
+    }
+    return tenant;
+  }
+
+  Result<Manager> open() {
+    ManagerSettings settings;
+    settings.cpus = settings_;
+    settings.directory = at("state");
+    settings.log = [this](const std::string& line, bool) { log_ += line + "\n"; };
+    settings.clock = [this] { return ++now_; };
+    settings.topology = [](const kernel::Host&) { return *cpu::find_machine("workstation"); };
+    return Manager::open(host_, std::move(settings));
+  }
+  void reconcile(Manager& manager, const Tenants& tenants) {
+    const Result<void> done = manager.reconcile(tenants, {.census_at = now_ + 1, .owners = {}});
+    ASSERT_TRUE(done) << done.error().message;
+  }
+  static std::string problem_of(const Manager& manager, const std::string& name) {
+    for (const report::CpuContainer& one : manager.status().containers) {
+      if (one.title == name || one.id == name) {
+        return one.problem;
+      }
+    }
+    return "no such container";
+  }
+
+  test::FakeHost fake_{files()};
+  kernel::Host host_ = fake_.open();
+  config::CpuSettings settings_ = [] {
+    config::CpuSettings settings;
+    settings.reserved = *cpu::parse_cpu_set("0");
+    return settings;
+  }();
+  std::uint64_t now_ = 1;
+  std::string log_;
+};
+
+TEST_F(Managing, GivesAndTakesBack) {
+  Manager manager = *open();
+  reconcile(manager, {tenant("a", 2), tenant("b")});
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(cpus("b"), "0,2-8,10-15");
+  reconcile(manager, {tenant("b")});
+  EXPECT_EQ(cpus("b"), "0-15");
+}
+
+TEST_F(Managing, WritesOnlyWhatDiffers) {
+  Manager manager = *open();
+  reconcile(manager, {tenant("a", 2), tenant("b")});
+  const auto before = fs::last_write_time(cgroup("b") / "cpuset.cpus");
+  reconcile(manager, {tenant("a", 2), tenant("b"), tenant("c")});
+  EXPECT_EQ(fs::last_write_time(cgroup("b") / "cpuset.cpus"), before);
+  EXPECT_EQ(cpus("c"), "0,2-8,10-15");
+}
+
+TEST_F(Managing, ARestartFindsItsState) {
+  {
+    Manager manager = *open();
+    reconcile(manager, {tenant("a", 2), tenant("b", 2)});
+  }
+  Manager manager = *open();
+  reconcile(manager, {tenant("b", 2), tenant("a", 2)});
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(cpus("b"), "2,10");
+}
+
+TEST_F(Managing, ADamagedStateIsRebuiltFromTheCpusets) {
+  {
+    Manager manager = *open();
+    reconcile(manager, {tenant("a", 2), tenant("b"), tenant("c")});
+  }
+  put(at("state/cpu_manager_state"), "{");
+  Manager manager = *open();
+  reconcile(manager, {tenant("a", 2), tenant("b"), tenant("c")});
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(cpus("b"), "0,2-8,10-15");
+  EXPECT_TRUE(fs::exists(at("state/cpu_manager_state.damaged")));
+  EXPECT_NE(log_.find("cpu-state-rebuilt"), std::string::npos);
+}
+
+TEST_F(Managing, AContainerConfinedByItsStarterIsNoOwnerAfterARebuild) {
+  make("pinned", "4-7");
+  put(at("state-of-nothing"), "");
+  fs::create_directories(at("state"));
+  put(at("state/cpu_manager_state"), "{");
+  Manager manager = *open();
+  host::CpuTenant pinned = tenant("pinned");
+  pinned.confined = *cpu::parse_cpu_set("4-7");
+  reconcile(manager, {pinned, tenant("b")});
+  EXPECT_EQ(cpus("b"), "0-15");
+  EXPECT_EQ(cpus("pinned"), "4-7");
+}
+
+TEST_F(Managing, WhatCannotBeMovedBlocksItsCpus) {
+  Manager manager = *open();
+  fs::remove(cgroup("b"));
+  host::CpuTenant stuck = tenant("b");
+  fs::remove(cgroup("b") / "cpuset.cpus");
+  fs::create_directory(cgroup("b") / "cpuset.cpus");  // neither read nor written
+  reconcile(manager, {tenant("a", 2), stuck, tenant("c")});
+  EXPECT_NE(problem_of(manager, "b"), "");
+  EXPECT_EQ(cpus("c"), "0,2-8,10-15");
+}
+
+TEST_F(Managing, AnotherWriterIsLeftAlone) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  reconcile(manager, tenants);
+  for (int i = 0; i < 2; ++i) {
+    put(cgroup("a") / "cpuset.cpus", "0-15\n");
+    reconcile(manager, tenants);
+    EXPECT_EQ(cpus("a"), "1,9");
+  }
+  put(cgroup("a") / "cpuset.cpus", "0-15\n");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "0-15");
+  EXPECT_NE(problem_of(manager, "a").find("keeps setting its cpuset to 0-15"), std::string::npos);
+  now_ += 120'000'000'000;  // two minutes later
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "1,9");
+}
+
+TEST_F(Managing, ACensusFromBeforeAChangeEndsNothing) {
+  Manager manager = *open();
+  const std::uint64_t began = now_ + 1;
+  now_ += 10;
+  reconcile(manager, {tenant("a", 2), tenant("b")});
+  ASSERT_TRUE(manager.reconcile({tenant("b")}, {.census_at = began, .owners = {}}));
+  EXPECT_TRUE(manager.wants_census());
+  EXPECT_EQ(cpus("b"), "0,2-8,10-15");
+  reconcile(manager, {tenant("b")});
+  EXPECT_FALSE(manager.wants_census());
+  EXPECT_EQ(cpus("b"), "0-15");
+}
+
+TEST_F(Managing, AnotherManagersChangesCount) {
+  Manager one = *open();
+  Manager other = *open();
+  reconcile(one, {tenant("a", 2), tenant("b")});
+  const std::uint64_t began = now_;
+  ASSERT_TRUE(other.reconcile({tenant("b")}, {.census_at = began, .owners = {}}));
+  EXPECT_TRUE(other.wants_census());
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(cpus("b"), "0,2-8,10-15");
+}
+
+TEST_F(Managing, PreparesAContainerThatDoesNotRunYet) {
+  Manager manager = *open();
+  const Tenants running = {tenant("b")};
+  reconcile(manager, running);
+  cpu::Tenant created = tenant("new", 2).tenant;
+  manager.expect(created.owner);
+  const Manager::Prepared prepared = *manager.prepare(running, created);
+  EXPECT_TRUE(prepared.is_exclusive);
+  EXPECT_EQ(to_string(prepared.cpus), "1,9");
+  EXPECT_EQ(cpus("b"), "0,2-8,10-15");  // before the new one starts
+  reconcile(manager, running);          // it is not in this census
+  EXPECT_EQ(to_string(manager.cpus_of(created.owner)), "1,9");
+  manager.forget(created.owner);
+  reconcile(manager, running);
+  EXPECT_EQ(cpus("b"), "0-15");
+  created.request.reset();
+  EXPECT_EQ(to_string(manager.prepare(running, created)->cpus), "0-15");
+}
+
+TEST_F(Managing, PreparesInThePoolWhereOthersCannotBeMoved) {
+  Manager manager = *open();
+  const host::CpuTenant stuck = tenant("b");
+  fs::remove(cgroup("b") / "cpuset.cpus");
+  fs::create_directory(cgroup("b") / "cpuset.cpus");
+  const Manager::Prepared prepared = *manager.prepare({stuck}, tenant("new", 2).tenant);
+  EXPECT_FALSE(prepared.is_exclusive);
+  EXPECT_EQ(to_string(prepared.cpus), "0,2-8,10-15");
+}
+
+TEST_F(Managing, AContainerThatIsStartedAgainHasAnotherCgroup) {
+  Manager manager = *open();
+  reconcile(manager, {tenant("a", 2), tenant("b")});
+  fs::remove_all(cgroup("a"));
+  make("a");
+  reconcile(manager, {tenant("a", 2), tenant("b")});
+  EXPECT_EQ(cpus("a"), "1,9");
+}
+
+TEST_F(Managing, RefusesBesideKubeletsStaticPolicy) {
+  Manager manager = *open();
+  fs::create_directories(at("var/lib/kubelet"));
+  put(at("var/lib/kubelet/cpu_manager_state"), R"({"policyName":"static","defaultCpuSet":"0-15","checksum":0})");
+  EXPECT_FALSE(open());
+  const Result<void> done = manager.reconcile({tenant("a", 2)}, {});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, std::errc::operation_not_permitted);
+  EXPECT_EQ(cpus("a"), "0-15");
+}
+
+TEST_F(Managing, NothingIsDoneThatIsNotRecorded) {
+  Manager manager = *open();
+  reconcile(manager, {tenant("b")});
+  fs::remove(at("state/cpu_manager_state"));
+  fs::create_directories(at("state/cpu_manager_state/x"));  // cannot be replaced by a file
+  EXPECT_FALSE(manager.reconcile({tenant("a", 2), tenant("b")}, {}));
+  EXPECT_EQ(cpus("a"), "0-15");
+}
+
+TEST_F(Managing, LabelsMayAskForSoManyAndNoMore) {
+  settings_.most = 2;
+  Manager manager = *open();
+  host::CpuTenant pod = tenant("pod", 4);
+  pod.container.pod.emplace();
+  pod.container.pod->uid = "uid";
+  reconcile(manager, {tenant("a", 3), tenant("b", 2), pod});
+  EXPECT_EQ(problem_of(manager, "a"), "it asks for 3 CPUs, and cpus.most allows 2");
+  EXPECT_EQ(cpus("b"), "1,9");
+  EXPECT_EQ(cpus("pod"), "2-3,10-11");
+}
+
+TEST_F(Managing, ByHand) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a"), tenant("b", 2)};
+  reconcile(manager, tenants);
+  cpu::CpuRequest request;
+  request.count = 2;
+  EXPECT_EQ(to_string(*manager.assign(tenants, {"a", "c"}, request)), "2,10");
+  EXPECT_EQ(cpus("a"), "2,10");
+  ASSERT_TRUE(manager.release(tenants, {"b", "c"}));
+  EXPECT_EQ(cpus("b"), "0-1,3-9,11-15");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("b"), "0-1,3-9,11-15");
+  EXPECT_EQ(cpus("a"), "2,10");
+  request.count = 99;
+  EXPECT_FALSE(manager.assign(tenants, {"a", "c"}, request));
+  EXPECT_EQ(cpus("a"), "2,10");
+}
+
+TEST_F(Managing, ReadingAStatusChangesNothing) {
+  Manager manager = *open();
+  const report::CpuStatus status = *manager.read_status({tenant("a", 99), tenant("b")});
+  EXPECT_FALSE(fs::exists(at("state")));
+  EXPECT_EQ(cpus("a"), "0-15");
+  ASSERT_EQ(status.containers.size(), 2U);
+  EXPECT_NE(status.containers[0].problem.find("not enough cpus available"), std::string::npos);
+}
+
+TEST_F(Managing, NestedCgroupsKeepTheirPart) {
+  Manager manager = *open();
+  const host::CpuTenant container = tenant("b");
+  for (const auto& [name, cpus] : {std::pair("all", "0-15\n"), std::pair("part", "1-3\n"), std::pair("lost", "1\n")}) {
+    fs::create_directory(cgroup("b") / name);
+    put(cgroup("b") / name / "cpuset.cpus", cpus);
+  }
+  reconcile(manager, {tenant("a", 2), container});
+  EXPECT_EQ(get(cgroup("b") / "all/cpuset.cpus"), "0,2-8,10-15");
+  EXPECT_EQ(get(cgroup("b") / "part/cpuset.cpus"), "2-3");
+  EXPECT_EQ(get(cgroup("b") / "lost/cpuset.cpus"), "0,2-8,10-15");
+}
+
+}  // namespace
+}  // namespace hf::cpus
