@@ -418,7 +418,7 @@ class Plugin(Stands):
             time.sleep(0.01 * (number % 7))
             kubelet.kill()
         kubelet = self.kubelet()
-        kubelet.devices(HEALTHY, seconds=5)
+        kubelet.devices(HEALTHY)
         kubelet.allocate(UUID)
         self.assertLess(len(plugin.lines), 200, "it does not fill the log")
         self.assertEqual(len([name for name in os.listdir(self.stage.path(PLUGINS)) if name.startswith("holdfast")]), 1)
