@@ -141,6 +141,7 @@ void Manager::note_problem(const std::string& id, const std::string& problem) { 
 
 void Manager::open_cgroups(const Tenants& tenants) {
   std::set<std::string> alive;
+  gone_.clear();
   for (const host::CpuTenant& tenant : tenants) {
     const std::string& id = tenant.tenant.id;
     alive.insert(id);
@@ -154,7 +155,9 @@ void Manager::open_cgroups(const Tenants& tenants) {
     Result<kernel::CpuCgroup> opened = kernel::CpuCgroup::open(host_, mounts_, tenant.container);
     if (opened) {  // for the first time, or again: a container that is started again has another cgroup
       cgroups_.insert_or_assign(id, *std::move(opened));
-    } else if (!has_ended(opened.error())) {
+    } else if (has_ended(opened.error())) {
+      gone_.insert(id);
+    } else {
       note_problem(id, opened.error().message);
     }
   }
@@ -177,7 +180,8 @@ std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants)
     if (cpus && !cpus->empty()) {
       one.present = *cpus;
     } else if (!cpus) {
-      one.phase = cgroup != cgroups_.end() && has_ended(cpus.error()) ? cpu::Phase::ended : cpu::Phase::unknown;
+      const bool is_gone = gone_.contains(one.id) || (cgroup != cgroups_.end() && has_ended(cpus.error()));
+      one.phase = is_gone ? cpu::Phase::ended : cpu::Phase::unknown;
     }
     managed.push_back(std::move(one));
   }

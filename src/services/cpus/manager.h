@@ -123,6 +123,7 @@ class Manager {
   kernel::CpuMounts mounts_;
   Machine machine_;
   std::map<std::string, kernel::CpuCgroup> cgroups_;  // these and the following by Tenant::id
+  std::set<std::string> gone_;                        // tenants whose cgroup does not exist any more
   std::map<std::string, std::string> problems_;
   std::map<std::string, std::string> logged_;  // the problems that were logged last
   std::map<std::string, Contest> contests_;
