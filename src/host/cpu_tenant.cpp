@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/container/cgroup_name.h"
 #include "host/inventory.h"
 
 namespace hf::host {
 namespace {
-
-// Kubelet puts the pods of the other QoS classes below cgroups with these names.
-bool is_guaranteed(const container::Container& container) {
-  return container.cgroup.find("besteffort") == std::string::npos &&
-         container.cgroup.find("burstable") == std::string::npos;
-}
 
 bool is_in_pod(const container::Container& container) { return container.pod && !container.pod->uid.empty(); }
 
@@ -32,7 +26,7 @@ cpu::Owner owner_of(const container::Container& container) {
 void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
   const container::Container& container = discovered.container;
   if (is_in_pod(container)) {
-    if (is_guaranteed(container) && !container.is_sandbox && discovered.spec) {
+    if (container::is_guaranteed(container.cgroup) && !container.is_sandbox && discovered.spec) {
       tenant.tenant.request = cpu::request_of_pod(discovered.spec->cpu.time);
     }
     return;
@@ -46,6 +40,21 @@ void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
   } else {
     tenant.problem = request.error().message;
   }
+}
+
+std::vector<cpu::NumaId> nodes_near(const cpu::CpuRequest& request, const container::Entitlement& owed,
+                                    const device::Inventory& inventory) {
+  std::vector<cpu::NumaId> nodes;
+  for (const device::Unit& unit : inventory.units) {
+    const bool is_wanted = std::ranges::any_of(unit.nodes, [&](const std::string& path) {
+      return owed.find(path) != nullptr &&
+             (request.near.empty() || std::ranges::find(request.near, path) != request.near.end());
+    });
+    if (is_wanted && unit.numa && *unit.numa >= 0) {
+      nodes.push_back(cpu::NumaId{std::uint32_t(*unit.numa)});
+    }
+  }
+  return nodes;
 }
 
 }  // namespace
@@ -85,20 +94,22 @@ std::vector<CpuTenant> cpu_tenants_of(const std::vector<DiscoveredContainer>& di
   return tenants;
 }
 
-void locate_devices(const kernel::Host& host, const config::Config& config, const DiscoveredContainer& discovered,
-                    CpuTenant& tenant) {
-  if (!tenant.tenant.request || !tenant.tenant.request->is_near_devices) {
+void locate_devices(const kernel::Host& host, const config::Config& config,
+                    const std::vector<DiscoveredContainer>& discovered, std::vector<CpuTenant>& tenants) {
+  const auto wants_devices = [](const CpuTenant& tenant) {
+    return tenant.tenant.request && tenant.tenant.request->is_near_devices;
+  };
+  if (std::ranges::none_of(tenants, wants_devices)) {
     return;
   }
   const device::Inventory inventory = take_inventory(host, config, Libraries::leave);
-  const container::Entitlement owed = entitlement_of(host, discovered, read_sources(host), inventory, config);
-  const std::vector<std::string>& near = tenant.tenant.request->near;
-  for (const device::Unit& unit : inventory.units) {
-    const bool is_owned = std::ranges::any_of(unit.nodes, [&](const std::string& path) {
-      return owed.find(path) != nullptr && (near.empty() || std::ranges::find(near, path) != near.end());
-    });
-    if (is_owned && unit.numa && *unit.numa >= 0) {
-      tenant.tenant.device_nodes.push_back(cpu::NumaId{std::uint32_t(*unit.numa)});
+  const Sources sources = read_sources(host);
+  for (CpuTenant& tenant : tenants) {
+    const auto found = std::ranges::find(discovered, tenant.container.cgroup,
+                                         [](const DiscoveredContainer& one) { return one.container.cgroup; });
+    if (wants_devices(tenant) && found != discovered.end()) {
+      tenant.tenant.device_nodes =
+          nodes_near(*tenant.tenant.request, entitlement_of(host, *found, sources, inventory, config), inventory);
     }
   }
 }

@@ -29,8 +29,9 @@ std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered);
 // All containers that have a say, in the order of their start.
 std::vector<CpuTenant> cpu_tenants_of(const std::vector<DiscoveredContainer>& discovered);
 
-// Fills in the NUMA nodes of the devices that a tenant wants its CPUs near to.
-void locate_devices(const kernel::Host& host, const config::Config& config, const DiscoveredContainer& discovered,
-                    CpuTenant& tenant);
+// Fills in the NUMA nodes of the devices that each tenant wants its CPUs near to. Devices and evidence are read once,
+// and only where a tenant asks for CPUs.
+void locate_devices(const kernel::Host& host, const config::Config& config,
+                    const std::vector<DiscoveredContainer>& discovered, std::vector<CpuTenant>& tenants);
 
 }  // namespace hf::host

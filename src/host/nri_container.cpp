@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "core/container/cgroup_name.h"
 #include "core/container/entitlement/entitlement.h"
 
 namespace hf::host {
 namespace {
-
-// Kubelet puts the pods of the other QoS classes below cgroups with these names.
-bool is_guaranteed(const nri::Container& container) {
-  return container.cgroup_parent.find("besteffort") == std::string::npos &&
-         container.cgroup_parent.find("burstable") == std::string::npos;
-}
 
 bool has_device(const nri::Container& container, const std::string& path) {
   return std::ranges::find(container.devices, path, &nri::Device::path) != container.devices.end();
@@ -25,7 +20,7 @@ cpu::Tenant tenant_of(const nri::Container& container, const device::Inventory& 
   cpu::Tenant tenant;
   tenant.owner = owner_of(container);
   tenant.id = container.id;
-  if (is_guaranteed(container) && !container.pod_uid.empty()) {
+  if (container::is_guaranteed(container.cgroup_parent) && !container.pod_uid.empty()) {
     tenant.request = cpu::request_of_pod(container.time);
   }
   for (const device::Unit& unit : inventory.units) {

@@ -22,7 +22,7 @@ std::string list_of(const std::vector<cpu::NumaId>& nodes) {
   return join(names, ",");
 }
 
-Json numbers_of(const std::vector<cpu::NumaId>& nodes) {
+Json json_list_of(const std::vector<cpu::NumaId>& nodes) {
   Json numbers = Json::array();
   for (const cpu::NumaId node : nodes) {
     numbers.push_back(node.value);
@@ -38,8 +38,8 @@ Json json_of(const CpuContainer& one) {
                {"requested", one.requested},
                {"cpus", to_string(one.cpus)},
                {"present", to_string(one.present)},
-               {"numa", numbers_of(one.nodes)},
-               {"device_numa", numbers_of(one.device_nodes)}};
+               {"numa", json_list_of(one.nodes)},
+               {"device_numa", json_list_of(one.device_nodes)}};
   if (one.distance) {
     json["distance"] = *one.distance;
   }

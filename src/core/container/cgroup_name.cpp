@@ -137,4 +137,8 @@ std::optional<ParsedCgroupName> parse_cgroup_name(std::string_view path) {
   return found;
 }
 
+bool is_guaranteed(std::string_view path) {
+  return path.find("besteffort") == std::string_view::npos && path.find("burstable") == std::string_view::npos;
+}
+
 }  // namespace hf::container

@@ -21,6 +21,10 @@ struct ParsedCgroupName {
 // Describes the innermost container that the path names; absent where it names none.
 std::optional<ParsedCgroupName> parse_cgroup_name(std::string_view path);
 
+// Whether the path is that of a Guaranteed pod, or of none: kubelet puts the pods of the other QoS classes below
+// cgroups that are named after them.
+bool is_guaranteed(std::string_view path);
+
 // Returns the cgroup that linux.cgroupsPath of a bundle names: a path, or systemd's "slice:prefix:name". "" for a
 // relative path.
 std::string cgroup_named_by(std::string_view cgroups_path);

@@ -9,6 +9,11 @@ const CpuSet* find_entry(const State& state, const Owner& owner) {
   return found == state.entries.end() ? nullptr : &found->second;
 }
 
+bool owns_cpus(const State& state, const Owner& owner) {
+  const CpuSet* const own = find_entry(state, owner);
+  return own != nullptr && !own->empty();
+}
+
 CpuSet cpus_for(const State& state, const Owner& owner) {
   const CpuSet* own = find_entry(state, owner);
   return own == nullptr ? state.shared : *own;

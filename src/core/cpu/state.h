@@ -35,6 +35,7 @@ struct State {
 };
 
 const CpuSet* find_entry(const State& state, const Owner& owner);
+bool owns_cpus(const State& state, const Owner& owner);
 CpuSet cpus_for(const State& state, const Owner& owner);  // its exclusive CPUs, or the shared ones
 CpuSet cpus_of_pod(const State& state, const std::string& pod, const std::string& but_not_of);
 CpuSet given_cpus(const State& state);  // all that have an owner

@@ -88,4 +88,22 @@ std::uint32_t distance(const Topology& topology, NumaId from, NumaId to) {
   return from == to ? kLocalDistance : kRemoteDistance;
 }
 
+std::vector<NumaId> numa_nodes_of(const Topology& topology, const CpuSet& cpus) {
+  std::set<NumaId> nodes;
+  for (const Cpu& one : topology.cpus) {
+    if (cpus.contains(one.id)) {
+      nodes.insert(one.numa);
+    }
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+CpuSet numbers_of(const std::vector<NumaId>& nodes) {
+  CpuSet numbers;
+  for (const NumaId node : nodes) {
+    numbers.add(node.value);
+  }
+  return numbers;
+}
+
 }  // namespace hf::cpu

@@ -70,6 +70,8 @@ Counters count(const std::vector<Cpu>& cpus);
 std::uint32_t threads_per_core(const Counters& counters);  // the mean, which kubelet uses
 CpuSet all_cpus(const Topology& topology);
 CpuSet cpus_of(const Topology& topology, NumaId node);
+std::vector<NumaId> numa_nodes_of(const Topology& topology, const CpuSet& cpus);
+CpuSet numbers_of(const std::vector<NumaId>& nodes);                       // as cpuset.mems lists them
 std::vector<NumaId> numa_nodes(const Topology& topology);                  // ascending
 std::uint32_t distance(const Topology& topology, NumaId from, NumaId to);  // 10 or 20 where the machine has no table
 

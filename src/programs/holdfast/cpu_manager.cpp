@@ -43,11 +43,7 @@ Result<std::unique_ptr<Opened>> open() {
   config::Config config = TRY(config::read_config(host));
   std::vector<host::DiscoveredContainer> discovered = TRY(host::take_census(host, config)).discovered_containers;
   cpus::Tenants tenants = host::cpu_tenants_of(discovered);
-  for (host::CpuTenant& tenant : tenants) {
-    const auto found = std::ranges::find(discovered, tenant.tenant.id,
-                                         [](const host::DiscoveredContainer& one) { return one.container.cgroup; });
-    host::locate_devices(host, config, *found, tenant);
-  }
+  host::locate_devices(host, config, discovered, tenants);
   progress.done();
   return std::make_unique<Opened>(std::move(host), std::move(config), std::move(discovered), std::move(tenants));
 }
@@ -125,12 +121,9 @@ Result<int> assign(const ManagerOptions& options) {
   for (host::CpuTenant& one : opened->tenants) {
     if (&one == &tenant) {
       one.tenant.request = request;
-      one.tenant.device_nodes.clear();
-      const auto found = std::ranges::find(opened->discovered, one.tenant.id,
-                                           [](const host::DiscoveredContainer& of) { return of.container.cgroup; });
-      host::locate_devices(opened->host, opened->config, *found, one);
     }
   }
+  host::locate_devices(opened->host, opened->config, opened->discovered, opened->tenants);
   cpus::Manager manager = TRY(manager_of(*opened));
   TRY(manager.assign(opened->tenants, tenant.tenant.owner, request));
   note_if_off(*opened);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <set>
 #include <thread>
 #include <tuple>
 
@@ -12,18 +11,14 @@
 
 #include "adapters/kube/checkpoint.h"
 #include "adapters/systemd/allowed_cpus.h"
-#include "adapters/systemd/unit.h"
 #include "core/base/text.h"
 #include "kernel/files/file.h"
-#include "services/cpus/irqs.h"
 #include "services/cpus/state.h"
 
 namespace hf::cpus {
 namespace {
 
-constexpr std::chrono::milliseconds kShortLimit{30};    // where a container's creation waits for us
-constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
-constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
+constexpr std::chrono::milliseconds kShortLimit{30};  // where a container's creation waits for us
 
 Result<kernel::Fd> lock_directory(const std::string& directory, std::chrono::milliseconds limit) {
   TRY(kernel::make_directories(AT_FDCWD, directory));
@@ -54,33 +49,6 @@ Result<void> check_kubelet(const kernel::Host& host) {
                     ": policy static); start it with --cpu-manager-policy=none and remove that file");
   }
   return {};
-}
-
-bool has_ended(const Error& error) {
-  return error.code == std::errc::no_such_device || error.code == std::errc::no_such_file_or_directory;
-}
-
-bool is_exclusive(const cpu::State& state, const cpu::Owner& owner) {
-  const cpu::CpuSet* const own = find_entry(state, owner);
-  return own != nullptr && !own->empty();
-}
-
-std::vector<cpu::NumaId> nodes_of(const cpu::Topology& topology, const cpu::CpuSet& cpus) {
-  std::set<cpu::NumaId> nodes;
-  for (const cpu::Cpu& one : topology.cpus) {
-    if (cpus.contains(one.id)) {
-      nodes.insert(one.numa);
-    }
-  }
-  return {nodes.begin(), nodes.end()};
-}
-
-cpu::CpuSet numbers_of(const std::vector<cpu::NumaId>& nodes) {
-  cpu::CpuSet numbers;
-  for (const cpu::NumaId node : nodes) {
-    numbers.add(node.value);
-  }
-  return numbers;
 }
 
 std::optional<std::uint32_t> farthest(const cpu::Topology& topology, const std::vector<cpu::NumaId>& devices,
@@ -139,55 +107,6 @@ Result<void> Manager::refresh_machine() {
 
 void Manager::note_problem(const std::string& id, const std::string& problem) { problems_[id] = problem; }
 
-void Manager::open_cgroups(const Tenants& tenants) {
-  std::set<std::string> alive;
-  gone_.clear();
-  for (const host::CpuTenant& tenant : tenants) {
-    const std::string& id = tenant.tenant.id;
-    alive.insert(id);
-    if (!tenant.problem.empty()) {
-      note_problem(id, tenant.problem);
-    }
-    const auto known = cgroups_.find(id);
-    if (known != cgroups_.end() && known->second.is_alive()) {
-      continue;
-    }
-    Result<kernel::CpuCgroup> opened = kernel::CpuCgroup::open(host_, mounts_, tenant.container);
-    if (opened) {  // for the first time, or again: a container that is started again has another cgroup
-      cgroups_.insert_or_assign(id, *std::move(opened));
-    } else if (has_ended(opened.error())) {
-      gone_.insert(id);
-    } else {
-      note_problem(id, opened.error().message);
-    }
-  }
-  const auto is_gone = [&alive](const auto& entry) { return !alive.contains(entry.first); };
-  std::erase_if(cgroups_, is_gone);
-  std::erase_if(contests_, is_gone);
-  std::erase_if(writers_, is_gone);
-}
-
-std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants) const {
-  std::vector<cpu::ManagedContainer> managed;
-  managed.reserve(tenants.size());
-  for (const host::CpuTenant& tenant : tenants) {
-    cpu::ManagedContainer one{.owner = tenant.tenant.owner, .id = tenant.tenant.id, .present = {}};
-    one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.confined);
-    one.confined = tenant.confined;
-    const auto cgroup = cgroups_.find(tenant.tenant.id);
-    const Result<cpu::CpuSet> cpus = cgroup == cgroups_.end() ? Result<cpu::CpuSet>(fail(std::errc::no_such_device, ""))
-                                                              : cgroup->second.read_cpus();
-    if (cpus && !cpus->empty()) {
-      one.present = *cpus;
-    } else if (!cpus) {
-      const bool is_gone = gone_.contains(one.id) || (cgroup != cgroups_.end() && has_ended(cpus.error()));
-      one.phase = is_gone ? cpu::Phase::ended : cpu::Phase::unknown;
-    }
-    managed.push_back(std::move(one));
-  }
-  return managed;
-}
-
 Result<cpu::State> Manager::load(const Tenants& tenants) {
   const std::string file = settings_.directory + "/" + kStateFile;
   if (!kernel::exists(AT_FDCWD, file)) {
@@ -213,156 +132,6 @@ Result<void> Manager::save(const cpu::State& state) {
   stamp_ = kernel::stamp_of(AT_FDCWD, file);
   changed_at_ = settings_.clock();
   return {};
-}
-
-// A container whose cpuset is neither the one that was written last nor what the state says has been changed by
-// somebody else. (Other managers and commands change state and cpusets together.)
-void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed) {
-  const std::uint64_t now = settings_.clock();
-  for (cpu::ManagedContainer& one : managed) {
-    const auto found = contests_.find(one.id);
-    if (found == contests_.end() || !one.present) {
-      continue;
-    }
-    Contest& contest = found->second;
-    std::erase_if(contest.at, [now](std::uint64_t at) { return now - at > kContestTime; });
-    if (*one.present == target_of(recorded, one)) {
-      contest.written = *one.present;
-    } else if (!contest.written.empty() && *one.present != contest.written) {
-      contest.at.push_back(now);
-      contest.written = *one.present;
-    }
-    if (contest.at.size() >= kMostContests) {
-      const auto writer = writers_.find(one.id);
-      one.phase = cpu::Phase::contested;
-      note_problem(one.id, (writer == writers_.end() ? std::string("another program") : writer->second) +
-                               " keeps setting its cpuset to " + to_string(*one.present) + "; it is left alone");
-    }
-  }
-}
-
-bool Manager::note_writer(std::uint64_t file, const std::function<std::string()>& writer) {
-  const auto found = std::ranges::find_if(cgroups_, [file](const auto& entry) { return entry.second.file() == file; });
-  if (found != cgroups_.end()) {
-    writers_[found->first] = writer();
-  }
-  return found != cgroups_.end();
-}
-
-bool Manager::write(const cpu::Write& write, cpu::ManagedContainer& managed) {
-  const kernel::CpuCgroup& cgroup = cgroups_.at(write.id);
-  const Result<void> written = cgroup.write_cpus(write.cpus);
-  if (written) {
-    managed.present = write.cpus;
-    contests_[write.id].written = write.cpus;
-    return true;
-  }
-  managed.phase = has_ended(written.error()) ? cpu::Phase::ended : cpu::Phase::unknown;
-  const Result<cpu::CpuSet> present = cgroup.read_cpus();
-  managed.present = present ? std::optional(*present) : std::nullopt;
-  if (managed.phase == cpu::Phase::unknown) {
-    note_problem(write.id, written.error().message);
-  }
-  return false;
-}
-
-// A line for each container with CPUs of its own, and one for all that are in the pool.
-void Manager::log_writes(const cpu::State& state, const std::vector<cpu::Write>& writes) const {
-  std::size_t in_pool = 0;
-  for (const cpu::Write& write : writes) {
-    if (is_exclusive(state, write.owner) && !write.is_intermediate) {
-      settings_.log("cpus-assigned cgroup=" + write.id + " cpus=" + to_string(write.cpus), false);
-    } else {
-      ++in_pool;
-    }
-  }
-  if (in_pool > 0) {
-    settings_.log("cpus-shared containers=" + std::to_string(in_pool) + " cpus=" + to_string(state.shared), false);
-  }
-}
-
-// After a write that failed the rest is planned again: what depends on it must wait.
-void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed) {
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < managed.size(); ++i) {
-    places[managed[i].id] = i;
-  }
-  bool is_done = false;
-  for (std::size_t round = 0; round <= managed.size() && !is_done; ++round) {
-    const cpu::Reconciliation plan = plan_reconcile(state, managed);
-    std::vector<cpu::Write> written;
-    is_done = std::ranges::all_of(plan.writes, [&](const cpu::Write& one) {
-      const bool is_written = write(one, managed[places.at(one.id)]);
-      written.insert(written.end(), is_written ? 1 : 0, one);
-      return is_written;
-    });
-    log_writes(state, written);
-    if (is_done) {
-      for (const cpu::Skipped& skipped : plan.skipped) {
-        problems_.try_emplace(skipped.id, skipped.why);
-      }
-    }
-  }
-}
-
-// What goes with exclusive CPUs: no quota of CPU time, as kubelet does, memory of the same NUMA nodes, and a unit that
-// keeps them at systemd's next reload. A container that has asked for CPUs and has none has its quota again.
-void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
-  const cpu::CpuSet* const own = find_entry(state, tenant.tenant.owner);
-  const bool has_own = own != nullptr && !own->empty();
-  if (const Result<void> kept = follow_unit(tenant, cgroup, has_own ? own : nullptr); !kept) {
-    problems_.try_emplace(tenant.tenant.id, "systemd's next reload may change its CPUs: " + kept.error().message);
-  }
-  if (own == nullptr && !tenant.tenant.request) {
-    return;
-  }
-  const std::int64_t quota = tenant.time.quota.value_or(-1);
-  const bool is_limited = quota > 0 && !has_own;
-  Result<void> done =
-      cgroup.write_quota(is_limited ? std::optional(quota) : std::nullopt, tenant.time.period.value_or(100'000));
-  if (done && has_own && tenant.container.pod && !tenant.container.pod->uid.empty()) {
-    done = cgroup.remove_quota_of_pod();
-  }
-  if (done && settings_.cpus.moves_memory) {
-    const cpu::Topology& topology = machine_.layout->topology;
-    const std::string nodes = to_string(numbers_of(has_own ? nodes_of(topology, *own) : numa_nodes(topology)));
-    const Result<std::string> now = cgroup.read_memory_nodes();
-    done = now && *now == nodes ? done : cgroup.write_memory_nodes(nodes);
-  }
-  if (!done && !has_ended(done.error())) {
-    problems_.try_emplace(tenant.tenant.id, done.error().message);
-  }
-}
-
-Result<void> Manager::follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
-                                  const cpu::CpuSet* own) {
-  const std::optional<std::string>& unit = tenant.container.unit;
-  const bool has_unit = cgroup.is_v2() && unit && base_name(tenant.container.cgroup) == *unit;
-  if (has_unit && own != nullptr && systemd::is_running(host_)) {
-    units_.insert(*unit);
-    return systemd::write_allowed_cpus(host_, *unit, *own);
-  }
-  return has_unit && units_.erase(*unit) > 0 ? systemd::remove_allowed_cpus(host_, *unit) : Result<void>();
-}
-
-void Manager::follow(const cpu::State& state, const Tenants& tenants) {
-  for (const host::CpuTenant& tenant : tenants) {
-    if (const auto cgroup = cgroups_.find(tenant.tenant.id); cgroup != cgroups_.end()) {
-      follow_one(state, tenant, cgroup->second);
-    }
-  }
-  std::erase_if(units_, [&](const std::string& unit) {
-    const bool is_alive =
-        std::ranges::any_of(tenants, [&unit](const host::CpuTenant& one) { return one.container.unit == unit; });
-    return !is_alive && systemd::remove_allowed_cpus(host_, unit);
-  });
-  const cpu::CpuSet given = given_cpus(state);
-  if (settings_.cpus.moves_irqs && (!moved_irqs_ || *moved_irqs_ != given)) {
-    if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, given); !moved) {
-      settings_.log("irqs error=" + quote(moved.error().message), true);
-    }
-    moved_irqs_ = given;
-  }
 }
 
 void Manager::note_changes_of_others() {
@@ -471,7 +240,7 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
       [&](cpu::State& state) -> Result<void> {
         state = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept).state;
         prepared.cpus = cpus_for(in_force(state), created.owner);
-        prepared.is_exclusive = is_exclusive(state, created.owner);
+        prepared.is_exclusive = owns_cpus(state, created.owner);
         pool = state.shared;
         return {};
       },
@@ -480,7 +249,7 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
     return Prepared{.cpus = pool, .memory_nodes = "", .is_exclusive = false};  // it moves when they are free
   }
   if (prepared.is_exclusive && settings_.cpus.moves_memory) {
-    prepared.memory_nodes = to_string(numbers_of(nodes_of(machine_.layout->topology, prepared.cpus)));
+    prepared.memory_nodes = to_string(numbers_of(numa_nodes_of(machine_.layout->topology, prepared.cpus)));
   }
   return prepared;
 }
@@ -518,11 +287,11 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
     one.title = title_of(tenant.container);
     one.id = tenant.container.id.value;
     one.engine = tenant.container.engine;
-    one.is_exclusive = is_exclusive(state, tenant.tenant.owner);
+    one.is_exclusive = owns_cpus(state, tenant.tenant.owner);
     one.requested = tenant.tenant.request ? tenant.tenant.request->count : 0;
     one.cpus = target_of(wanted, managed[i]);
     one.present = managed[i].present.value_or(cpu::CpuSet());
-    one.nodes = nodes_of(status_.topology, one.cpus);
+    one.nodes = numa_nodes_of(status_.topology, one.cpus);
     one.device_nodes = tenant.tenant.device_nodes;
     one.distance = farthest(status_.topology, one.device_nodes, one.nodes);
     const auto problem = problems_.find(tenant.tenant.id);

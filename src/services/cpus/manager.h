@@ -77,7 +77,7 @@ class Manager {
 
   // The hierarchy to watch for writes of others.
   [[nodiscard]] const std::string& cpuset_mount() const { return mounts_.cpuset.empty() ? mounts_.v2 : mounts_.cpuset; }
-  // Somebody else has written to the file with this inode. False: it is the cpuset of no container.
+  // Another process has written to the file with this inode. False: it is the cpuset of no container.
   bool note_writer(std::uint64_t file, const std::function<std::string()>& writer);
 
  private:
@@ -88,7 +88,7 @@ class Manager {
     std::unique_ptr<cpu::Layout> layout;
     cpu::Policy policy;
   };
-  // How often somebody else has set another cpuset than ours.
+  // How often another program has set another cpuset than ours.
   struct Contest {
     cpu::CpuSet written;
     std::vector<std::uint64_t> at;

@@ -29,31 +29,20 @@ ManagerThread::~ManagerThread() {
   thread_.join();
 }
 
-// Only few containers ask for CPUs: their devices are located in the thread of the caller, which may wait for files.
-host::CpuTenant ManagerThread::tenant_with_devices(const host::DiscoveredContainer& discovered,
-                                                   host::CpuTenant tenant) const {
-  host::locate_devices(host_, settings_.config, discovered, tenant);
-  return tenant;
-}
-
 void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began) {
   Tenants tenants = host::cpu_tenants_of(discovered);
-  for (host::CpuTenant& tenant : tenants) {
-    const auto found = std::ranges::find(discovered, tenant.tenant.id,
-                                         [](const host::DiscoveredContainer& one) { return one.container.cgroup; });
-    if (tenant.tenant.request && found != discovered.end()) {
-      tenant = tenant_with_devices(*found, std::move(tenant));
-    }
-  }
+  // In the thread of the caller, which may wait for files.
+  host::locate_devices(host_, settings_.config, discovered, tenants);
   loop_.post([this, began, tenants = std::move(tenants)]() mutable { adopt(std::move(tenants), began); });
 }
 
 void ManagerThread::add(const host::DiscoveredContainer& discovered) {
-  std::optional<host::CpuTenant> tenant = host::cpu_tenant_of(discovered);
-  if (!tenant) {
+  Tenants added = host::cpu_tenants_of({discovered});
+  if (added.empty()) {
     return;
   }
-  loop_.post([this, tenant = tenant_with_devices(discovered, *std::move(tenant))]() mutable {
+  host::locate_devices(host_, settings_.config, {discovered}, added);
+  loop_.post([this, tenant = std::move(added.front())]() mutable {
     std::erase_if(tenants_, [&](const host::CpuTenant& known) { return known.tenant.id == tenant.tenant.id; });
     added_at_[tenant.tenant.id] = kernel::monotonic_now();
     tenants_.push_back(std::move(tenant));

@@ -56,8 +56,6 @@ class ManagerThread {
   void stop(const nri::Container& container);
   void expect(const nri::Container& container);
   void forget_expected(std::uint64_t now);
-  [[nodiscard]] host::CpuTenant tenant_with_devices(const host::DiscoveredContainer& discovered,
-                                                    host::CpuTenant tenant) const;
 
   const kernel::Host& host_;
   ThreadSettings settings_;

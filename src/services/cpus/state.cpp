@@ -5,6 +5,7 @@
 #include "adapters/config/config.h"
 #include "adapters/kube/cpu_checkpoint.h"
 #include "core/base/text.h"
+#include "core/container/cgroup_name.h"
 #include "host/census.h"
 #include "kernel/cpu/cpuset.h"
 #include "kernel/files/file.h"
@@ -40,12 +41,6 @@ void check_against(const Expected& expected, report::CpuStateReport& report) {
   }
 }
 
-// Kubelet gives exclusive CPUs only to Guaranteed pods, whose cgroups lie in no directory of another QoS class.
-bool is_guaranteed(const container::Container& container) {
-  const std::string& path = container.cgroup;
-  return path.find("besteffort") == std::string::npos && path.find("burstable") == std::string::npos;
-}
-
 // Kubelet does not know containers outside pods, so they say nothing about its state. It confines no pause container,
 // and a container inside another one shares that one's CPUs.
 std::vector<cpu::ManagedContainer> managed_containers_of(const kernel::Host& host, const host::Census& census) {
@@ -57,7 +52,7 @@ std::vector<cpu::ManagedContainer> managed_containers_of(const kernel::Host& hos
     cpu::ManagedContainer managed{.owner = {container.pod->uid, container.pod->container},
                                   .id = container.id.value,
                                   .present = {},
-                                  .can_own = is_guaranteed(container)};
+                                  .can_own = container::is_guaranteed(container.cgroup)};
     // The cpuset counts, not a narrower affinity that a process has set for itself (sched_setaffinity).
     const Result<cpu::CpuSet> cpus =
         kernel::read_cpuset(host, container.init, std::string(base_name(container.cgroup)));
