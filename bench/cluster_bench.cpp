@@ -1,0 +1,339 @@
+// What a cluster of hosts costs its API server. The code that decides what is written, and when it is sent again
+// (services/cluster: Reporter and Sender), runs for every host; the clock, the guards and the API server are simulated.
+//
+// holdfast_cluster_bench [HOSTS [PODS]]: 5,000 hosts with 8 pods each by default.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/container/entitlement/node_state.h"
+#include "services/cluster/reporter.h"
+#include "services/cluster/sender.h"
+
+namespace {
+
+using namespace hf;
+using cluster::Moment;
+using cluster::Reporter;
+using cluster::Sender;
+using container::State;
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kSecond = 1000 * kMillisecond;
+constexpr std::uint64_t kMinute = 60 * kSecond;
+constexpr std::uint64_t kPoll = 10 * kSecond;  // as services/cluster/api_thread.cpp reads the guard's snapshot
+constexpr std::uint64_t kStart = 1000 * kSecond;
+
+using Random = std::mt19937_64;
+double fraction(Random& random) { return std::uniform_real_distribution<double>(0, 1)(random); }
+
+// As the API server's priority and fairness treats one priority level: so many requests at once, a queue that is
+// limited, and 429 for all beyond it.
+class Server {
+ public:
+  static constexpr std::size_t kSeats = 20;
+  static constexpr std::size_t kQueue = 500;
+
+  struct Answer {
+    std::uint64_t at = 0;
+    Result<apiserver::Response> response;
+  };
+
+  Answer take(const apiserver::Request& request, std::uint64_t now) {
+    ++arrivals_[(now - kStart) / kSecond];
+    ++asked_;
+    if (now >= away_from_ && now < away_until_) {
+      ++away_;
+      return {now + kMillisecond, fail(std::errc::connection_refused, "connect: refused")};
+    }
+    while (!ends_.empty() && ends_.top() <= now) {
+      ends_.pop();
+    }
+    if (ends_.size() >= kSeats + kQueue) {
+      ++busy_;
+      return {now + 2 * kMillisecond, apiserver::Response{429, "", std::chrono::seconds(1)}};
+    }
+    // A seat is free when all but kSeats - 1 of those before have ended.
+    std::uint64_t begin = now;
+    if (ends_.size() >= kSeats) {
+      begin = std::max(now, seats_[served_ % kSeats]);
+    }
+    const std::uint64_t end = begin + 20 * kMillisecond + std::uint64_t(fraction(random_) * 60) * kMillisecond;
+    seats_[served_ % kSeats] = end;
+    ends_.push(end);
+    ++served_;
+    ++written_[(end - kStart) / kSecond];
+    const bool is_condition = request.path.ends_with("/status");
+    last_event_ = is_condition ? last_event_ : std::max(last_event_, end);
+    ++(request.method == "POST" ? created_ : is_condition ? conditions_ : changed_);
+    return {end, apiserver::Response{request.method == "POST" ? 201U : 200U}};
+  }
+
+  void leave(std::uint64_t from, std::uint64_t until) {
+    away_from_ = from;
+    away_until_ = until;
+  }
+
+  [[nodiscard]] std::uint64_t served() const { return served_; }
+
+  void show(const char* what, std::uint64_t from) const {
+    std::uint64_t writes = 0;
+    std::uint64_t peak = 0;
+    std::uint64_t peak_asked = 0;
+    for (const auto& [second, count] : written_) {
+      peak = std::max(peak, count);
+      writes += count;
+    }
+    for (const auto& [second, count] : arrivals_) {
+      peak_asked = std::max(peak_asked, count);
+    }
+    std::printf("%-34s %8llu %8llu %8llu %8llu %6llu %6llu %8llu %8llu %6.0f\n", what, ull(writes), ull(created_),
+                ull(changed_), ull(conditions_), ull(peak), ull(peak_asked), ull(busy_), ull(away_),
+                last_event_ > from ? double(last_event_ - from) / 1e9 : 0.0);
+  }
+
+ private:
+  static unsigned long long ull(std::uint64_t value) { return value; }
+
+  Random random_{7};
+  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> ends_;
+  std::array<std::uint64_t, kSeats> seats_{};
+  std::map<std::uint64_t, std::uint64_t> arrivals_;
+  std::map<std::uint64_t, std::uint64_t> written_;
+  std::uint64_t served_ = 0;
+  std::uint64_t asked_ = 0;
+  std::uint64_t created_ = 0;
+  std::uint64_t changed_ = 0;
+  std::uint64_t conditions_ = 0;
+  std::uint64_t busy_ = 0;
+  std::uint64_t away_ = 0;
+  std::uint64_t last_event_ = 0;
+  std::uint64_t away_from_ = ~std::uint64_t(0);
+  std::uint64_t away_until_ = 0;
+};
+
+std::int64_t wall(std::uint64_t now) { return std::int64_t(now / kMillisecond); }
+
+// One host: a guard with pods, and the API thread's loop with the waiting left out.
+class Node {
+ public:
+  Node(std::size_t number, std::size_t pods)
+      : random_(number),
+        reporter_({.node = "gpu-" + std::to_string(number)}),
+        sender_([this](const std::string&, bool) { ++lines_; }),
+        poll_due_(kStart + std::uint64_t(fraction(random_) * double(kPoll))) {
+    for (std::size_t pod = 0; pod < pods; ++pod) {
+      const std::string name = "trainer-" + std::to_string(number) + "-" + std::to_string(pod);
+      const container::Pod known{"uid-" + name, name, "ml", "main", true};
+      state_.containers.push_back({name, name + "/main", known, State::ok, {"/dev/nvidia0"}, "HF-101: lost the right"});
+    }
+  }
+
+  void report(notice::Reason reason, std::uint64_t now) {
+    for (const notice::ContainerState& it : state_.containers) {
+      notice::PodEvent event;
+      event.pod = *it.pod;
+      event.container = it.id;
+      event.reason = reason;
+      event.at = wall(now);
+      event.devices = it.devices;
+      event.writer = {container::Pid{90}, "systemctl", "", "", {}, "systemd", {}, ""};
+      event.duration = 3 * kMillisecond;
+      reporter_.report(event, {now, wall(now), fraction(random_)});
+    }
+  }
+
+  void set(State state) {
+    for (notice::ContainerState& it : state_.containers) {
+      it.state = state;
+    }
+    snapshot_due_ = 0;
+  }
+
+  // Returns when it has to be called again.
+  std::uint64_t work(Server& server, std::uint64_t now) {
+    if (answer_ && now >= answer_->at) {
+      sender_.settle(std::move(answer_->response), now, fraction(random_));
+      answer_.reset();
+    }
+    const Moment moment{now, wall(now), fraction(random_)};
+    if (now >= poll_due_) {
+      poll_due_ = now + kPoll;
+      if (now >= snapshot_due_) {  // the guard publishes at least so often
+        snapshot_due_ = now + 3 * kPoll;
+        state_.at = wall(now);
+        reporter_.adopt(state_, moment);
+      } else {
+        reporter_.confirm(moment);
+      }
+    }
+    if (!answer_ && sender_.is_empty()) {
+      if (std::optional<Reporter::Task> task = reporter_.next(moment)) {
+        sender_.add(std::move(task->request), std::move(task->done));
+      }
+    }
+    if (const apiserver::Request* const request = answer_ ? nullptr : sender_.next(now)) {
+      answer_.emplace(server.take(*request, now));
+    }
+    if (answer_) {
+      return std::min(poll_due_, answer_->at);
+    }
+    return std::min(poll_due_, sender_.is_empty() ? reporter_.next_due() : sender_.next_due());
+  }
+
+  [[nodiscard]] std::uint64_t lines() const { return lines_; }
+  [[nodiscard]] std::uint64_t dropped() const { return reporter_.dropped() + sender_.dropped(); }
+
+ private:
+  Random random_;
+  notice::HostState state_;
+  Reporter reporter_;
+  Sender sender_;
+  std::uint64_t poll_due_;
+  std::uint64_t snapshot_due_ = 0;
+  std::optional<Server::Answer> answer_;
+  std::uint64_t lines_ = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(std::size_t hosts, std::size_t pods) {
+    for (std::size_t i = 0; i < hosts; ++i) {
+      nodes_.push_back(std::make_unique<Node>(i, pods));
+      due_.emplace(kStart, i);
+    }
+  }
+
+  void run_until(std::uint64_t end) {
+    while (!due_.empty() && due_.top().first < end) {
+      const auto [now, index] = due_.top();
+      due_.pop();
+      now_ = std::max(now_, now);
+      const std::uint64_t next = nodes_[index]->work(server_, now_);
+      due_.emplace(std::max(next, now_ + 1), index);
+    }
+    now_ = end;
+  }
+
+  void each(const std::function<void(Node&)>& change) {
+    std::priority_queue<Due, std::vector<Due>, std::greater<>> due;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      change(*nodes_[i]);
+      due.emplace(now_, i);  // each looks at once
+    }
+    due_.swap(due);
+  }
+
+  Server& server() { return server_; }
+  // What happened before does not count.
+  void forget() { server_ = Server(); }
+
+  void show_hosts() const {
+    std::uint64_t lines = 0;
+    std::uint64_t dropped = 0;
+    for (const auto& node : nodes_) {
+      lines = std::max(lines, node->lines());
+      dropped += node->dropped();
+    }
+    std::printf("%34s log lines of a host: at most %llu; events dropped: %llu\n", "", (unsigned long long)lines,
+                (unsigned long long)dropped);
+  }
+
+ private:
+  using Due = std::pair<std::uint64_t, std::size_t>;
+
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  Server server_;
+  std::uint64_t now_ = kStart;
+};
+
+constexpr std::uint64_t kCalm = kStart + 20 * kMinute;  // by then all have begun, at different times
+
+void calm(std::size_t hosts, std::size_t pods) {
+  Simulation simulation(hosts, pods);
+  simulation.run_until(kCalm);
+  simulation.forget();
+  simulation.run_until(kCalm + 60 * kMinute);
+  simulation.server().show("calm, an hour", kCalm);
+}
+
+void start(std::size_t hosts, std::size_t pods) {
+  Simulation simulation(hosts, pods);
+  simulation.run_until(kStart + 2 * kMinute);
+  simulation.server().show("all hosts start at once", kStart);
+}
+
+// One host, 20 attacks a second on each of its pods.
+void attack(std::size_t pods) {
+  Simulation simulation(1, pods);
+  simulation.run_until(kCalm);
+  simulation.forget();
+  for (std::uint64_t now = kCalm; now < kCalm + 60 * kMinute; now += kSecond / 20) {
+    simulation.each([now](Node& node) { node.report(notice::Reason::device_restored, now); });
+    simulation.run_until(now + kSecond / 20);
+  }
+  simulation.server().show("one host attacked for an hour", kCalm);
+  simulation.show_hosts();
+}
+
+// `systemctl daemon-reload` on every host at once, `times` times, half a minute apart.
+void reload(const char* what, std::size_t hosts, std::size_t pods, std::size_t times) {
+  Simulation simulation(hosts, pods);
+  simulation.run_until(kCalm);
+  simulation.forget();
+  for (std::size_t i = 0; i < times; ++i) {
+    const std::uint64_t now = kCalm + i * 30 * kSecond;
+    simulation.run_until(now);
+    simulation.each([now](Node& node) { node.report(notice::Reason::device_restored, now); });
+  }
+  simulation.run_until(kCalm + 4 * kMinute + times * 30 * kSecond);
+  simulation.server().show(what, kCalm);
+  simulation.show_hosts();
+}
+
+// No host can repair it for ten minutes: warnings, and the condition of every node.
+void lose(const char* what, std::size_t hosts, std::size_t pods, bool is_away) {
+  Simulation simulation(hosts, pods);
+  simulation.run_until(kCalm);
+  simulation.forget();
+  if (is_away) {
+    simulation.server().leave(kCalm - kSecond, kCalm + 5 * kMinute);
+  }
+  simulation.each([](Node& node) {
+    node.report(notice::Reason::device_lost, kCalm);
+    node.set(State::lost);
+  });
+  simulation.run_until(kCalm + 10 * kMinute);
+  simulation.each([](Node& node) { node.set(State::ok); });
+  simulation.run_until(kCalm + 15 * kMinute);
+  simulation.server().show(what, kCalm);
+  simulation.show_hosts();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t hosts = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 5000;
+  const std::size_t pods = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 8;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::printf("%zu hosts with %zu pods; a server of %zu requests at once, 20 to 80 ms each, a queue of %zu\n\n", hosts,
+              pods, Server::kSeats, Server::kQueue);
+  std::printf("%-34s %8s %8s %8s %8s %6s %6s %8s %8s %6s\n", "", "writes", "created", "changed", "status", "peak/s",
+              "asked", "429", "refused", "done s");
+  calm(hosts, pods);
+  start(hosts, pods);
+  attack(pods);
+  reload("daemon-reload on all hosts", hosts, pods, 1);
+  reload("the same, 20 times in 10 minutes", hosts, pods, 20);
+  lose("lost on all hosts for 10 minutes", hosts, pods, false);
+  lose("the same, server away for 5", hosts, pods, true);
+  return 0;
+}

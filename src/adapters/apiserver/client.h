@@ -1,0 +1,60 @@
+// Client: sends requests to the Kubernetes API server, one at a time over one kept connection.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "adapters/apiserver/access.h"
+#include "core/base/result.h"
+#include "kernel/net/stream.h"
+
+namespace hf::apiserver {
+
+inline constexpr const char* kJson = "application/json";
+inline constexpr const char* kStrategicMerge = "application/strategic-merge-patch+json";
+inline constexpr const char* kMerge = "application/merge-patch+json";
+
+struct Request {
+  std::string method;
+  std::string path;  // with its query, without the prefix
+  std::string body = {};
+  std::string content_type = kJson;
+
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+struct Response {
+  unsigned status = 0;
+  std::string body = {};
+  std::optional<std::chrono::seconds> retry_after = std::nullopt;
+};
+
+// Blocking, with a deadline: only the API thread calls it.
+class Client {
+ public:
+  explicit Client(Access access);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client();
+
+  // An HTTP status is no error. A kept connection that turns out to be broken is opened again once. The token is read
+  // again after a 401, for the next request.
+  Result<Response> send(const Request& request, kernel::Clock::time_point deadline);
+  // Called from any thread: the request under way, and all later ones, end with std::errc::operation_canceled.
+  void cancel();
+
+  [[nodiscard]] const Access& access() const { return access_; }
+
+ private:
+  struct State;
+
+  Result<void> read_token(kernel::Clock::time_point now);
+  Result<Response> send_once(const Request& request, kernel::Clock::time_point deadline);
+
+  Access access_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hf::apiserver

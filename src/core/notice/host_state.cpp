@@ -1,0 +1,90 @@
+#include "core/notice/host_state.h"
+
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace hf::notice {
+namespace {
+
+using container::State;
+
+PodEvent event_of(const ContainerState& it, Reason reason, std::int64_t at) {
+  PodEvent event;
+  event.pod = it.pod.value_or(container::Pod());
+  event.container = it.id;
+  event.reason = reason;
+  event.at = at;
+  event.devices = it.devices;
+  event.detail = reason == Reason::device_restored ? std::string() : it.verdict;
+  return event;
+}
+
+}  // namespace
+
+bool ContainerState::lacks_something() const {
+  return state == State::lost || state == State::partial || state == State::stale;
+}
+
+void StateWatch::note(const PodEvent& event, std::uint64_t now) {
+  Known& known = known_[event.container];
+  if (event.reason == Reason::device_lost) {
+    known.lost_since = known.lost_since.value_or(now);
+    known.is_announced = true;
+  } else if (event.reason == Reason::device_restored) {
+    known.lost_since.reset();
+    known.is_announced = false;
+  }
+}
+
+std::vector<PodEvent> StateWatch::follow(const HostState& state, std::uint64_t now) {
+  std::vector<PodEvent> events;
+  std::set<std::string_view> present;
+  lacking_.clear();
+  for (const ContainerState& it : state.containers) {
+    present.insert(it.id);
+    for (const PodEvent& event :
+         it.lacks_something() ? follow_loss(it, state.at, now) : follow_rest(it, state.at, now)) {
+      if (is_addressable(event.pod)) {
+        events.push_back(event);
+      }
+    }
+  }
+  std::erase_if(known_, [&present](const auto& entry) { return !present.contains(entry.first); });
+  return events;
+}
+
+std::vector<PodEvent> StateWatch::follow_loss(const ContainerState& it, std::int64_t at, std::uint64_t now) {
+  Known& known = known_[it.id];
+  known.lost_since = known.lost_since.value_or(now);
+  if (now - *known.lost_since < kSettled) {
+    return {};
+  }
+  lacking_.push_back(it);
+  if (std::exchange(known.is_announced, true)) {
+    return {};
+  }
+  return {event_of(it, Reason::device_lost, at)};
+}
+
+std::vector<PodEvent> StateWatch::follow_rest(const ContainerState& it, std::int64_t at, std::uint64_t now) {
+  Known& known = known_[it.id];
+  std::vector<PodEvent> events;
+  // A state that was read before the record of a loss says nothing about that loss.
+  const bool is_older = known.is_announced && now - *known.lost_since < kSettled;
+  if (known.is_announced && !is_older) {
+    events.push_back(event_of(it, Reason::device_restored, at));
+    events.back().duration = now - *known.lost_since;
+    known.is_announced = false;
+  }
+  if (!is_older) {
+    known.lost_since.reset();
+  }
+  const bool was_at_risk = std::exchange(known.is_at_risk, it.state == State::at_risk);
+  if (known.is_at_risk && !was_at_risk) {
+    events.push_back(event_of(it, Reason::device_at_risk, at));
+  }
+  return events;
+}
+
+}  // namespace hf::notice

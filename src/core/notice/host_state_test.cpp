@@ -1,0 +1,123 @@
+#include "core/notice/host_state.h"
+
+#include <gtest/gtest.h>
+
+#include "core/notice/condition.h"
+
+namespace hf::notice {
+namespace {
+
+using container::State;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+const container::Pod kPod{"3f0e1b6a-4d2c-4c1f-9a51-0d5b1c2e7f10", "trainer-0", "ml", "main", true};
+
+HostState with(State state) {
+  HostState host;
+  host.at = 5000;
+  host.containers = {{"abc", "trainer-0/main", kPod, state, {"/dev/nvidia0"}, "HF-101: it lost the right to open it"}};
+  return host;
+}
+
+std::vector<Reason> reasons_of(const std::vector<PodEvent>& events) {
+  std::vector<Reason> reasons;
+  for (const PodEvent& event : events) {
+    reasons.push_back(event.reason);
+  }
+  return reasons;
+}
+
+TEST(StateWatch, ReportsALossOnlyOnceItHasLasted) {
+  for (const State state : {State::lost, State::partial, State::stale}) {
+    StateWatch watch;
+    EXPECT_TRUE(watch.follow(with(state), 100 * kSecond).empty());
+    EXPECT_TRUE(watch.lacking().empty());
+    EXPECT_TRUE(watch.follow(with(state), 109 * kSecond).empty());
+    EXPECT_EQ(reasons_of(watch.follow(with(state), 111 * kSecond)), std::vector{Reason::device_lost});
+    EXPECT_EQ(watch.lacking().size(), 1U);
+    EXPECT_TRUE(watch.follow(with(state), 200 * kSecond).empty());
+    EXPECT_EQ(watch.lacking().size(), 1U);
+    const std::vector<PodEvent> events = watch.follow(with(State::ok), 210 * kSecond);
+    ASSERT_EQ(reasons_of(events), std::vector{Reason::device_restored});
+    EXPECT_EQ(events[0].duration, 110 * kSecond);
+    EXPECT_TRUE(watch.lacking().empty());
+  }
+}
+
+TEST(StateWatch, SaysNothingOfARepairThatWasQuick) {
+  StateWatch watch;
+  EXPECT_TRUE(watch.follow(with(State::lost), 100 * kSecond).empty());
+  EXPECT_TRUE(watch.follow(with(State::ok), 102 * kSecond).empty());
+  EXPECT_TRUE(watch.follow(with(State::lost), 109 * kSecond).empty());  // another one, which has just begun
+  EXPECT_TRUE(watch.follow(with(State::lost), 112 * kSecond).empty());
+}
+
+TEST(StateWatch, DoesNotRepeatWhatARecordHasSaid) {
+  StateWatch watch;
+  PodEvent lost;
+  lost.container = "abc";
+  watch.note(lost, 100 * kSecond);
+  EXPECT_TRUE(watch.follow(with(State::lost), 101 * kSecond).empty());
+  EXPECT_TRUE(watch.follow(with(State::lost), 120 * kSecond).empty());
+  EXPECT_EQ(watch.lacking().size(), 1U);
+  PodEvent restored = lost;
+  restored.reason = Reason::device_restored;
+  watch.note(restored, 130 * kSecond);
+  EXPECT_TRUE(watch.follow(with(State::ok), 131 * kSecond).empty());
+}
+
+TEST(StateWatch, DoesNotTakeAnOldStateForARecovery) {
+  StateWatch watch;
+  PodEvent lost;
+  lost.container = "abc";
+  watch.note(lost, 100 * kSecond);
+  EXPECT_TRUE(watch.follow(with(State::ok), 101 * kSecond).empty());
+  EXPECT_EQ(reasons_of(watch.follow(with(State::ok), 115 * kSecond)), std::vector{Reason::device_restored});
+}
+
+TEST(StateWatch, ReportsARiskOnceUntilItIsOver) {
+  StateWatch watch;
+  EXPECT_EQ(reasons_of(watch.follow(with(State::at_risk), 1 * kSecond)), std::vector{Reason::device_at_risk});
+  EXPECT_TRUE(watch.follow(with(State::at_risk), 2 * kSecond).empty());
+  EXPECT_TRUE(watch.follow(with(State::ok), 3 * kSecond).empty());
+  EXPECT_EQ(reasons_of(watch.follow(with(State::at_risk), 4 * kSecond)), std::vector{Reason::device_at_risk});
+}
+
+TEST(StateWatch, CountsAContainerOutsidePodsWithoutAnEvent) {
+  StateWatch watch;
+  HostState host = with(State::lost);
+  host.containers[0].pod.reset();
+  EXPECT_TRUE(watch.follow(host, 0).empty());
+  EXPECT_TRUE(watch.follow(host, 20 * kSecond).empty());
+  EXPECT_EQ(watch.lacking().size(), 1U);
+}
+
+TEST(StateWatch, ForgetsContainersThatEnded) {
+  StateWatch watch;
+  (void)watch.follow(with(State::lost), 0);
+  (void)watch.follow(with(State::lost), 20 * kSecond);
+  EXPECT_TRUE(watch.follow(HostState{}, 30 * kSecond).empty());
+  EXPECT_TRUE(watch.lacking().empty());
+}
+
+TEST(Condition, IsTrueFalseOrUnknown) {
+  const HostState host = with(State::ok);
+  EXPECT_EQ(condition_of("", {}).status, Status::yes);
+  const Condition lost = condition_of("", host.containers);
+  EXPECT_EQ(lost.status, Status::no);
+  EXPECT_EQ(lost.reason, "DeviceLost");
+  EXPECT_EQ(lost.message, "1 container lacks devices: ml/trainer-0/main: HF-101: it lost the right to open it");
+  EXPECT_EQ(condition_of("no capability", host.containers).status, Status::unknown);
+  EXPECT_EQ(condition_without_guard("connect: no such file").reason, "GuardAbsent");
+}
+
+TEST(Condition, NamesAFewOfMany) {
+  const HostState host = with(State::lost);
+  const Condition lost = condition_of("", std::vector(1000, host.containers[0]));
+  EXPECT_TRUE(lost.message.starts_with("1000 containers lack devices: ml/trainer-0/main: HF-101"));
+  EXPECT_TRUE(lost.message.ends_with("; and 995 more"));
+  EXPECT_LE(lost.message.size(), 1024U);
+}
+
+}  // namespace
+}  // namespace hf::notice

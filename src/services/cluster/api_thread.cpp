@@ -1,0 +1,250 @@
+#include "services/cluster/api_thread.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/base/text.h"
+#include "core/notice/pod_event.h"
+#include "kernel/files/clock.h"
+#include "kernel/net/event_loop.h"
+#include "kernel/process/thread.h"
+#include "services/cluster/guard_reader.h"
+#include "services/cluster/reporter.h"
+#include "services/cluster/sender.h"
+
+namespace hf::cluster {
+namespace {
+
+using apiserver::Client;
+using kernel::Clock;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kPoll = 10 * kSecond;         // between looks at the guard's snapshot
+constexpr std::uint64_t kAccessPause = 10 * kSecond;  // between two readings of the access, while it does not work
+constexpr std::chrono::seconds kAnswerLimit{10};
+constexpr std::chrono::seconds kGuardLimit{2};
+constexpr std::size_t kMostReports = 1024;
+
+ReporterSettings settings_of(const ApiSettings& settings) {
+  ReporterSettings reporter;
+  reporter.node = settings.node;
+  reporter.writes_events = settings.options.writes_events;
+  reporter.writes_condition = settings.options.writes_condition;
+  reporter.writes_taint = settings.options.writes_taint;
+  reporter.limits.spread = settings.options.spread * kSecond;
+  reporter.limits.warning_spread = std::min(reporter.limits.warning_spread, reporter.limits.spread);
+  return reporter;
+}
+
+}  // namespace
+
+class ApiThread::Loop {
+ public:
+  Loop(const kernel::Host& host, ApiSettings settings)
+      : settings_(std::move(settings)),
+        guard_(host, settings_.guard_socket),
+        reporter_(settings_of(settings_)),
+        sender_(settings_.log),
+        random_(std::random_device()()),
+        thread_([this] { run(); }) {}
+
+  ~Loop() {
+    stops_ = true;
+    if (const std::shared_ptr<Client> client = current_client()) {
+      client->cancel();
+    }
+    loop_.post([] {});  // wakes it
+    thread_.join();
+  }
+
+  void request(apiserver::Request request, Done done) {
+    loop_.post([this, request = std::move(request), done = std::move(done)]() mutable {
+      sender_.add(std::move(request), std::move(done));
+    });
+  }
+
+  void report(const report::BlameRecord& record) {
+    const std::optional<notice::PodEvent> event = notice::event_of(record);
+    if (!event || !is_new(record)) {
+      return;
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      reports_.push_back(*event);
+      if (reports_.size() > kMostReports) {
+        reports_.pop_front();
+        ++dropped_;
+      }
+    }
+    loop_.post([this] { take_reports(); });
+  }
+
+  void post(std::function<void()> task) { loop_.post(std::move(task)); }
+  [[nodiscard]] const std::string& node() const { return settings_.node; }
+
+ private:
+  // The guard sends its latest records again when it, or we, start. An earlier instance has reported those from before
+  // our start.
+  bool is_new(const report::BlameRecord& record) {
+    const bool is_known = record.number <= last_number_ && record.at <= last_at_;
+    last_number_ = record.number;
+    last_at_ = std::max(last_at_, record.at);
+    return !is_known && record.at >= started_at_;
+  }
+
+  void run() {
+    kernel::name_thread("hf-api");
+    kernel::block_all_signals();
+    while (!stops_) {
+      loop_.run_until(next_due());
+      if (stops_) {
+        break;
+      }
+      read_guard();
+      send_next();
+      note_dropped();
+    }
+    sender_.drop_all();
+  }
+
+  [[nodiscard]] std::uint64_t next_due() const {
+    const std::uint64_t report = sender_.is_empty() ? reporter_.next_due() : kernel::EventLoop::kNever;
+    return std::min({poll_due_, sender_.next_due(), report});
+  }
+
+  Moment now() {
+    return {kernel::monotonic_now(), kernel::wall_now(), std::uniform_real_distribution<double>(0, 1)(random_)};
+  }
+
+  void take_reports() {
+    std::deque<notice::PodEvent> reports;
+    {
+      const std::scoped_lock lock(mutex_);
+      reports.swap(reports_);
+    }
+    for (const notice::PodEvent& event : reports) {
+      reporter_.report(event, now());
+    }
+  }
+
+  void read_guard() {
+    const std::uint64_t began = kernel::monotonic_now();
+    if (began < poll_due_) {
+      return;
+    }
+    poll_due_ = began + kPoll;
+    Result<std::optional<notice::HostState>> state = guard_.read(Clock::now() + kGuardLimit);
+    if (!state) {
+      reporter_.miss_guard(state.error().message, now());
+    } else if (*state) {
+      reporter_.adopt(**std::move(state), now());
+    } else {
+      reporter_.confirm(now());
+    }
+  }
+
+  // One request a turn: reports and tasks of other threads come between two.
+  void send_next() {
+    if (sender_.is_empty()) {
+      if (std::optional<Reporter::Task> task = reporter_.next(now())) {
+        sender_.add(std::move(task->request), std::move(task->done));
+      }
+    }
+    if (const apiserver::Request* const request = sender_.next(kernel::monotonic_now())) {
+      Result<apiserver::Response> answer = send(*request);
+      if (stops_) {
+        return;
+      }
+      is_access_bad_ = !answer || answer->status == 401;
+      sender_.settle(std::move(answer), kernel::monotonic_now(), now().random);
+    }
+  }
+
+  Result<apiserver::Response> send(const apiserver::Request& request) {
+    TRY(refresh_access());
+    return current_client()->send(request, Clock::now() + kAnswerLimit);
+  }
+
+  // A token, a client certificate or an authority may have been replaced since they were read.
+  Result<void> refresh_access() {
+    const std::shared_ptr<Client> client = current_client();
+    const std::uint64_t now = kernel::monotonic_now();
+    if (client && (!is_access_bad_ || now < access_due_)) {
+      return {};
+    }
+    access_due_ = now + kAccessPause;
+    Result<apiserver::Access> access = settings_.read_access();
+    if (!access) {
+      return client ? Result<void>() : std::unexpected(access.error());
+    }
+    if (!client || client->access() != *access) {
+      const std::scoped_lock lock(mutex_);
+      client_ = std::make_shared<Client>(*std::move(access));
+      if (stops_) {
+        client_->cancel();  // the destructor may have seen the one before
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::shared_ptr<Client> current_client() {
+    const std::scoped_lock lock(mutex_);
+    return client_;
+  }
+
+  // Said when the server answers again, and once a minute at most.
+  void note_dropped() {
+    std::uint64_t dropped = sender_.dropped() + reporter_.dropped();
+    {
+      const std::scoped_lock lock(mutex_);
+      dropped += dropped_;
+    }
+    const std::uint64_t now = kernel::monotonic_now();
+    if (dropped > said_dropped_ && !sender_.is_away() && now >= dropped_due_) {
+      settings_.log("api-dropped count=" + std::to_string(dropped - said_dropped_), true);
+      said_dropped_ = dropped;
+      dropped_due_ = now + 60 * kSecond;
+    }
+  }
+
+  ApiSettings settings_;
+  GuardReader guard_;
+  Reporter reporter_;
+  Sender sender_;
+  std::mt19937_64 random_;
+  kernel::EventLoop loop_;
+  std::uint64_t poll_due_ = 0;
+  std::uint64_t access_due_ = 0;
+  bool is_access_bad_ = false;
+  std::uint64_t said_dropped_ = 0;
+  std::uint64_t dropped_due_ = 0;
+  // Of the thread that calls report().
+  std::uint64_t last_number_ = 0;
+  std::int64_t last_at_ = 0;
+  std::int64_t started_at_ = kernel::wall_now();
+
+  std::mutex mutex_;                // of the three below
+  std::shared_ptr<Client> client_;  // this object and a thread that sends
+  std::deque<notice::PodEvent> reports_;
+  std::uint64_t dropped_ = 0;
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;  // the last: it uses all others
+};
+
+ApiThread::ApiThread(const kernel::Host& host, ApiSettings settings)
+    : loop_(std::make_unique<Loop>(host, std::move(settings))) {}
+
+ApiThread::~ApiThread() = default;
+
+void ApiThread::request(apiserver::Request request, Done done) { loop_->request(std::move(request), std::move(done)); }
+void ApiThread::report(const report::BlameRecord& record) { loop_->report(record); }
+void ApiThread::post(std::function<void()> task) { loop_->post(std::move(task)); }
+const std::string& ApiThread::node() const { return loop_->node(); }
+
+}  // namespace hf::cluster

@@ -1,0 +1,78 @@
+// Reporter: decides what the API server is told about pods and this cluster node, and when. It neither waits nor sends:
+// its caller does, and gives the time and random numbers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "adapters/apiserver/client.h"
+#include "adapters/apiserver/objects.h"
+#include "core/notice/condition.h"
+#include "core/notice/event_queue.h"
+#include "core/notice/host_state.h"
+
+namespace hf::cluster {
+
+struct ReporterSettings {
+  std::string node;
+  bool writes_events = true;
+  bool writes_condition = true;
+  bool writes_taint = false;
+  notice::EventLimits limits = {};
+};
+
+struct Moment {
+  std::uint64_t now = 0;  // nanoseconds of CLOCK_MONOTONIC
+  std::int64_t wall = 0;  // milliseconds since 1970
+  double random = 0;      // from 0 to 1
+};
+
+class Reporter {
+ public:
+  struct Task {
+    apiserver::Request request;
+    std::function<void(const Result<apiserver::Response>&)> done;
+  };
+
+  explicit Reporter(ReporterSettings settings) : settings_(std::move(settings)), events_(settings_.limits) {}
+
+  void report(const notice::PodEvent& event, const Moment& moment);
+  void adopt(notice::HostState state, const Moment& moment);
+  void confirm(const Moment& moment);  // the guard answers, and its state is the one before
+  void miss_guard(const std::string& why, const Moment& moment);
+
+  // What is to be sent now; nothing else may be asked for until its `done` was called.
+  std::optional<Task> next(const Moment& moment);
+  [[nodiscard]] std::uint64_t next_due() const;
+  [[nodiscard]] std::uint64_t dropped() const { return events_.dropped(); }
+
+ private:
+  void want(notice::Condition condition, const Moment& moment);
+  void want_unknown(notice::Condition condition, const Moment& moment);
+  [[nodiscard]] bool wants_taint_change() const;
+  Task write_condition(const Moment& moment);
+  Task write_taint(const Moment& moment);
+  void take_taints(const Result<apiserver::Response>& answer);
+  void finish_taint(const Result<apiserver::Response>& answer, bool has_ours);
+  static std::optional<notice::Outcome> outcome_of(const notice::EventWrite& write, unsigned status);
+
+  ReporterSettings settings_;
+  notice::EventQueue events_;
+  notice::StateWatch watch_;
+  std::optional<notice::HostState> state_;
+  std::optional<std::uint64_t> unknown_since_;
+
+  std::optional<notice::Condition> wanted_;
+  std::optional<notice::Condition> written_;
+  std::uint64_t condition_due_ = notice::EventQueue::kNever;
+  std::uint64_t condition_written_at_ = 0;
+
+  std::optional<bool> has_taint_;  // as last seen on the server
+  std::optional<apiserver::Taints> taints_;
+  std::uint64_t taint_due_ = 0;
+  std::uint64_t now_ = 0;  // of the last call
+};
+
+}  // namespace hf::cluster

@@ -1,0 +1,205 @@
+#include "services/cluster/reporter.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace hf::cluster {
+namespace {
+
+using apiserver::Request;
+using apiserver::Response;
+using container::State;
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+const container::Pod kPod{"3f0e1b6a-4d2c-4c1f-9a51-0d5b1c2e7f10", "trainer-0", "ml", "main", true};
+
+class ReporterTest : public testing::Test {
+ protected:
+  Moment moment() const { return {now_, std::int64_t(now_ / 1'000'000), 0}; }
+
+  void see(State state) {
+    notice::HostState host;
+    host.at = moment().wall;
+    host.containers = {{"abc", "trainer-0/main", kPod, state, {"/dev/nvidia0"}, "HF-101: lost"}};
+    reporter_.adopt(host, moment());
+  }
+
+  // The guard is looked at every ten seconds; what is to be sent is answered at once.
+  void run(std::uint64_t seconds, State state) {
+    for (std::uint64_t i = 0; i < seconds; i += 10) {
+      see(state);
+      send();
+      now_ += 10 * kSecond;
+    }
+  }
+
+  void send() {
+    while (const std::optional<Reporter::Task> task = reporter_.next(moment())) {
+      sent_.push_back(task->request);
+      Response response{200};
+      if (!answers_.empty()) {
+        response = answers_.front();
+        answers_.erase(answers_.begin());
+      }
+      task->done(response);
+    }
+  }
+
+  std::vector<Request> sent(const std::string& part) const {
+    std::vector<Request> found;
+    std::ranges::copy_if(sent_, std::back_inserter(found),
+                         [&part](const Request& request) { return request.path.find(part) != std::string::npos; });
+    return found;
+  }
+
+  static Json condition_in(const Request& request) { return Json::parse(request.body)["status"]["conditions"][0]; }
+
+  void set(bool events, bool condition, bool taint) {
+    reporter_ =
+        Reporter({.node = "gpu-7", .writes_events = events, .writes_condition = condition, .writes_taint = taint});
+  }
+
+  Reporter reporter_{{.node = "gpu-7"}};
+  std::vector<Request> sent_;
+  std::vector<Response> answers_;
+  std::uint64_t now_ = 1000 * kSecond;
+};
+
+TEST_F(ReporterTest, WritesTheConditionAtTheStartAndEveryFiveMinutes) {
+  run(3600, State::ok);
+  const std::vector<Request> writes = sent("/status");
+  EXPECT_GE(writes.size(), 12U);
+  EXPECT_LE(writes.size(), 14U);
+  EXPECT_EQ(sent_.size(), writes.size());
+  EXPECT_EQ(writes[0].path, "/api/v1/nodes/gpu-7/status");
+  EXPECT_EQ(writes[0].content_type, apiserver::kStrategicMerge);
+  EXPECT_EQ(condition_in(writes[0])["status"], "True");
+  EXPECT_TRUE(condition_in(writes[0]).contains("lastTransitionTime"));
+  EXPECT_FALSE(condition_in(writes[1]).contains("lastTransitionTime"));
+}
+
+TEST_F(ReporterTest, WritesAChangeOfTheConditionSoon) {
+  run(600, State::ok);
+  const std::size_t before = sent("/status").size();
+  run(60, State::lost);
+  ASSERT_EQ(sent("/status").size(), before + 1);
+  const Json lost = condition_in(sent("/status").back());
+  EXPECT_EQ(lost["status"], "False");
+  EXPECT_EQ(lost["reason"], "DeviceLost");
+  EXPECT_TRUE(lost.contains("lastTransitionTime"));
+  run(60, State::ok);
+  EXPECT_EQ(condition_in(sent("/status").back())["status"], "True");
+}
+
+TEST_F(ReporterTest, DoesNotFollowAConditionThatFlaps) {
+  run(60, State::ok);
+  const std::size_t before = sent("/status").size();
+  for (int i = 0; i < 60; ++i) {
+    run(10, i % 2 == 0 ? State::lost : State::ok);
+  }
+  EXPECT_LE(sent("/status").size(), before + 3) << "only heartbeats: no loss has lasted";
+}
+
+TEST_F(ReporterTest, ReportsALossAndItsEndToThePod) {
+  run(60, State::lost);
+  run(120, State::ok);
+  const std::vector<Request> events = sent("/events");
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].path, "/api/v1/namespaces/ml/events");
+  EXPECT_EQ(Json::parse(events[0].body)["reason"], "DeviceLost");
+  EXPECT_EQ(Json::parse(events[1].body)["reason"], "DeviceRestored");
+}
+
+TEST_F(ReporterTest, IsUnknownOnlyOnceTheGuardIsAwayForAMinute) {
+  run(60, State::ok);
+  for (int i = 0; i < 5; ++i, now_ += 10 * kSecond) {
+    reporter_.miss_guard("connect: refused", moment());
+    send();
+  }
+  EXPECT_EQ(condition_in(sent("/status").back())["status"], "True");
+  for (int i = 0; i < 10; ++i, now_ += 10 * kSecond) {
+    reporter_.miss_guard("connect: another text each time " + std::to_string(i), moment());
+    send();
+  }
+  const std::size_t count = sent("/status").size();
+  EXPECT_EQ(count, 2U);
+  EXPECT_EQ(condition_in(sent("/status").back())["status"], "Unknown");
+  EXPECT_EQ(condition_in(sent("/status").back())["reason"], "GuardAbsent");
+  run(60, State::ok);
+  EXPECT_EQ(condition_in(sent("/status").back())["status"], "True");
+}
+
+TEST_F(ReporterTest, DoesNotTrustASnapshotThatIsOld) {
+  see(State::ok);
+  for (int i = 0; i < 40; ++i, now_ += 10 * kSecond) {
+    reporter_.confirm(moment());
+    send();
+  }
+  EXPECT_EQ(condition_in(sent("/status").back())["status"], "Unknown");
+  EXPECT_EQ(condition_in(sent("/status").back())["reason"], "GuardBlind");
+}
+
+TEST_F(ReporterTest, TakesAnEventThatExistsForItsOwn) {
+  set(true, false, false);
+  answers_ = {Response{409}};
+  run(30, State::lost);
+  ASSERT_EQ(sent_.size(), 1U);
+  EXPECT_EQ(sent_[0].method, "POST");
+  run(20, State::ok);  // restored, lost again
+  run(120, State::lost);
+  const std::vector<Request> changes = sent("/events/");
+  ASSERT_GE(changes.size(), 1U);
+  EXPECT_EQ(changes[0].method, "PATCH");
+}
+
+TEST_F(ReporterTest, CreatesAnEventAgainThatTheServerHasForgotten) {
+  set(true, false, false);
+  run(30, State::lost);
+  answers_ = {Response{201}, Response{404}, Response{201}};
+  run(20, State::ok);
+  run(120, State::lost);
+  ASSERT_EQ(sent_.size(), 4U);  // lost, restored, lost again: gone, created
+  EXPECT_EQ(sent_[2].method, "PATCH");
+  EXPECT_EQ(sent_[3].method, "POST");
+}
+
+TEST_F(ReporterTest, DropsAnEventThatIsRefused) {
+  set(true, false, false);
+  answers_ = {Response{403}};
+  run(600, State::lost);
+  EXPECT_EQ(sent_.size(), 1U);
+}
+
+TEST_F(ReporterTest, TaintsTheNodeWhileItIsFalse) {
+  set(false, true, true);
+  const std::string clean =
+      R"({"metadata": {"resourceVersion": "5"}, "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}})";
+  answers_ = {Response{200}, Response{200, clean}};
+  run(60, State::ok);
+  ASSERT_EQ(sent_.size(), 2U);  // condition, and a look at the taints
+  EXPECT_EQ(sent_[1].method, "GET");
+  answers_ = {Response{200}, Response{200, clean}, Response{409}, Response{200, clean}, Response{200}};
+  run(60, State::lost);
+  ASSERT_EQ(sent_.size(), 7U);
+  EXPECT_EQ(sent_[4].content_type, apiserver::kMerge);
+  const Json patch = Json::parse(sent_[6].body);
+  EXPECT_EQ(patch["metadata"]["resourceVersion"], "5");
+  ASSERT_EQ(patch["spec"]["taints"].size(), 2U);
+  EXPECT_EQ(patch["spec"]["taints"][0]["key"], "a");
+  EXPECT_EQ(patch["spec"]["taints"][1]["key"], notice::kTaintKey);
+  const std::string tainted = R"({"metadata": {"resourceVersion": "9"}, "spec": )" + patch["spec"].dump() + "}";
+  answers_ = {Response{200}, Response{200, tainted}, Response{200}};
+  run(60, State::ok);
+  EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 1U);
+}
+
+TEST_F(ReporterTest, WritesOnlyWhatItIsToldTo) {
+  set(false, false, false);
+  run(600, State::lost);
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(reporter_.next_due(), notice::EventQueue::kNever);
+}
+
+}  // namespace
+}  // namespace hf::cluster

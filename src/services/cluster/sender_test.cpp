@@ -1,0 +1,178 @@
+#include "services/cluster/sender.h"
+
+#include <gtest/gtest.h>
+
+namespace hf::cluster {
+namespace {
+
+using apiserver::Request;
+using apiserver::Response;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// An API server that answers as it is told, and a clock that jumps to the next request.
+class SenderTest : public testing::Test {
+ protected:
+  void add(const std::string& path = "/api/v1/namespaces/ml/events") {
+    sender_.add({"POST", path}, [this](Result<Response> answer) { answers_.push_back(std::move(answer)); });
+  }
+
+  // Sends what is due and returns how long it had to wait for it.
+  std::uint64_t answer(Result<Response> response, double random = 1) {
+    const std::uint64_t began = now_;
+    now_ = std::max(now_, sender_.next_due());
+    EXPECT_NE(sender_.next(now_), nullptr);
+    sender_.settle(std::move(response), now_, random);
+    return now_ - began;
+  }
+
+  static Result<Response> away() { return fail(std::errc::connection_refused, "API server: connect: refused"); }
+  static Response status(unsigned number) { return {number, R"({"message": "so it is"})"}; }
+
+  std::vector<std::string> lines_;
+  Sender sender_{[this](const std::string& line, bool) { lines_.push_back(line); }};
+  std::vector<Result<Response>> answers_;
+  std::uint64_t now_ = 100 * kSecond;
+};
+
+TEST_F(SenderTest, SendsOneAfterTheOther) {
+  EXPECT_EQ(sender_.next(now_), nullptr);
+  EXPECT_EQ(sender_.next_due(), Sender::kNever);
+  add();
+  add();
+  EXPECT_EQ(answer(status(201)), 0U);
+  EXPECT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answer(status(200)), 0U);
+  EXPECT_EQ(answers_.size(), 2U);
+  EXPECT_TRUE(sender_.is_empty());
+  EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"});
+}
+
+TEST_F(SenderTest, WaitsLongerAndLongerForAServerThatIsAway) {
+  add();
+  std::vector<std::uint64_t> pauses;
+  for (int i = 0; i < 8; ++i) {
+    pauses.push_back(answer(away()) / kSecond);
+  }
+  EXPECT_EQ(pauses, (std::vector<std::uint64_t>{0, 2, 4, 8, 16, 32, 60, 60}));
+  EXPECT_TRUE(answers_.empty());
+  EXPECT_TRUE(sender_.is_away());
+  (void)answer(status(201));
+  EXPECT_EQ(answers_.size(), 1U);
+  add();
+  (void)answer(away());
+  EXPECT_EQ(answer(status(201)), 2 * kSecond);  // from the beginning again
+}
+
+TEST_F(SenderTest, SpreadsItsAttempts) {
+  add();
+  (void)answer(away(), 0.25);
+  EXPECT_EQ(answer(away(), 0.5), kSecond / 2);
+  EXPECT_EQ(answer(away(), 0), 2 * kSecond);
+  EXPECT_EQ(answer(away(), 0), kSecond / 10);  // but never at once
+}
+
+TEST_F(SenderTest, SaysOneLinePerChangeOfState) {
+  add();
+  for (int i = 0; i < 14; ++i) {  // one more 503 would give the request up
+    (void)answer(i % 2 == 0 ? away() : Result<Response>(status(503)));
+  }
+  EXPECT_EQ(lines_.size(), 1U);
+  (void)answer(status(201));
+  ASSERT_EQ(lines_.size(), 2U);
+  EXPECT_EQ(lines_[0], "api-away error='API server: connect: refused'");
+  EXPECT_EQ(lines_[1], "api-answers");
+}
+
+TEST_F(SenderTest, ObeysRetryAfter) {
+  add();
+  Response busy = status(429);
+  busy.retry_after = std::chrono::seconds(7);
+  (void)answer(busy, 0.5);
+  EXPECT_EQ(answer(busy, 0), 7 * kSecond + 7 * kSecond / 2);
+  EXPECT_EQ(answer(status(201)), 7 * kSecond);
+  EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"}) << "a busy server is no news";
+  add();
+  busy.retry_after = std::chrono::seconds(100'000);
+  (void)answer(busy, 0);
+  EXPECT_EQ(answer(status(201)), 300 * kSecond) << "no server sends us away for a day";
+}
+
+TEST_F(SenderTest, GivesUpARequestThatTheServerCannotHandle) {
+  add("/api/v1/namespaces/bad/events");
+  add();
+  for (int i = 0; i < 8; ++i) {
+    (void)answer(status(500));
+  }
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answers_[0]->status, 500U);
+  EXPECT_GT(answer(status(201)), 0U) << "after a pause";
+  EXPECT_EQ(answers_.size(), 2U);
+}
+
+TEST_F(SenderTest, NeverGivesUpForABusyServer) {
+  add();
+  for (int i = 0; i < 50; ++i) {
+    (void)answer(status(429));
+  }
+  EXPECT_TRUE(answers_.empty());
+}
+
+TEST_F(SenderTest, TriesAgainAfter401) {
+  add();
+  (void)answer(status(401));
+  EXPECT_LE(answer(status(401)), 2 * kSecond);
+  (void)answer(status(201));
+  EXPECT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(lines_, (std::vector<std::string>{"api-refuses error='401 so it is'", "api-answers"}));
+}
+
+TEST_F(SenderTest, LeavesOtherAnswersToTheCaller) {
+  for (const unsigned number : {400U, 404U, 409U, 410U, 422U}) {
+    add();
+    (void)answer(status(number));
+    EXPECT_EQ(answers_.back()->status, number);
+  }
+  EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"});
+}
+
+TEST_F(SenderTest, SaysOnceWhatIsForbidden) {
+  for (int i = 0; i < 5; ++i) {
+    add("/api/v1/namespaces/n" + std::to_string(i) + "/events");
+    (void)answer(status(403));
+    add("/api/v1/nodes/gpu-7/status");
+    (void)answer(status(200));
+  }
+  EXPECT_EQ(lines_, (std::vector<std::string>{"api-answers", "api-forbidden request='POST events' error='so it is'"}));
+}
+
+TEST_F(SenderTest, DropsTheOldestOfTooMany) {
+  for (std::size_t i = 0; i < Sender::kMostWaiting + 10; ++i) {
+    add();
+  }
+  EXPECT_EQ(sender_.dropped(), 10U);
+  ASSERT_EQ(answers_.size(), 10U);
+  EXPECT_EQ(answers_[0].error().code, std::errc::no_buffer_space);
+  sender_.drop_all();
+  EXPECT_EQ(answers_.size(), Sender::kMostWaiting + 10);
+  EXPECT_TRUE(sender_.is_empty());
+}
+
+TEST(ResourceOf, IsTheSameForAllObjects) {
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"/api/v1/namespaces/ml/events", "events"},
+      {"/api/v1/namespaces/ml/events/x?y=z", "events"},
+      {"/api/v1/nodes/gpu-7", "nodes"},
+      {"/api/v1/nodes/gpu-7/status", "nodes/status"},
+      {"/apis/resource.k8s.io/v1/resourceslices", "resourceslices"},
+      {"/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/x/status", "resourceclaims/status"},
+      {"/", "/"},
+      {"", ""},
+  };
+  for (const auto& [path, resource] : table) {
+    EXPECT_EQ(resource_of(path), resource) << path;
+  }
+}
+
+}  // namespace
+}  // namespace hf::cluster
