@@ -1,0 +1,124 @@
+#include "programs/console/usage.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/suggest.h"
+#include "core/base/text.h"
+
+namespace hf::programs {
+namespace {
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+    for (const std::string& name : option->get_snames()) {
+      names.push_back("-" + name);
+    }
+  }
+  return names;
+}
+
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  const std::vector<const CLI::App*> found =
+      app.get_subcommands([&name](const CLI::App* one) { return one->check_name(name); });
+  return found.empty() ? nullptr : found.front();
+}
+
+bool takes_arguments(const CLI::App& app) {
+  return std::ranges::any_of(app.get_options(), [](const CLI::Option* one) { return one->get_positional(); });
+}
+
+// The command that the arguments lead to, and the first of them that it does not know.
+struct Reached {
+  const CLI::App* command = nullptr;
+  std::string path;  // "holdfast cpu plan"
+  std::string unknown;
+};
+
+Reached reach(const CLI::App& app, const std::vector<std::string>& arguments) {
+  Reached reached{&app, app.get_name(), ""};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--") {
+      break;
+    }
+    if (argument.size() > 1 && argument.front() == '-') {
+      const std::string name = argument.substr(0, argument.find('='));
+      const CLI::Option* const option = reached.command->get_option_no_throw(name);
+      if (option == nullptr) {
+        reached.unknown = name;
+        return reached;
+      }
+      const bool has_value = name.size() != argument.size();
+      i += option->get_items_expected_max() > 0 && !has_value ? 1 : 0;
+    } else if (const CLI::App* const next = find_command(*reached.command, argument)) {
+      reached.command = next;
+      reached.path += " " + argument;
+    } else if (!takes_arguments(*reached.command)) {
+      reached.unknown = argument;
+      return reached;
+    }
+  }
+  return reached;
+}
+
+std::string about_unknown(const Reached& reached) {
+  if (reached.unknown.starts_with('-')) {
+    return "no option " + quote(reached.unknown) + did_you_mean(reached.unknown, options_of(*reached.command));
+  }
+  const std::vector<std::string> commands = commands_of(*reached.command);
+  if (commands.empty()) {
+    return "unexpected argument " + quote(reached.unknown);
+  }
+  const std::string meant = did_you_mean(reached.unknown, commands);
+  return "no command " + quote(reached.unknown) + (meant.empty() ? "; there are " + join(commands, ", ") : meant);
+}
+
+}  // namespace
+
+std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
+                          const std::vector<std::string>& arguments) {
+  const Reached reached = reach(app, arguments);
+  const std::vector<std::string> commands = commands_of(*reached.command);
+  const bool lacks_command = reached.unknown.empty() && !commands.empty() && !takes_arguments(*reached.command);
+  const std::string text = lacks_command             ? "a command is missing; there are " + join(commands, ", ")
+                           : reached.unknown.empty() ? error.what()
+                                                     : about_unknown(reached);
+  return printable(text) + " (see " + reached.path + " --help)";
+}
+
+std::string list_commands(const CLI::App& app) {
+  std::vector<std::string> groups;
+  std::size_t width = 0;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+    if (std::ranges::find(groups, command->get_group()) == groups.end()) {
+      groups.push_back(command->get_group());
+    }
+    width = std::max(width, command->get_name().size());
+  }
+  std::string text;
+  for (const std::string& group : groups) {
+    text += (text.empty() ? "" : "\n") + group + ":\n";
+    for (const CLI::App* command :
+         app.get_subcommands([&](const CLI::App* one) { return one->get_group() == group; })) {
+      text += "  " + command->get_name() + std::string(width + 2 - command->get_name().size(), ' ') +
+              command->get_description() + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace hf::programs
