@@ -1,0 +1,49 @@
+{{- define "holdfast.name" -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "holdfast.account" -}}
+{{- .Values.serviceAccount.name | default (include "holdfast.name" .) -}}
+{{- end -}}
+
+{{- define "holdfast.image" -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+
+{{- define "holdfast.selector" -}}
+app.kubernetes.io/name: holdfast
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "holdfast.labels" -}}
+{{ include "holdfast.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- /* The config of the values, with what the switches of the chart mean in it. */ -}}
+{{- define "holdfast.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $kube := deepCopy ($config.kube | default dict) -}}
+{{- if .Values.kube.taint -}}
+{{- $_ := set $kube "api" (merge (dict "taint" true) ($kube.api | default dict)) -}}
+{{- end -}}
+{{- if .Values.kube.dra -}}
+{{- $_ := set $kube "dra" (merge (dict "enabled" true) ($kube.dra | default dict)) -}}
+{{- end -}}
+{{- if .Values.kube.features -}}
+{{- $_ := set $kube "features" .Values.kube.featuresFile -}}
+{{- end -}}
+{{- if $kube -}}
+{{- $_ := set $config "kube" $kube -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{- /* The volumes through which a container sees the host as a service of the host does (docs/KUBERNETES.md). */ -}}
+{{- define "holdfast.hostMounts" -}}
+- {name: host, mountPath: /host, mountPropagation: HostToContainer}
+# The file is mounted by itself, because in a volume of a ConfigMap it is a symlink, which the programs refuse.
+- {name: etc, mountPath: /host/etc/holdfast}
+- {name: config, mountPath: /host/etc/holdfast/config.yaml, subPath: config.yaml, readOnly: true}
+{{- end -}}

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""chart_test.py HOLDFAST HOLDFASTD HOLDFAST_KUBE: the chart and the manifest: what they are made of fits together and fits the programs."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+import chart
+
+PROGRAMS = [str(pathlib.Path(sys.argv.pop(1)).resolve()) for _ in range(3)]
+HOLDFAST, HOLDFASTD, HOLDFAST_KUBE = PROGRAMS
+EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}
+NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}
+NODE_STATUS = {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}
+SLICES = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["get", "list", "create", "update", "delete"]}
+CLAIMS = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]}
+
+
+def one(objects: list[dict], kind: str) -> dict:
+    found = [value for value in objects if value["kind"] == kind]
+    if len(found) != 1:
+        raise AssertionError(f"{len(found)} objects of kind {kind}")
+    return found[0]
+
+
+def kinds(objects: list[dict]) -> list[str]:
+    return sorted(value["kind"] for value in objects)
+
+
+def pod_of(objects: list[dict]) -> dict:
+    return one(objects, "DaemonSet")["spec"]["template"]["spec"]
+
+
+def containers_of(pod: dict) -> dict[str, dict]:
+    return {value["name"]: value for value in pod.get("initContainers", []) + pod["containers"]}
+
+
+def config_of(objects: list[dict]) -> dict:
+    return yaml.safe_load(one(objects, "ConfigMap")["data"]["config.yaml"])
+
+
+class Objects(unittest.TestCase):
+    """What must be true of them, whatever the values are."""
+
+    def check(self, objects: list[dict]) -> None:
+        pod = pod_of(objects)
+        self.check_names(objects, pod)
+        self.check_security(pod)
+        self.check_mounts(objects, pod)
+
+    def check_names(self, objects: list[dict], pod: dict) -> None:
+        daemon_set = one(objects, "DaemonSet")
+        labels = daemon_set["spec"]["template"]["metadata"]["labels"]
+        self.assertLessEqual(daemon_set["spec"]["selector"]["matchLabels"].items(), labels.items())
+        for service in (value for value in objects if value["kind"] == "Service"):
+            self.assertLessEqual(service["spec"]["selector"].items(), labels.items())
+            ports = {port["name"] for value in pod["containers"] for port in value.get("ports", [])}
+            self.assertIn(service["spec"]["ports"][0]["targetPort"], ports)
+        account = one(objects, "ServiceAccount")["metadata"]
+        self.assertEqual(pod["serviceAccountName"], account["name"])
+        for binding in (value for value in objects if value["kind"] == "ClusterRoleBinding"):
+            self.assertEqual(binding["roleRef"]["name"], one(objects, "ClusterRole")["metadata"]["name"])
+            self.assertEqual(binding["subjects"], [{"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}])
+        self.assertEqual(len({container["image"] for container in containers_of(pod).values()}), 1)
+
+    def check_security(self, pod: dict) -> None:
+        self.assertTrue(pod["hostPID"])
+        self.assertFalse(pod["automountServiceAccountToken"])
+        self.assertFalse(pod.get("hostNetwork") or pod.get("hostIPC"))
+        for name, container in containers_of(pod).items():
+            context = container["securityContext"]
+            sees_host = any(mount["mountPath"] == "/host" for mount in container["volumeMounts"])
+            self.assertEqual(context.get("privileged", False), sees_host, name)
+            has_token = any(mount["name"] == "token" for mount in container["volumeMounts"])
+            self.assertEqual(has_token, name == "kube", f"{name} has the token")
+        if "runtime-program" in containers_of(pod):
+            context = containers_of(pod)["runtime-program"]["securityContext"]
+            self.assertEqual((context["capabilities"], context["allowPrivilegeEscalation"]), ({"drop": ["ALL"]}, False))
+
+    def check_mounts(self, objects: list[dict], pod: dict) -> None:
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        used = set()
+        for name, container in containers_of(pod).items():
+            mounts = container["volumeMounts"]
+            used |= {mount["name"] for mount in mounts}
+            paths = [mount["mountPath"] for mount in mounts]
+            self.assertEqual(len(paths), len(set(paths)), name)
+            if "/host" in paths:
+                host = next(mount for mount in mounts if mount["mountPath"] == "/host")
+                self.assertEqual(host["mountPropagation"], "HostToContainer", "mounts of the host that come later would be missing")
+                self.assertNotIn("HOLDFAST_HOST_ROOT", [value["name"] for value in container.get("env", [])])
+                self.assertIn("/host/etc/holdfast/config.yaml", paths)
+        self.assertEqual(used, set(volumes))
+        self.assertEqual(volumes["host"]["hostPath"]["path"], "/")
+        self.assertEqual(volumes["config"]["configMap"]["name"], one(objects, "ConfigMap")["metadata"]["name"])
+
+    def check_rights(self, objects: list[dict], *wanted: dict) -> None:
+        self.assertEqual(one(objects, "ClusterRole")["rules"], list(wanted))
+
+    def check_config(self, objects: list[dict]) -> None:
+        """The programs understand it."""
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(one(objects, "ConfigMap")["data"]["config.yaml"])
+            file.flush()
+            for program in (HOLDFASTD, HOLDFAST_KUBE):
+                done = subprocess.run([program, "--check-config", "--config", file.name], capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Manifest(Objects):
+    """packaging/kubernetes/holdfast.yaml."""
+
+    def setUp(self) -> None:
+        self.objects = chart.objects_in(chart.MANIFEST.read_text())
+
+    def test_fits_together(self) -> None:
+        self.check(self.objects)
+        wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "Service", "ServiceAccount"]
+        self.assertEqual(kinds(self.objects), wanted)
+
+    def test_gives_no_right_that_is_not_needed(self) -> None:
+        self.check_rights(self.objects, EVENTS, NODES, NODE_STATUS)
+
+    def test_has_a_config_that_the_programs_read(self) -> None:
+        self.check_config(self.objects)
+
+    def test_starts_programs_of_the_image(self) -> None:
+        source = (chart.ROOT / "tools/image").read_text()
+        directory = re.search(r'^DIRECTORY = "(.*)"', source, re.M)[1]
+        programs = re.search(r"^PROGRAMS = \((.*)\)", source, re.M)[1]
+        for container in containers_of(pod_of(self.objects)).values():
+            path, _, name = container["command"][0].rpartition("/")
+            self.assertEqual(path, f"/{directory}")
+            self.assertIn(f'"{name}"', programs)
+
+    def test_names_the_version_and_the_image_that_are_built(self) -> None:
+        version = re.search(r"project\(holdfast VERSION ([\d.]+)", (chart.ROOT / "CMakeLists.txt").read_text())[1]
+        about = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())
+        self.assertEqual((about["version"], about["appVersion"]), (version, version))
+        self.assertEqual(pod_of(self.objects)["containers"][0]["image"], f"localhost/holdfast:{version}")
+
+    def test_copies_the_runtime_as_its_first_container_says(self) -> None:
+        command = containers_of(pod_of(self.objects))["runtime-program"]["command"][1:]
+        with tempfile.TemporaryDirectory(prefix="hf-chart-") as directory:
+            command[command.index("--to") + 1] = directory
+            done = subprocess.run([HOLDFAST, *command, "--dry-run"], capture_output=True, text=True, timeout=60, check=False)
+        # Where the programs were not built together there is none beside it, which is said.
+        self.assertTrue(done.returncode == 1 and "would" in done.stdout or "holdfast-runtime" in done.stderr, done.stdout + done.stderr)
+
+
+class Values(unittest.TestCase):
+    """values.yaml and its schema."""
+
+    def setUp(self) -> None:
+        self.schema = json.loads((chart.CHART / "values.schema.json").read_text())
+
+    def errors(self, more: dict) -> list[str]:
+        import jsonschema
+
+        return [error.message for error in jsonschema.Draft7Validator(self.schema).iter_errors(chart.merged(chart.default_values(), more))]
+
+    def test_the_schema_knows_every_value_and_no_other(self) -> None:
+        def compare(values: dict, schema: dict, path: str) -> None:
+            known = schema.get("properties")
+            if known is None or schema.get("additionalProperties", True):
+                return
+            self.assertEqual(set(values), set(known) - {"global"}, path)
+            for key, value in values.items():
+                if isinstance(value, dict):
+                    compare(value, known[key], f"{path}.{key}")
+
+        for key, value in chart.default_values().items():
+            self.assertIn(key, self.schema["properties"])
+            if isinstance(value, dict) and key != "config":
+                compare(value, self.schema["properties"][key], key)
+        self.assertEqual(set(chart.default_values()), set(self.schema["properties"]) - {"global"})
+
+    def test_the_schema_takes_the_defaults_and_refuses_mistakes(self) -> None:
+        self.assertEqual(self.errors({}), [])
+        self.assertEqual(self.errors({"config": {"cpus": {"manager": True}}, "runtime": {"install": True, "engine": "crio"}}), [])
+        for wrong in (
+            {"guard": {"mode": "heal"}},
+            {"config": {"guard": {"mode": "mend"}}},
+            {"config": {"gaurd": {}}},
+            {"runtime": {"engine": "docker"}},
+            {"runtime": {"install": True, "undo": True}},
+            {"kube": {"taint": "yes"}},
+            {"monitoring": {"interval": "fast"}},
+            {"image": {"repository": ""}},
+        ):
+            self.assertNotEqual(self.errors(wrong), [], wrong)
+
+    def test_the_schema_knows_the_sections_of_the_config(self) -> None:
+        sections = yaml.safe_load((chart.ROOT / "packaging/config.yaml").read_text())
+        self.assertLessEqual(set(sections), set(self.schema["properties"]["config"]["properties"]))
+
+
+class Rendered(Objects):
+    """The chart by the template engine of helm."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if reason := chart.why_not():
+            raise unittest.SkipTest(f"the chart is not rendered: {reason}")
+
+    def test_the_manifest_is_the_chart_with_its_defaults(self) -> None:
+        done = subprocess.run([chart.ROOT / "tools/manifest", "--check"], capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_switches_give_the_rights_that_they_need(self) -> None:
+        taint = chart.render_objects({"kube": {"taint": True}})
+        self.check(taint)
+        self.check_rights(taint, EVENTS, NODES | {"verbs": ["get", "patch"]}, NODE_STATUS)
+        self.assertEqual(config_of(taint)["kube"], {"api": {"taint": True}})
+        dra = chart.render_objects({"kube": {"dra": True}, "config": {"kube": {"mig": "mixed", "dra": {"driver": "gpu.example.com"}}}})
+        self.check(dra)
+        self.check_rights(dra, EVENTS, NODES, NODE_STATUS, SLICES, CLAIMS)
+        self.assertEqual(config_of(dra)["kube"], {"mig": "mixed", "dra": {"driver": "gpu.example.com", "enabled": True}})
+
+    def test_without_the_device_plugin_there_is_no_right_at_all(self) -> None:
+        objects = chart.render_objects({"kube": {"enabled": False}})
+        self.check(objects)
+        self.assertNotIn("ClusterRole", kinds(objects))
+        self.assertNotIn("kube", containers_of(pod_of(objects)))
+
+    def test_features_are_written_where_the_values_say(self) -> None:
+        objects = chart.render_objects({"kube": {"features": True, "featuresFile": "/run/features"}})
+        self.assertEqual(config_of(objects)["kube"]["features"], "/run/features")
+        self.check_config(objects)
+
+    def test_the_runtime_is_registered_and_removed_by_commands_that_exist(self) -> None:
+        for values, wanted in (
+            ({"install": True}, ["setup", "containerd", "--restart"]),
+            ({"install": True, "engine": "crio", "default": True}, ["setup", "crio", "--restart", "--default"]),
+            ({"undo": True, "config": "/etc/k0s/containerd.toml"}, ["setup", "containerd", "--restart", "--undo", "--config", "/etc/k0s/containerd.toml"]),
+        ):
+            objects = chart.render_objects({"runtime": values})
+            self.check(objects)
+            command = containers_of(pod_of(objects))["runtime-registration"]["command"][1:]
+            self.assertEqual(command, wanted)
+            self.assertEqual("RuntimeClass" in kinds(objects), "install" in values)
+            with tempfile.TemporaryDirectory(prefix="hf-chart-") as directory:
+                arguments = command[: command.index("--config")] if "--config" in command else command
+                more = ["--dry-run", "--config", f"{directory}/config.toml"] + ([] if "undo" in values else ["--runtime-path", "/bin/true"])
+                done = subprocess.run([HOLDFAST, *arguments, *more], capture_output=True, text=True, timeout=60, check=False)
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    def test_monitoring_objects_come_with_their_switches(self) -> None:
+        objects = chart.render_objects({"monitoring": {"serviceMonitor": True, "prometheusRule": True, "labels": {"release": "prometheus"}}})
+        self.check(objects)
+        monitor, rule = one(objects, "ServiceMonitor"), one(objects, "PrometheusRule")
+        self.assertEqual(monitor["spec"]["endpoints"][0]["port"], one(objects, "Service")["spec"]["ports"][0]["name"])
+        self.assertEqual(monitor["metadata"]["labels"]["release"], "prometheus")
+        self.assertIn({"targetLabel": "job", "replacement": "holdfast"}, monitor["spec"]["endpoints"][0]["relabelings"])
+        alerts = yaml.safe_load((chart.ROOT / "packaging/monitoring/alerts.yaml").read_text())
+        self.assertEqual(rule["spec"], alerts)
+
+    def test_another_config_restarts_the_pods(self) -> None:
+        def checksum(more: dict) -> str:
+            return one(chart.render_objects(more), "DaemonSet")["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+
+        self.assertEqual(checksum({}), checksum({}))
+        self.assertNotEqual(checksum({}), checksum({"config": {"guard": {"mode": "observe"}}}))
+
+    def test_the_notes_say_how_to_take_the_runtime_back(self) -> None:
+        if not chart.shutil.which("go"):
+            self.skipTest("needs golang-go")
+        self.assertIn("runtime.undo=true", chart.render({"runtime": {"install": True}}, notes=True))
+        self.assertNotIn("runtime.undo=true", chart.render({}, notes=True))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
