@@ -10,7 +10,7 @@ import re
 import sys
 
 # layer -> the layers it may include (itself always)
-CORE = ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/report", "core/resource"]
+CORE = ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/report", "core/resource", "core/notice"]
 MAY_INCLUDE = {
     "core/base": [],
     "core/device": ["core/base"],
@@ -18,7 +18,8 @@ MAY_INCLUDE = {
     "core/bpf": ["core/base", "core/device"],
     "core/container": ["core/base", "core/device", "core/bpf", "core/cpu"],
     "core/resource": ["core/base", "core/device", "core/container"],
-    "core/report": CORE,
+    "core/report": ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/resource"],
+    "core/notice": ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/resource", "core/report"],
     "render": CORE,
     "kernel/files": CORE,
     "kernel/net": CORE + ["kernel/files"],
@@ -32,7 +33,8 @@ MAY_INCLUDE = {
     "host": CORE + ["kernel", "adapters", "render"],
     "services": CORE + ["kernel", "adapters", "host", "render"],
     "programs/daemon": CORE + ["kernel", "render"],
-    "programs": CORE + ["kernel", "adapters", "host", "render", "services", "programs/daemon"],
+    "programs/console": CORE + ["kernel", "render"],
+    "programs": CORE + ["kernel", "adapters", "host", "render", "services", "programs/daemon", "programs/console"],
 }
 
 # third-party header prefix -> (layers that may use it, only in .cpp files?)
@@ -40,8 +42,9 @@ THIRD_PARTY = {
     "linux/bpf.h": (["core/bpf", "kernel"], False),
     "bpf/": (["kernel"], False),
     "hwloc": (["kernel"], False),
-    "boost/asio": (["kernel/net", "services/web"], False),
-    "boost/beast": (["services/web"], False),
+    "boost/asio": (["kernel/net", "services/web", "adapters/apiserver"], False),
+    "boost/beast": (["services/web", "adapters/apiserver"], False),
+    "openssl/": (["adapters/apiserver"], True),
     "nlohmann/json.hpp": (["adapters", "render"], True),
     "nlohmann/json_fwd.hpp": (["adapters/document"], False),
     "yaml-cpp/": (["adapters"], True),

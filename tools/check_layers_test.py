@@ -30,6 +30,8 @@ CASES = [
     ("host/a.cpp", '#include "services/doctor/b.h"', True),
     ("adapters/oci/a.cpp", '#include "host/census.h"', True),
     ("programs/holdfast/a.h", "#include <CLI/CLI.hpp>", True),
+    ("programs/holdfast/a.cpp", '#include "programs/console/output.h"', False),
+    ("programs/console/a.cpp", '#include "services/doctor/b.h"', True),
     ("attic/a.h", "#include <vector>", True),
 ]
 

@@ -36,7 +36,7 @@ std::vector<std::string> cgroups_owed_a_gpu(const kernel::Host& host) {
   const Result<Census> census = take_census(host, config);
   for (const DiscoveredContainer& discovered :
        census ? census->discovered_containers : std::vector<DiscoveredContainer>()) {
-    const container::Entitlement owed = entitlement_of(host, discovered, read_sources(host), {}, config);
+    const container::Entitlement owed = entitlement_of(host, discovered, read_sources(host, config), {}, config);
     if (owed.find("/dev/nvidia0") != nullptr) {
       cgroups.push_back(discovered.container.cgroup);
     }

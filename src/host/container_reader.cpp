@@ -206,6 +206,7 @@ class ContainerReader::Impl {
     fields.name_space = annotation({"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"});
     fields.container = kube::container_name_in(discovered.spec->annotations);
     fields.container = fields.container.empty() && it.is_sandbox ? "(sandbox)" : fields.container;
+    fields.is_named_by_cri = it.engine == "containerd" || it.engine == "cri-o";
   }
 
   // dockerd mounts a file from the directory of its record into each container: the source of that mount names it.
@@ -244,7 +245,7 @@ class ContainerReader::Impl {
     if (!label("io.kubernetes.pod.uid").empty()) {  // kubelet with docker below it, or an image with such labels
       container::Pod& pod = it.pod ? *it.pod : it.pod.emplace();
       pod = {pod.uid, label("io.kubernetes.pod.name"), label("io.kubernetes.pod.namespace"),
-             label("io.kubernetes.container.name")};
+             label("io.kubernetes.container.name"), false};
       it.is_sandbox = label("io.kubernetes.docker.type") == "podsandbox";
     }
   }

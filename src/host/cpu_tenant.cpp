@@ -103,7 +103,7 @@ void locate_devices(const kernel::Host& host, const config::Config& config,
     return;
   }
   const device::Inventory inventory = take_inventory(host, config, Libraries::leave);
-  const Sources sources = read_sources(host);
+  const Sources sources = read_sources(host, config);
   for (CpuTenant& tenant : tenants) {
     const auto found = std::ranges::find(discovered, tenant.container.cgroup,
                                          [](const DiscoveredContainer& one) { return one.container.cgroup; });

@@ -14,6 +14,10 @@
 
 namespace hf::host {
 
+// Where the CPU manager tells a runtime that the container whose id it sends has its CPUs: the connection is closed
+// then. The container's own program has not been started yet, so it never runs anywhere else.
+inline constexpr const char* kPlacementSocket = "/run/holdfast/cpus/placement";
+
 struct CpuTenant {
   cpu::Tenant tenant;
   container::Container container;

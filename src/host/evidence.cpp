@@ -268,8 +268,9 @@ void read_allocations(const kernel::Host& host, Sources& sources) {
   }
 }
 
-Sources read_sources(const kernel::Host& host) {
+Sources read_sources(const kernel::Host& host, const config::Config& config) {
   Sources sources;
+  sources.trust = config.trust;
   sources.cdi = cdi::read_registry(host);
   read_allocations(host, sources);
   const Result<std::string> settings =
@@ -314,7 +315,9 @@ std::vector<Claim> claims_of(const kernel::Host& host, const DiscoveredContainer
                              const Inventory& inventory) {
   std::vector<Claim> claims = ClaimCollector(host, sources, inventory).collect(discovered);
   const container::Container& it = discovered.container;
-  return weigh(std::move(claims), {it.pod.has_value(), sources.knows_allocations, it.inside ? it.inside->value : ""});
+  const container::TrustRule* const rule = find_trust(sources.trust, it.pod);
+  return weigh(std::move(claims), {it.pod.has_value(), sources.knows_allocations, it.inside ? it.inside->value : "",
+                                   rule == nullptr ? "" : to_string(*rule)});
 }
 
 std::vector<Claim> claims_of(const kernel::Host& host, const NewContainer& created, const Sources& sources,

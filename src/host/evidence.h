@@ -12,6 +12,7 @@
 #include "adapters/nvidia/settings.h"
 #include "adapters/oci/spec.h"
 #include "core/container/entitlement/entitlement.h"
+#include "core/container/entitlement/trust.h"
 #include "core/device/inventory.h"
 #include "host/census.h"
 #include "kernel/files/host.h"
@@ -27,9 +28,10 @@ struct Sources {
   bool knows_allocations = false;
   nvidia::Settings nvidia;
   bool has_nvidia_settings = false;
+  std::vector<container::TrustRule> trust;
   std::vector<std::string> notes;
 };
-Sources read_sources(const kernel::Host& host);
+Sources read_sources(const kernel::Host& host, const config::Config& config);
 // Reads only kubelet's part of the sources.
 void read_allocations(const kernel::Host& host, Sources& sources);
 

@@ -67,5 +67,43 @@ TEST(Evidence, AnAllocationOfARenamedResource) {
   EXPECT_EQ(given_by({"uid-1", "main", "example.com/other", {"GPU-0"}, {{"CUDA_VERSION", "12"}}, {}, {}}), Paths{});
 }
 
+// A claim that holdfast-kube prepared, as kubelet remembers it: it supports what containers of its pod have by CDI
+// names, and nothing of another pod.
+TEST(Evidence, AClaimThatOurDriverPrepared) {
+  const test::FakeHost fake(test::Files{
+      {"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+      {"proc/stat", "btime 1000\n"},
+      {"var/run/cdi/holdfast-nvidia.yaml",
+       "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n"
+       "- name: GPU-0\n  containerEdits: {deviceNodes: [{path: /dev/nvidia0, major: 195, minor: 0}]}\n"
+       "- name: GPU-1\n  containerEdits: {deviceNodes: [{path: /dev/nvidia1, major: 195, minor: 1}]}\n"
+       "containerEdits: {deviceNodes: [{path: /dev/nvidiactl, major: 195, minor: 255}]}\n"},
+      {"var/lib/kubelet/dra_manager_state",
+       R"({"Data":"{\"kind\":\"DRACheckpoint\",\"apiVersion\":\"checkpoint.dra.kubelet.k8s.io/v1\",)"
+       R"(\"ClaimInfoStateList\":[{\"ClaimUID\":\"1-2-3\",\"ClaimName\":\"gpus\",\"Namespace\":\"training\",)"
+       R"(\"PodUIDs\":{\"uid-1\":{}},\"DriverState\":{\"gpu.holdfast.dev\":{\"Devices\":[{\"PoolName\":\"node1\",)"
+       R"(\"DeviceName\":\"gpu-1\",\"RequestNames\":[\"gpu\"],)"
+       R"(\"CDIDeviceIDs\":[\"nvidia.com/gpu=GPU-1\"]}]}}}]}","Checksum":1})"}});
+  const kernel::Host host = fake.open();
+  const Sources sources = read_sources(host, {});
+  ASSERT_TRUE(sources.knows_allocations) << (sources.notes.empty() ? "" : sources.notes.front());
+  for (const std::string pod : {"uid-1", "uid-2"}) {
+    DiscoveredContainer discovered;
+    discovered.container.id.value = "c1";
+    discovered.container.pod = container::Pod{pod, "pod", "training", "main"};
+    Paths paths;
+    for (const container::Claim& claim : claims_of(host, discovered, sources, two_gpus())) {
+      EXPECT_EQ(claim.refused, "");
+      EXPECT_TRUE(claim.is_about_pod);
+      EXPECT_EQ(claim.where, "resource claim training/gpus");
+      for (const container::WantedNode& node : claim.nodes) {
+        paths.push_back(node.path);
+      }
+    }
+    std::ranges::sort(paths);
+    EXPECT_EQ(paths, pod == "uid-1" ? (Paths{"/dev/nvidia1", "/dev/nvidiactl"}) : Paths{});
+  }
+}
+
 }  // namespace
 }  // namespace hf::host

@@ -9,7 +9,9 @@
 
 namespace hf::host {
 
-enum class Libraries : std::uint8_t { ask, leave };  // asking may wake a sleeping GPU, which takes seconds
+// Asking may wake a sleeping GPU, which takes seconds. ask_for_mig: only where there are MIG devices, whose names the
+// libraries alone know; everything else is below /proc.
+enum class Libraries : std::uint8_t { ask, ask_for_mig, leave };
 
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config);
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/container/cgroup/cgroup_path.h"
 #include "kernel/process/process.h"
@@ -45,7 +46,7 @@ Result<std::vector<const DiscoveredContainer*>> find_discovered(const kernel::Ho
             ? containers_with(host, all, target.substr(4))
             : matches_of(all, target.starts_with(kForced) ? target.substr(kForced.size()) : target);
     if (matches.empty()) {
-      return fail(std::errc::no_such_process, "container " + quote(target) + ": no running container is called so");
+      return fail(std::errc::no_such_process, no_such_container(all, target));
     }
     if (matches.size() > 1) {
       std::vector<std::string> names;
@@ -58,6 +59,23 @@ Result<std::vector<const DiscoveredContainer*>> find_discovered(const kernel::Ho
     found.push_back(&census.discovered_containers[std::size_t(matches.front() - all.data())]);
   }
   return found;
+}
+
+std::string no_such_container(const std::vector<Container>& all, const std::string& target) {
+  constexpr std::size_t kMostShown = 12;
+  std::vector<std::string> names;
+  for (const Container& container : all) {
+    if (!container.is_sandbox) {
+      names.push_back(unambiguous_name_of(container));
+    }
+  }
+  const std::string meant = did_you_mean(target, names);
+  const std::size_t left_out = names.size() > kMostShown ? names.size() - kMostShown : 0;
+  names.resize(names.size() - left_out);
+  const std::string running = names.empty() ? "; none runs here"
+                                            : "; running: " + join(names, ", ") +
+                                                  (left_out > 0 ? " and " + std::to_string(left_out) + " more" : "");
+  return "no container " + quote(target) + (meant.empty() ? running : meant);
 }
 
 }  // namespace hf::host

@@ -15,4 +15,7 @@ namespace hf::host {
 Result<std::vector<const DiscoveredContainer*>> find_discovered(const kernel::Host& host, const Census& census,
                                                                 const std::vector<std::string>& targets);
 
+// "no container 'trian'; did you mean train?", or with the containers that run.
+std::string no_such_container(const std::vector<container::Container>& all, const std::string& target);
+
 }  // namespace hf::host

@@ -23,7 +23,7 @@ using container::Writer;
 
 constexpr int kVersion = 1;  // of the schema in docs/JSON.md
 
-// A byte takes at most six bytes of JSON: four lists, the parents and thirteen texts stay below kMostLine.
+// A byte takes at most six bytes of JSON: four lists, the parents, a pod and thirteen texts stay below kMostLine.
 constexpr std::size_t kMostText = 4096;
 constexpr std::size_t kMostThrough = 8;
 constexpr std::size_t kMostName = 64;
@@ -73,12 +73,24 @@ Json to_json(const Writer& writer) {
   return json;
 }
 
+Json to_json(const container::Pod& pod) {
+  Json json = Json::object();
+  put(json, "uid", cut_to(pod.uid, kMostEntry));
+  put(json, "name", cut_to(pod.name, kMostEntry));
+  put(json, "namespace", cut_to(pod.name_space, kMostEntry));
+  put(json, "container", cut_to(pod.container, kMostEntry));
+  return json;
+}
+
 Json to_json(const BlameRecord& record) {
   Json json = {{"number", record.number}, {"at", render_moment(record.at)}};
   put(json, "id", record.id);
   put(json, "container", record.container);
   put(json, "engine", record.engine);
   put(json, "namespace", record.name_space);
+  if (record.pod) {
+    json["pod"] = to_json(*record.pod);
+  }
   json["kind"] = to_string(record.kind);
   json["hierarchy"] = record.hierarchy == Hierarchy::v1 ? "v1" : "v2";
   put(json, "cgroup", record.cgroup);
@@ -216,6 +228,22 @@ Result<Writer> writer_of(const Json& json) {
                                 : fail_at("writer has a wrong '" + reader.wrong() + "'");
 }
 
+// Only pods that a CRI named are in records.
+Result<container::Pod> pod_of(const Json& json) {
+  if (!json.is_object()) {
+    return fail_at("'pod' is no object");
+  }
+  container::Pod pod;
+  Reader reader(json);
+  reader.read("uid", pod.uid);
+  reader.read("name", pod.name);
+  reader.read("namespace", pod.name_space);
+  reader.read("container", pod.container);
+  pod.is_named_by_cri = true;
+  return reader.wrong().empty() ? Result<container::Pod>(std::move(pod))
+                                : fail_at("pod has a wrong '" + reader.wrong() + "'");
+}
+
 Result<EventKind> kind_of(const std::string& text) {
   for (int number = 0; number <= int(EventKind::found_changed); ++number) {
     if (to_string(EventKind(number)) == text) {
@@ -281,6 +309,9 @@ Result<BlameRecord> record_of(const Json& json) {
   record.action = TRY(action_of(action));
   if (const Json* const writer = reader.find("writer"); writer != nullptr) {
     record.writer = TRY(writer_of(*writer));
+  }
+  if (const Json* const pod = reader.find("pod"); pod != nullptr) {
+    record.pod = TRY(pod_of(*pod));
   }
   return record;
 }

@@ -22,6 +22,7 @@ BlameRecord full() {
   record.container = "trainer/main";
   record.engine = "containerd";
   record.name_space = "ml";
+  record.pod = container::Pod{"3f0e1b6a-4d2c-4c1f-9a51-0d5b1c2e7f10", "trainer", "ml", "main", true};
   record.kind = container::EventKind::attach;
   record.hierarchy = container::Hierarchy::v2;
   record.cgroup = "/kubepods/x";
@@ -64,6 +65,10 @@ TEST(BlameLine, IsParsedBackToTheSameRecord) {
     EXPECT_EQ(back->replaced, record.replaced);
     EXPECT_EQ(back->loss_ns, record.loss_ns);
     EXPECT_EQ(back->devices, record.devices);
+    ASSERT_TRUE(back->pod);
+    EXPECT_EQ(back->pod->uid, record.pod->uid);
+    EXPECT_EQ(back->pod->container, record.pod->container);
+    EXPECT_TRUE(back->pod->is_named_by_cri);
   }
 }
 

@@ -90,10 +90,33 @@ std::string summary_of(const std::vector<BlameRecord>& records) {
          (lasting > 0 ? ", " + std::to_string(lasting) + " not restored in that moment" : "") + "\n";
 }
 
+std::string short_action(const BlameRecord& record) {
+  switch (record.action) {
+    case Action::none: return "-";
+    case Action::failed: return marked(kRed, "not healed");
+    case Action::observed:
+    case Action::waits: return marked(kYellow, to_string(record.action));
+    default: break;
+  }
+  return marked(kGreen, to_string(record.action)) +
+         (record.loss_ns ? " after " + render_duration(*record.loss_ns) : std::string());
+}
+
 }  // namespace
 
+std::vector<std::string> blame_columns() { return {"TIME", "CONTAINER", "CHANGE", "LOST", "DONE"}; }
+
+std::vector<std::string> cells_of(const BlameRecord& record) {
+  const std::string name_space = record.name_space.empty() ? "" : record.name_space + "/";
+  return {render_moment(record.at), with_short_ids(name_space + record.container),
+          with_short_ids(what_happened(record)), record.is_loss() ? marked(kRed, list_of(record.devices)) : "-",
+          short_action(record)};
+}
+
 std::string render_text(const BlameRecord& record) {
-  const std::string name_space = record.name_space.empty() ? "" : " (" + record.name_space + ")";
+  // docker keeps its containers in a namespace of containerd called moby, which its users do not know.
+  const std::string place = record.engine == "docker" ? record.engine : record.name_space;
+  const std::string name_space = place.empty() ? "" : " (" + place + ")";
   std::string text = line_of(render_moment(record.at) + "  " + marked(kBold, record.container) + name_space + ": " +
                              what_happened(record));
   text += record.lost.empty() ? "" : line_of("    " + marked(kRed, "lost") + " " + list_of(record.lost));

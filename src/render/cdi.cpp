@@ -23,8 +23,8 @@ std::string count_of(std::size_t count, const std::string& noun) {
 
 }  // namespace
 
-std::string render_text(const CdiList& list) {
-  TextTable table({"DEVICE", "STATE", "CDI", "NODES", "MOUNTS", "HOOKS", "SPEC"});
+std::string render_text(const CdiList& list, std::size_t columns) {
+  TextTable table({"DEVICE", "STATE", "CDI", "NODES", "MOUNTS", "HOOKS", "SPEC"}, columns);
   for (const CdiList::Device& device : list.devices) {
     table.add({on_one_line(device.name), coloured(device.state), on_one_line(device.version),
                std::to_string(device.nodes), std::to_string(device.mounts), std::to_string(device.hooks),

@@ -68,6 +68,15 @@ std::string render_json(const CpuMap& map) {
                {"offline", to_string(topology.offline)},
                {"isolated", to_string(topology.isolated)},
                {"efficient", to_string(topology.efficient)}};
+  if (!topology.model.empty()) {
+    json["model"] = topology.model;
+  }
+  if (!topology.memory.empty()) {
+    json["memory"] = Json::array();
+    for (const cpu::NodeMemory& memory : topology.memory) {
+      json["memory"].push_back({memory.node.value, memory.bytes});
+    }
+  }
   if (map.state) {
     json["state"] = state_of(*map.state);
   }

@@ -61,18 +61,27 @@ std::string verdict_of(const CpuStatus& status) {
 
 }  // namespace
 
-std::string render_text(const CpuStatus& status) {
+std::vector<std::string> cpu_columns() { return {"CONTAINER", "CPUS", "NUMA", "DEVICES ON", "DISTANCE", "PROBLEM"}; }
+
+std::vector<std::string> cells_of(const CpuContainer& one) {
+  return {on_one_line(one.title),
+          one.is_exclusive ? to_string(one.cpus) : "shared " + to_string(one.cpus),
+          or_dash(list_of(one.nodes)),
+          or_dash(list_of(one.device_nodes)),
+          one.distance ? std::to_string(*one.distance) : "-",
+          or_dash(on_one_line(one.problem))};
+}
+
+std::string render_text(const CpuStatus& status, std::size_t columns) {
   if (!status.problem.empty()) {
     return marked(kYellow, "CPUs are not managed") + ": " + on_one_line(status.problem) + "\n";
   }
   std::string text = verdict_of(status) + "\n";
   text += "shared pool " + or_dash(to_string(status.pool)) + ", of these reserved for the system " +
           or_dash(to_string(status.reserved & status.pool)) + ", online " + to_string(status.online) + "\n";
-  TextTable table({"CONTAINER", "CPUS", "NUMA", "DEVICES ON", "DISTANCE", "PROBLEM"});
+  TextTable table(cpu_columns(), columns);
   for (const CpuContainer& one : status.containers) {
-    table.add({on_one_line(one.title), one.is_exclusive ? to_string(one.cpus) : "shared " + to_string(one.cpus),
-               or_dash(list_of(one.nodes)), or_dash(list_of(one.device_nodes)),
-               one.distance ? std::to_string(*one.distance) : "-", or_dash(on_one_line(one.problem))});
+    table.add(cells_of(one));
   }
   return status.containers.empty() ? text : text + table.render();
 }
@@ -91,20 +100,6 @@ std::string render_json(const CpuStatus& status) {
                {"reserved", to_string(status.reserved)},
                {"containers", std::move(containers)}});
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
-}
-
-std::string render_svg(const CpuStatus& status) {
-  CpuMap map;
-  map.source = "this machine";
-  map.topology = status.topology;
-  map.state.emplace();
-  map.state->shared = status.pool;
-  for (const CpuContainer& one : status.containers) {
-    if (one.is_exclusive) {
-      map.state->entries[{one.title, one.id.substr(0, 12)}] = one.cpus;
-    }
-  }
-  return render_svg(map);
 }
 
 }  // namespace hf::report

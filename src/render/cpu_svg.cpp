@@ -1,11 +1,12 @@
-// A machine as a picture: sockets hold NUMA nodes, those hold caches, those hold cores, and a core's cells are its
-// threads. A cell has its owner's colour; the names are in the legend, and in the cell's tooltip.
+// A machine as a picture: sockets hold NUMA nodes, those hold caches and devices, caches hold cores, and a core's cells
+// are its threads. A cell has its owner's colour; the names are in the legend, and in the cell's tooltip.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
+#include "core/base/text.h"
 #include "render/cpu.h"
+#include "render/svg.h"
 
 namespace hf::report {
 namespace {
@@ -13,134 +14,126 @@ namespace {
 constexpr std::uint32_t kCellWidth = 34;
 constexpr std::uint32_t kCellHeight = 20;
 constexpr std::uint32_t kGap = 6;
-constexpr std::uint32_t kTitle = 18;
+constexpr std::uint32_t kLine = 18;
 constexpr std::uint32_t kCoresPerLine = 8;
-constexpr std::array kColours = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1",
-                                 "#76b7b2", "#edc948", "#9c755f", "#ff9da7", "#bab0ac"};
+constexpr std::size_t kDevicesPerLine = 4;
+constexpr std::size_t kMostInMatrix = 16;  // NUMA nodes; the tooltips have the distances of larger machines
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char character : text) {
-    switch (character) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += std::uint8_t(character) < 0x20 ? '?' : character;
-    }
-  }
-  return safe;
-}
-
-// A piece of the picture, drawn from its own corner.
-struct Picture {
-  std::string body;
-  std::uint32_t width = 0;
-  std::uint32_t height = 0;
+struct Owner {
+  std::string title;
+  std::string detail;  // for the tooltip; "" where the title says it all
+  cpu::CpuSet cpus;
 };
 
-std::string at(std::uint32_t x, std::uint32_t y, const std::string& body) {
-  return "<g transform=\"translate(" + std::to_string(x) + "," + std::to_string(y) + ")\">" + body + "</g>\n";
-}
-
-std::string text_at(std::uint32_t x, std::uint32_t y, const std::string& text) {
-  return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\">" + escaped(text) + "</text>";
-}
-
-// Pieces side by side, `columns` in a line, in a box with a title.
-Picture boxed(const std::string& title, const char* style, const std::vector<Picture>& pieces, std::size_t columns) {
-  Picture box{.body = "", .width = 0, .height = kTitle};
-  std::uint32_t x = kGap;
-  std::uint32_t line = 0;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (i > 0 && i % columns == 0) {
-      box.height += line + kGap;
-      x = kGap;
-      line = 0;
-    }
-    box.body += at(x, box.height, pieces[i].body);
-    x += pieces[i].width + kGap;
-    line = std::max(line, pieces[i].height);
-    box.width = std::max(box.width, x);
+template <class Field>
+std::set<std::uint32_t> distinct(const std::vector<cpu::Cpu>& cpus, Field field) {
+  std::set<std::uint32_t> ids;
+  for (const cpu::Cpu& cpu : cpus) {
+    ids.insert(field(cpu));
   }
-  box.height += line + kGap;
-  box.width = std::max<std::uint32_t>(box.width, std::uint32_t(title.size()) * 7 + 2 * kGap);
-  box.body = "<rect class=\"" + std::string(style) + "\" width=\"" + std::to_string(box.width) + "\" height=\"" +
-             std::to_string(box.height) + "\"/>" + text_at(kGap, kTitle - 5, title) + "\n" + box.body;
-  return box;
+  return ids;
+}
+
+std::string distances_of(const cpu::Topology& topology, cpu::NumaId node) {
+  std::vector<std::string> parts;
+  for (const cpu::NumaId other : numa_nodes(topology)) {
+    parts.push_back(std::to_string(other.value) + ": " + std::to_string(distance(topology, node, other)));
+  }
+  return topology.distances.empty() ? "" : ", distances to " + join(parts, ", ");
 }
 
 class Painter {
  public:
-  explicit Painter(const CpuMap& map) : map_(map) {
-    if (map.state) {
-      for (const auto& [owner, cpus] : map.state->entries) {
-        owners_.push_back({owner.pod + "/" + owner.container, cpus});
-      }
+  Painter(const cpu::Topology& topology, std::vector<Owner> owners) : topology_(topology), owners_(std::move(owners)) {}
+
+  [[nodiscard]] Picture machine(const std::string& source) const {
+    std::vector<Picture> sockets;
+    for (const std::uint32_t socket : distinct(topology_.cpus, [](const cpu::Cpu& cpu) { return cpu.socket; })) {
+      sockets.push_back(paint_socket(socket));
+    }
+    if (Picture lost = paint_devices(std::nullopt); lost.width > 0) {
+      sockets.push_back(svg_box({"on no known NUMA node", "", "socket", 1}, {std::move(lost)}));
+    }
+    return svg_box({source + described(topology_), "", "machine", 2}, sockets);
+  }
+
+  void add_legend(const std::optional<cpu::CpuSet>& shared, Picture& picture) const {
+    for (std::size_t i = 0; i < owners_.size(); ++i) {
+      const std::string text = owners_[i].title + ": " + to_string(owners_[i].cpus);
+      add_line(picture, text, owners_[i].detail,
+               R"(<rect y="4" width="14" height="12" fill=")" + to_string(owner_colour(i)) + "\"/>");
+    }
+    if (shared) {
+      add_line(picture, "shared: " + to_string(*shared), "",
+               R"(<rect class="free" y="4" width="14" height="12" fill="#ffffff" stroke="#999"/>)");
     }
   }
 
-  [[nodiscard]] Picture machine() const {
-    std::vector<Picture> sockets;
-    for (const std::uint32_t socket : distinct(map_.topology.cpus, [](const cpu::Cpu& cpu) { return cpu.socket; })) {
-      sockets.push_back(paint_socket(socket));
+  // The distances between NUMA nodes, a row for each.
+  void add_distances(Picture& picture) const {
+    const std::vector<cpu::NumaId> nodes = numa_nodes(topology_);
+    if (topology_.distances.empty() || nodes.size() < 2 || nodes.size() > kMostInMatrix) {
+      return;
     }
-    Picture picture = boxed(map_.source, "machine", sockets, 2);
-    for (std::size_t i = 0; i < owners_.size(); ++i) {
-      picture.body += "<rect x=\"" + std::to_string(kGap) + "\" y=\"" + std::to_string(picture.height + 4) +
-                      R"(" width="14" height="12" fill=")" + colour_of(i) + "\"/>" +
-                      text_at(26, picture.height + 14, owners_[i].title + ": " + to_string(owners_[i].cpus)) + "\n";
-      picture.height += kTitle;
+    std::uint32_t top = picture.height + kLine;
+    const auto x_of = [](std::size_t column) { return std::uint32_t(70 + column * 30); };
+    constexpr std::string_view kRight = R"(text-anchor="end")";
+    picture.body += svg_text(kGap, top, "distance");
+    for (std::size_t column = 0; column < nodes.size(); ++column) {
+      picture.body += svg_text(x_of(column) + 20, top, std::to_string(nodes[column].value), kRight);
     }
-    if (map_.state) {
-      picture.body += text_at(26, picture.height + 14, "shared: " + to_string(map_.state->shared)) + "\n";
-      picture.height += kTitle;
+    for (const cpu::NumaId from : nodes) {
+      top += kLine;
+      picture.body += svg_text(kGap, top, "node " + std::to_string(from.value));
+      for (std::size_t column = 0; column < nodes.size(); ++column) {
+        picture.body +=
+            svg_text(x_of(column) + 20, top, std::to_string(distance(topology_, from, nodes[column])), kRight);
+      }
+      picture.body += "\n";
     }
-    return picture;
+    picture.height = top + kGap;
+    picture.width = std::max(picture.width, x_of(nodes.size()) + kGap);
   }
 
  private:
-  struct Owned {
-    std::string title;
-    cpu::CpuSet cpus;
-  };
-
-  template <class Field>
-  static std::set<std::uint32_t> distinct(const std::vector<cpu::Cpu>& cpus, Field field) {
-    std::set<std::uint32_t> ids;
-    for (const cpu::Cpu& cpu : cpus) {
-      ids.insert(field(cpu));
-    }
-    return ids;
+  static void add_line(Picture& picture, const std::string& text, const std::string& tooltip, const std::string& mark) {
+    picture.body +=
+        svg_at(kGap, picture.height,
+               "<g>" + (tooltip.empty() ? "" : svg_tooltip(tooltip)) + mark + svg_text(20, 14, text) + "</g>");
+    picture.height += kLine;
+    picture.width = std::max(picture.width, text_width(text) + 26 + kGap);
   }
-
-  static std::string colour_of(std::size_t owner) { return kColours[owner % kColours.size()]; }
 
   template <class Keep>
   [[nodiscard]] std::vector<cpu::Cpu> those(Keep keep) const {
     std::vector<cpu::Cpu> cpus;
-    std::ranges::copy_if(map_.topology.cpus, std::back_inserter(cpus), keep);
+    std::ranges::copy_if(topology_.cpus, std::back_inserter(cpus), keep);
     return cpus;
   }
 
   [[nodiscard]] std::string paint_cpu(std::uint32_t cpu) const {
-    std::string fill = "#ffffff";
+    constexpr Colour kFree{255, 255, 255};
+    Colour fill = kFree;
+    bool is_owned = false;
     std::string title = "CPU " + std::to_string(cpu);
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       if (owners_[i].cpus.contains(cpu)) {
-        fill = colour_of(i);
+        fill = owner_colour(i);
+        is_owned = true;
         title += ", " + owners_[i].title;
       }
     }
-    return R"(<rect class="cpu" width=")" + std::to_string(kCellWidth) + "\" height=\"" + std::to_string(kCellHeight) +
-           "\" fill=\"" + fill + "\"><title>" + escaped(title) + "</title></rect>" +
-           text_at(4, 14, std::to_string(cpu));
+    const std::string text = is_owned ? R"(class="on" fill=")" + to_string(text_colour_on(fill)) + "\"" : "";
+    return std::string(is_owned ? "<g>" : "<g class=\"free\">") + svg_tooltip(title) +
+           R"(<rect class="cpu" stroke="#999" width=")" + std::to_string(kCellWidth) + "\" height=\"" +
+           std::to_string(kCellHeight) + "\" fill=\"" + to_string(fill) + "\"/>" +
+           svg_text(4, 14, std::to_string(cpu), text) + "</g>";
   }
 
   [[nodiscard]] Picture paint_core(const std::vector<std::uint32_t>& threads) const {
     Picture core{.body = "", .width = kCellWidth, .height = kCellHeight * std::uint32_t(threads.size())};
     for (std::size_t i = 0; i < threads.size(); ++i) {
-      core.body += at(0, std::uint32_t(i) * kCellHeight, paint_cpu(threads[i]));
+      core.body += svg_at(0, std::uint32_t(i) * kCellHeight, paint_cpu(threads[i]));
     }
     return core;
   }
@@ -157,7 +150,28 @@ class Painter {
     for (const auto& [core, threads] : cores) {
       pieces.push_back(paint_core(threads));
     }
-    return boxed("cache " + std::to_string(cache), "cache", pieces, kCoresPerLine);
+    return svg_box({"cache " + std::to_string(cache), "", "cache", kCoresPerLine}, pieces);
+  }
+
+  // The devices on this node, or those whose node is not known; of no width where there is none.
+  [[nodiscard]] Picture paint_devices(std::optional<cpu::NumaId> node) const {
+    Picture line;
+    std::size_t count = 0;
+    std::uint32_t x = 0;
+    for (const cpu::DeviceLocation& device : topology_.devices) {
+      if (device.numa != node) {
+        continue;
+      }
+      const std::string where = node ? " on NUMA node " + std::to_string(node->value) : "";
+      const Picture label = svg_label({std::string(base_name(device.name)), "device " + device.name + where, "device"});
+      x = count++ % kDevicesPerLine == 0 ? 0 : x;
+      line.height =
+          std::max(line.height, std::uint32_t((count - 1) / kDevicesPerLine + 1) * (label.height + kGap) - kGap);
+      line.body += svg_at(x, line.height - label.height, label.body);
+      x += label.width + kGap;
+      line.width = std::max(line.width, x);
+    }
+    return line;
   }
 
   [[nodiscard]] Picture paint_node(cpu::NumaId node, const std::vector<cpu::Cpu>& cpus) const {
@@ -165,11 +179,13 @@ class Painter {
     for (const std::uint32_t cache : distinct(cpus, [](const cpu::Cpu& cpu) { return cpu.cache; })) {
       caches.push_back(paint_cache(cache, cpus));
     }
-    std::string title = "NUMA node " + std::to_string(node.value);
-    for (const cpu::DeviceLocation& device : map_.topology.devices) {
-      title += device.numa == node ? " · " + device.name : "";
+    if (Picture devices = paint_devices(node); devices.width > 0) {
+      caches.resize((caches.size() + 1) / 2 * 2);  // in a line of their own
+      caches.push_back(std::move(devices));
     }
-    return boxed(title, "node", caches, 2);
+    const std::string title = "NUMA node " + std::to_string(node.value) + memory_text(topology_, node);
+    const std::string tooltip = title + ", CPUs " + to_string(cpus_of(topology_, node)) + distances_of(topology_, node);
+    return svg_box({title, tooltip, "node", 2}, caches);
   }
 
   [[nodiscard]] Picture paint_socket(std::uint32_t socket) const {
@@ -179,23 +195,46 @@ class Painter {
       nodes.push_back(paint_node(
           {node}, those([&](const cpu::Cpu& cpu) { return cpu.socket == socket && cpu.numa.value == node; })));
     }
-    return boxed("socket " + std::to_string(socket), "socket", nodes, 2);
+    return svg_box({"socket " + std::to_string(socket), "", "socket", 2}, nodes);
   }
 
-  const CpuMap& map_;
-  std::vector<Owned> owners_;
+  const cpu::Topology& topology_;
+  std::vector<Owner> owners_;
 };
+
+std::string picture_of(const std::string& source, const cpu::Topology& topology, std::vector<Owner> owners,
+                       const std::optional<cpu::CpuSet>& shared) {
+  const Painter painter(topology, std::move(owners));
+  Picture picture = painter.machine(source);
+  painter.add_legend(shared, picture);
+  painter.add_distances(picture);
+  return svg_document(picture, "The CPUs of " + source);
+}
 
 }  // namespace
 
 std::string render_svg(const CpuMap& map) {
-  const Picture picture = Painter(map).machine();
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
-         std::to_string(picture.width) + "\" height=\"" + std::to_string(picture.height) +
-         "\" font-family=\"sans-serif\" "
-         "font-size=\"12\">\n<style>rect{stroke:#555}.machine{fill:#fff}.socket{fill:#eef}"
-         ".node{fill:#efe}.cache{fill:#fed}.cpu{stroke:#999}</style>\n" +
-         picture.body + "</svg>\n";
+  std::vector<Owner> owners;
+  std::optional<cpu::CpuSet> shared;
+  if (map.state) {
+    shared = map.state->shared;
+    for (const auto& [owner, cpus] : map.state->entries) {
+      const auto name = map.pod_names.find(owner.pod);
+      const std::string pod = name == map.pod_names.end() ? owner.pod : name->second;
+      owners.push_back({pod + "/" + owner.container, pod == owner.pod ? "" : "pod " + owner.pod, cpus});
+    }
+  }
+  return picture_of(map.source, map.topology, std::move(owners), shared);
+}
+
+std::string render_svg(const CpuStatus& status) {
+  std::vector<Owner> owners;
+  for (const CpuContainer& one : status.containers) {
+    if (one.is_exclusive) {
+      owners.push_back({one.title, "container " + one.id, one.cpus});
+    }
+  }
+  return picture_of("this machine", status.topology, std::move(owners), status.pool);
 }
 
 }  // namespace hf::report

@@ -131,6 +131,12 @@ std::string summary_of(const cpu::Topology& topology) {
          count_of(counters.cpus, "CPU");
 }
 
+std::string in_gibibytes(std::uint64_t bytes) {
+  constexpr std::uint64_t kGibibyte = std::uint64_t(1) << 30U;
+  return bytes < kGibibyte ? std::to_string(bytes >> 20U) + " MiB"
+                           : std::to_string((bytes + kGibibyte / 2) / kGibibyte) + " GiB";
+}
+
 void add_set(std::string& text, const std::string& label, const cpu::CpuSet& set) {
   if (!set.empty()) {
     text += label + ": " + to_string(set) + "\n";
@@ -157,9 +163,28 @@ std::string options_of(const cpu::Options& options) {
 
 }  // namespace
 
+std::string memory_text(const cpu::Topology& topology, cpu::NumaId node) {
+  const auto found = std::ranges::find(topology.memory, node, &cpu::NodeMemory::node);
+  return found == topology.memory.end() ? "" : " · " + in_gibibytes(found->bytes);
+}
+
+std::string described(const cpu::Topology& topology) {
+  std::string text;
+  if (!topology.model.empty()) {
+    const std::uint32_t sockets = cpu::count(topology.cpus).sockets;
+    text += " · " + (sockets > 1 ? std::to_string(sockets) + " × " : "") + on_one_line(topology.model);
+  }
+  std::uint64_t bytes = 0;
+  for (const cpu::NodeMemory& memory : topology.memory) {
+    bytes += memory.bytes;
+  }
+  return bytes == 0 ? text : text + " · " + in_gibibytes(bytes);
+}
+
 std::string render_text(const CpuMap& map) {
   const Letters letters(map.state);
-  std::string text = marked(kBold, summary_of(map.topology)) + " (" + on_one_line(map.source) + ")\n";
+  std::string text =
+      marked(kBold, summary_of(map.topology)) + " (" + on_one_line(map.source) + described(map.topology) + ")\n";
   std::vector<cpu::Cpu> rows = map.topology.cpus;
   std::ranges::sort(rows, {}, [](const cpu::Cpu& cpu) { return std::tuple(cpu.socket, cpu.numa, cpu.cache, cpu.id); });
   const cpu::Cpu* before = nullptr;
@@ -174,7 +199,8 @@ std::string render_text(const CpuMap& map) {
       const std::string devices = devices_on(map.topology, cpu.numa);
       text += "  NUMA node " + std::to_string(cpu.numa.value) + ": CPUs " +
               to_string(cpus_of(map.topology, cpu.numa) & cpus_of_socket(map.topology, cpu.socket)) +
-              distances_from(map.topology, cpu.numa) + (devices.empty() ? "" : ", devices " + devices) + "\n";
+              memory_text(map.topology, cpu.numa) + distances_from(map.topology, cpu.numa) +
+              (devices.empty() ? "" : ", devices " + devices) + "\n";
     }
     if (is_new_cache) {
       text += lines_of_cores(map, letters, cpu);

@@ -23,10 +23,13 @@ std::string verdict_of(const HealReport::Line& line, bool is_done) {
 }  // namespace
 
 std::string render_text(const HealReport& report) {
-  if (report.lines.empty()) {
+  if (report.lines.empty() && report.not_owed.empty()) {
     return "no container of this host is owed a device\n";
   }
   std::string text;
+  for (const std::string& container : report.not_owed) {
+    text += on_one_line(container) + ": no trusted evidence gives it a device, so there is nothing to give back\n";
+  }
   for (const HealReport::Line& line : report.lines) {
     text += on_one_line(line.container) + ": " + verdict_of(line, report.is_done) + "\n";
     text += line.lost.empty() ? "" : "  could not open: " + on_one_line(join(line.lost, ", ")) + "\n";
@@ -48,7 +51,8 @@ std::string render_json(const HealReport& report) {
     }
     lines.push_back(std::move(entry));
   }
-  const nlohmann::ordered_json json = {{"version", 1}, {"done", report.is_done}, {"containers", std::move(lines)}};
+  const nlohmann::ordered_json json = {
+      {"version", 1}, {"done", report.is_done}, {"containers", std::move(lines)}, {"not_owed", report.not_owed}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

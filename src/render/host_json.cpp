@@ -1,5 +1,9 @@
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
+#include "core/base/text.h"
+#include "render/finding.h"
 #include "render/host.h"
 #include "render/plugin.h"
 #include "render/rules.h"
@@ -107,7 +111,7 @@ Json to_json(const Finding& finding) {
   return {{"code", finding.code},       {"severity", to_string(finding.severity)},
           {"subject", finding.subject}, {"container", text_or_null(finding.container)},
           {"verdict", finding.verdict}, {"evidence", finding.evidence},
-          {"cure", finding.cure}};
+          {"cure", finding.cure},       {"needs_all_cures", finding.needs_all_cures}};
 }
 
 Json to_json(const std::vector<Finding>& findings) {
@@ -243,6 +247,13 @@ std::string render_json(const DeviceList& list) {
                {"drivers", drivers},
                {"offers", Json::parse(render_json(list.offers))},
                {"notes", list.inventory.notes}});
+}
+
+std::string render_page_json(std::string_view code, std::string_view page) {
+  const std::size_t end = page.find('\n');
+  const std::string_view title = trim(page.substr(code.size(), end - code.size()));
+  const std::string_view text = trim(page.substr(std::min(end, page.size())));
+  return dump({{"version", kVersion}, {"code", code}, {"title", title}, {"text", text}});
 }
 
 }  // namespace hf::report

@@ -10,6 +10,18 @@
 namespace hf::report {
 namespace {
 
+TEST(TextTable, CutsTheWidestColumnsToFitATerminal) {
+  TextTable table({"CONTAINER", "STATE"}, 24);
+  table.add({"a-container-with-a-very-long-name", marked(kRed, "lost")});
+  table.add({"ünï", "ok"});
+  EXPECT_EQ(table.render(), std::string("CONTAINER          STATE\na-container-with…  ") + kRed + "lost" + kPlain +
+                                "\nünï                ok\n");
+  TextTable tiny({std::string(15, 'A'), std::string(15, 'B')}, 3);  // no column is cut to nothing
+  EXPECT_EQ(tiny.render(), "AAAAAAAAAAA…  BBBBBBBBBBB…\n");
+  TextTable named({"/dev/nvidia-uvm-tools", "a container with a long name"}, 40);  // the first column is cut last
+  EXPECT_EQ(named.render(), "/dev/nvidia-uvm-tools  a container with…\n");
+}
+
 TEST(TextTable, LeavesMarksOutOfTheColumnWidth) {
   TextTable table({"A", "B"});
   table.add({marked(kRed, "ab"), "x"});
@@ -67,6 +79,18 @@ TEST(ContainerList, SaysTheSameAsTextAndAsJson) {
   EXPECT_EQ(json["containers"][0]["state"], "lost");
   EXPECT_EQ(json["containers"][0]["owed"][0]["device"]["major"], 195);
   EXPECT_EQ(json["containers"][0]["started_at"], "1970-01-01T00:16:40Z");
+}
+
+TEST(DoctorReport, HasOneLineForItsWorstProblem) {
+  DoctorReport report;
+  EXPECT_EQ(render_worst(report), "");
+  report.findings = {{"HF-124", Severity::note, "web", "", "may open more than it is owed", {}, {}}};
+  EXPECT_EQ(render_worst(report), "");
+  report.findings.insert(report.findings.begin(),
+                         {"HF-101", Severity::critical, "train", "", "lost the right to open\n/dev/nvidia0", {}, {}});
+  EXPECT_EQ(render_worst(report), "HF-101 train: lost the right to open?/dev/nvidia0\n");
+  report.findings.push_back({"HF-301", Severity::warning, "host", "", "no driver", {}, {}});
+  EXPECT_EQ(render_worst(report), "HF-101 train: lost the right to open?/dev/nvidia0 (and 1 more)\n");
 }
 
 TEST(DoctorReport, CountsWhatIsWrong) {

@@ -115,7 +115,8 @@ std::string identity_of(const Explanation& explanation) {
   const Container& it = explanation.line.container;
   std::string text =
       line_of(marked(kBold, title_of(it)) + " (" + short_id(it.id) + "): " + coloured(explanation.line.state));
-  text += line_of("  engine " + or_dash(it.engine) + (it.name_space ? " (" + *it.name_space + ")" : "") + ", runtime " +
+  text += line_of("  engine " + or_dash(it.engine) +
+                  (it.name_space && it.engine != "docker" ? " (" + *it.name_space + ")" : "") + ", runtime " +
                   (it.runtime ? title_of(*it.runtime) : "-") + ", cgroup driver " +
                   (it.driver ? to_string(*it.driver) : "-"));
   text += it.pod ? line_of("  pod " + pod_of(it) + ", uid " + or_dash(it.pod->uid)) : "";
@@ -191,8 +192,11 @@ std::string render_text(const std::vector<Finding>& findings) {
     for (const std::string& line : finding.evidence) {
       text += "    " + on_one_line(with_short_ids(line)) + "\n";
     }
-    for (const std::string& line : finding.cure) {
-      text += "  cure: " + on_one_line(line) + "\n";
+    for (std::size_t i = 0; i < finding.cure.size(); ++i) {
+      text += (i == 0                    ? "  cure: "
+               : finding.needs_all_cures ? "  then: "
+                                         : "    or: ") +
+              on_one_line(finding.cure[i]) + "\n";
     }
   }
   return text;
@@ -209,8 +213,7 @@ std::string shields_of(const DoctorReport& report) {
   std::string off;
   for (const DoctorReport::Shielded& shielded : report.shields) {
     on += shielded.cover.is_on ? 1 : 0;
-    off += shielded.cover.is_on ? ""
-                                : line_of("  healed, not shielded: " + shielded.container + ": " + shielded.cover.why);
+    off += shielded.cover.is_on ? "" : line_of("  not shielded: " + shielded.container + ": " + shielded.cover.why);
   }
   return report.shields.empty() ? ""
                                 : "shield: " + std::to_string(on) + " of " +
@@ -219,24 +222,33 @@ std::string shields_of(const DoctorReport& report) {
 
 }  // namespace
 
-std::string render_text(const ContainerList& list, Width width) {
+std::vector<std::string> container_columns() {
+  return {"CONTAINER", "POD", "ENGINE", "DEVICES", "STATE", "CPUS", "SINCE"};
+}
+
+std::vector<std::string> cells_of(const ContainerLine& line, std::int64_t now) {
+  const Container& it = line.container;
+  return {name_of(it),
+          pod_of(it),
+          or_dash(it.engine),
+          or_dash(summary_of(line.entitlement)),
+          coloured(line.state),
+          cpus_of(it),
+          render_age(now - it.started_at)};
+}
+
+std::string render_text(const ContainerList& list, Width width, std::size_t columns) {
   if (list.lines.empty()) {
     return "no containers on this host\n" + notes_of(list.notes);
   }
-  std::vector<std::string> head = {"CONTAINER", "POD", "ENGINE", "DEVICES", "STATE", "CPUS", "SINCE"};
+  std::vector<std::string> head = container_columns();
   if (width == Width::wide) {
     head.insert(head.end(), {"ID", "PID", "RUNTIME", "DRIVER", "UNIT", "CGROUP", "SHIELD", "FINDINGS"});
   }
-  TextTable table(std::move(head));
+  TextTable table(std::move(head), width == Width::wide ? kAnyWidth : columns);
   for (const ContainerLine& line : list.lines) {
     const Container& it = line.container;
-    std::vector<std::string> row = {name_of(it),
-                                    pod_of(it),
-                                    or_dash(it.engine),
-                                    or_dash(summary_of(line.entitlement)),
-                                    coloured(line.state),
-                                    cpus_of(it),
-                                    render_age(list.now - it.started_at)};
+    std::vector<std::string> row = cells_of(line, list.now);
     if (width == Width::wide) {
       row.insert(row.end(),
                  {short_id(it.id), std::to_string(it.init.value), it.runtime ? title_of(*it.runtime) : "-",
@@ -274,6 +286,17 @@ std::string render_text(const DoctorReport& report) {
   const std::string guard = report.guard.empty() ? "" : "guard: " + on_one_line(report.guard) + "\n";
   return summary_line(report) + "\n" + render_text(report.findings) + guard + shields_of(report) +
          notes_of(report.notes);
+}
+
+std::string render_worst(const DoctorReport& report) {
+  const auto is_problem = [](const Finding& finding) { return finding.severity != Severity::note; };
+  const auto worst = std::ranges::find_if(report.findings, is_problem);
+  if (worst == report.findings.end()) {
+    return "";
+  }
+  const auto count = std::ranges::count_if(report.findings, is_problem);
+  const std::string more = count > 1 ? " (and " + std::to_string(count - 1) + " more)" : "";
+  return on_one_line(worst->code + " " + worst->subject + ": " + worst->verdict + more) + "\n";
 }
 
 std::string render_text(const Explanation& explanation) {
@@ -316,7 +339,7 @@ std::string render_text(const Explanation& explanation) {
   return text + render_text(explanation.findings);
 }
 
-std::string render_text(const DeviceList& list) {
+std::string render_text(const DeviceList& list, std::size_t columns) {
   std::string text;
   for (const device::DriverState& state : list.inventory.states) {
     text += state.device_class + ": driver " + (state.version.empty() ? marked(kRed, "not loaded") : state.version) +
@@ -328,7 +351,7 @@ std::string render_text(const DeviceList& list) {
   }
   text += text.empty() ? "" : "\n";
   if (!list.inventory.units.empty()) {
-    TextTable units({"DEVICE", "MODEL", "UUID", "MEMORY", "PCI", "NUMA", "HEALTH"});
+    TextTable units({"DEVICE", "MODEL", "UUID", "MEMORY", "PCI", "NUMA", "HEALTH"}, columns);
     for (const device::Unit& unit : list.inventory.units) {
       const std::string health = to_string(unit.health) + (unit.health_text.empty() ? "" : ": " + unit.health_text);
       units.add({unit.device_class + " " + unit.name, or_dash(unit.model), or_dash(unit.uuid),
@@ -345,7 +368,7 @@ std::string render_text(const DeviceList& list) {
   if (list.inventory.nodes.empty()) {
     return text + "no device of a known class on this host\n" + notes_of(list.inventory.notes);
   }
-  TextTable nodes({"NODE", "CLASS", "PART", "NUMBERS", "EXPECTED", "CONTAINERS", "HELD BY"});
+  TextTable nodes({"NODE", "CLASS", "PART", "NUMBERS", "EXPECTED", "CONTAINERS", "HELD BY"}, columns);
   for (const device::Node& node : list.inventory.nodes) {
     nodes.add({node.path, node.device_class, to_string(node.part), numbers_of(node), devices_of(node.expected),
                joined(list.entitled, node.path), joined(list.holders, node.path)});

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/text.h"
+#include "core/report/verdict.h"
 #include "render/snapshot.h"
 
 namespace hf::report {
@@ -329,6 +330,10 @@ void add_self(Page& page, const Snapshot& snapshot) {
   page.add({{"version", snapshot.version}}, 1);
   page.gauge("blind", "Whether the last survey of the host failed, or nothing is watched at all.",
              snapshot.is_blind ? "1" : "0");
+  page.begin("verdict", "gauge", "The headline of the status page: 1 for its level.");
+  for (const Level level : {Level::good, Level::warning, Level::critical}) {
+    page.add({{"level", to_string(level)}}, verdict_of(snapshot).level == level ? 1 : 0);
+  }
   page.begin("tracer_mode", "gauge", "By which means changes are noticed.");
   if (snapshot.tiers.has_v1) {
     page.add({{"hierarchy", "v1"}, {"tier", to_string(snapshot.tiers.v1)}}, 1);

@@ -64,6 +64,11 @@ std::string render_text(const SetupReport& report) {
   if (!report.command.empty()) {
     text += (report.is_done ? "run this to make it count: " : "then run: ") + on_one_line(report.command) + "\n";
   }
+  if (!report.manifest.empty()) {
+    text +=
+        "on Kubernetes, once for the cluster, and runtimeClassName: holdfast in the pods:\nkubectl apply -f - <<END\n" +
+        report.manifest + "END\n";
+  }
   return text;
 }
 
@@ -79,6 +84,9 @@ std::string render_json(const SetupReport& report) {
       {"command", nullptr}};
   if (!report.command.empty()) {
     json["command"] = report.command;
+  }
+  if (!report.manifest.empty()) {
+    json["manifest"] = report.manifest;
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/report/verdict.h"
 #include "render/blame.h"
 #include "render/cpu.h"
 #include "render/plugin.h"
@@ -95,6 +96,7 @@ Json json_of_pod(const container::Pod& pod) {
   put(json, "name", pod.name);
   put(json, "namespace", pod.name_space);
   put(json, "container", pod.container);
+  json["named_by_cri"] = pod.is_named_by_cri;
   return json;
 }
 
@@ -102,6 +104,7 @@ Json json_of_container(const Container& it) {
   Json json = {{"id", it.id.value}};
   put(json, "name", it.name);
   json["title"] = title_of(it);
+  json["argument"] = argument_of(it);
   put(json, "engine", it.engine);
   put(json, "namespace", it.name_space);
   put(json, "image", it.image);
@@ -149,6 +152,17 @@ Json json_of_finding(const Finding& finding) {
   json["verdict"] = finding.verdict;
   put(json, "evidence", finding.evidence);
   put(json, "cure", finding.cure);
+  json["needs_all_cures"] = finding.needs_all_cures;
+  return json;
+}
+
+Json json_of_verdict(const Verdict& verdict) {
+  Json json = {{"level", to_string(verdict.level)}, {"headline", verdict.headline}};
+  put(json, "because", verdict.because);
+  put(json, "code", verdict.code);
+  put(json, "container", verdict.container);
+  put(json, "cure", verdict.cure);
+  put(json, "rest", verdict.rest);
   return json;
 }
 
@@ -275,6 +289,7 @@ std::string render_json(const Snapshot& snapshot) {
   put(json, "host_name", snapshot.host_name);
   put_moment(json, "started_at", snapshot.started_at);
   put_moment(json, "surveyed_at", snapshot.surveyed_at);
+  json["verdict"] = json_of_verdict(verdict_of(snapshot));
   json["tiers"] = json_of_tiers(snapshot.tiers);
   json["blind"] = snapshot.is_blind;
   put(json, "why_blind", snapshot.why_blind);

@@ -238,6 +238,17 @@ TEST(Metrics, SayWhyADeviceIsKeptFromKubelet) {
   EXPECT_FALSE(json["devices"]["offers"][0]["devices"][2].contains("problem"));
 }
 
+TEST(SnapshotJson, HasTheVerdictThatTheMetricsHave) {
+  const nlohmann::json json = nlohmann::json::parse(render_json(snapshot()));
+  EXPECT_EQ(json["verdict"]["level"], "critical");
+  EXPECT_EQ(json["verdict"]["headline"], "gone lost it");
+  EXPECT_EQ(json["verdict"]["code"], "HF-101");
+  EXPECT_EQ(json["verdict"]["cure"], nlohmann::json::array({"mend it"}));
+  EXPECT_EQ(json["containers"][1]["argument"], "gone");
+  EXPECT_TRUE(has_line(render_metrics(snapshot()), "holdfast_verdict{level=\"critical\"} 1"));
+  EXPECT_TRUE(has_line(render_metrics(snapshot()), "holdfast_verdict{level=\"good\"} 0"));
+}
+
 TEST(SnapshotJson, SaysTheSameAndLeavesOutWhatIsAbsent) {
   const std::string text = render_json(snapshot());
   EXPECT_EQ(text.find('\n'), text.size() - 1);

@@ -1,6 +1,7 @@
 #include "render/text_table.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/text.h"
 
@@ -12,6 +13,31 @@ std::size_t width_of(std::string_view text) {
   return std::size_t(std::ranges::count_if(text, [](char byte) {
     return (byte < kRed || byte > kPlain) && (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U;
   }));
+}
+
+// At most so wide, with "…" where something was left out. Marks stay, so that a colour ends.
+std::string cut(std::string_view text, std::size_t width) {
+  if (width_of(text) <= width) {
+    return std::string(text);
+  }
+  std::string kept;
+  std::size_t used = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {
+      ++end;
+    }
+    const bool is_mark = text[at] >= kRed && text[at] <= kPlain;
+    if (is_mark || used + 1 < width) {
+      kept += text.substr(at, end - at);
+      used += is_mark ? 0 : 1;
+    } else if (used + 1 == width) {
+      kept += "…";
+      ++used;
+    }
+    at = end;
+  }
+  return kept;
 }
 
 }  // namespace
@@ -55,20 +81,39 @@ void TextTable::add(const std::vector<std::string>& row) {
   }
 }
 
-std::string TextTable::render() const {
+std::vector<std::size_t> TextTable::widths() const {
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kLeast = 12;  // a column that is cut further says nothing
   std::vector<std::size_t> widths(rows_.front().size());
   for (const std::vector<std::string>& row : rows_) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
       widths[i] = std::max(widths[i], width_of(row[i]));
     }
   }
+  std::size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+  while (total > most_) {
+    // The first column names the thing: it is cut last.
+    auto widest = std::max_element(widths.begin() + 1, widths.end());
+    widest = widest == widths.end() || *widest <= kLeast ? widths.begin() : widest;
+    if (*widest <= kLeast) {
+      break;
+    }
+    --*widest;
+    --total;
+  }
+  return widths;
+}
+
+std::string TextTable::render() const {
+  const std::vector<std::size_t> widths = this->widths();
   std::string text;
   for (const std::vector<std::string>& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
+      const std::string cell = i < widths.size() ? cut(row[i], widths[i]) : row[i];
+      line += cell;
       if (i + 1 < row.size()) {
-        line += std::string(widths[i] - width_of(row[i]) + 2, ' ');
+        line += std::string(widths[i] - width_of(cell) + 2, ' ');
       }
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";

@@ -1,7 +1,9 @@
 // TextTable: text in columns that are as wide as their cells. Marks say what to colour; the printing code decides.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +25,22 @@ std::string on_one_line(std::string_view text);
 // Ids of 64 digits cut to 12, as people know them. Not for commands.
 std::string with_short_ids(std::string_view text);
 
+inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
+
 class TextTable {
  public:
-  explicit TextTable(std::vector<std::string> head) : rows_{std::move(head)} {}
+  // `most`: the width of the terminal. The widest columns are cut until the table fits.
+  explicit TextTable(std::vector<std::string> head, std::size_t most = kAnyWidth)
+      : rows_{std::move(head)}, most_(most) {}
 
   void add(const std::vector<std::string>& row);
   [[nodiscard]] std::string render() const;
 
  private:
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+
   std::vector<std::vector<std::string>> rows_;
+  std::size_t most_;
 };
 
 }  // namespace hf::report

@@ -170,12 +170,18 @@ class RuntimeCase(runtime_test.Staged):
             super().need_crun(version)
             CRUN_STARTS.add(version)
 
-    def image(self, version: str = "v1", runtime: str = "runc") -> Box:
+    def image(self, version: str = "v1", runtime: str = "runc", has_cache: bool = True) -> Box:
         """A container that asks for a GPU; the attacker fills its root file system."""
         if runtime == "crun":
             self.need_crun(version)
         box = self.gpu(version)
         self.config(box.stage, f"programs: [{runtime}]")
+        # With a cache that the runtime does not edit the hook runs ldconfig. Without one the runtime writes it.
+        loader = box.directory / "rootfs/lib64/ld-linux-x86-64.so.2"
+        loader.parent.mkdir(exist_ok=True)
+        loader.write_text("a loader")
+        if has_cache:
+            (box.directory / "rootfs/etc/ld.so.cache").write_text("of another format")
         return box
 
     def pod(self, uid: str, visible: str | None = None) -> Box:

@@ -13,7 +13,7 @@ from attack_support import Box, RuntimeCase, add_volume, listing
 
 class EtcInVolume(RuntimeCase):
     def check(self, runtime: str, target: str) -> None:
-        box = self.image(runtime=runtime)
+        box = self.image(runtime=runtime, has_cache=False)
         volume = add_volume(box)
         (volume / "etc").mkdir()
         before = listing(volume)
@@ -37,7 +37,7 @@ class EtcInVolume(RuntimeCase):
 
     def test_a_cache_in_the_volume(self):
         """The cache itself and the files beside it are symlinks."""
-        box = self.image()
+        box = self.image(has_cache=False)
         volume = add_volume(box)
         (volume / "cache").write_text("of the user")
         before = listing(volume)
@@ -47,7 +47,7 @@ class EtcInVolume(RuntimeCase):
         self.check_untouched(volume, before, done.stderr)
 
     def test_a_container_with_a_volume_has_its_gpu(self):
-        box = self.image()
+        box = self.image(has_cache=False)
         volume = add_volume(box)
         before = listing(volume)
         self.check_gpu(box.start())
@@ -55,7 +55,7 @@ class EtcInVolume(RuntimeCase):
 
     def test_an_etc_elsewhere_in_the_image_is_no_attack(self):
         """Some images keep it below /usr."""
-        box = self.image()
+        box = self.image(has_cache=False)
         (box.directory / "rootfs/usr/etc").mkdir(parents=True)
         self.link(box, "usr/etc")
         self.check_opens(box.start())

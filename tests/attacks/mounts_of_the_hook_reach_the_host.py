@@ -72,6 +72,7 @@ class Propagation(RuntimeCase):
         box.spec["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
         box.spec["linux"]["namespaces"] = [{"type": "mount"}]
         box.spec["linux"]["rootfsPropagation"] = propagation
+        box.spec["process"]["capabilities"] = {kind: ["CAP_MKNOD"] for kind in ("bounding", "effective", "permitted")}  # it needs the hook
         steps = (f"mount --bind {box.directory} {box.directory}", "mount --make-rshared /")
         box.place = self.enterContext(box.stage.changed(*steps))
         return box

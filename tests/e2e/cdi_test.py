@@ -60,13 +60,13 @@ class Cdi(Case):
     def test_a_file_is_written_in_the_format_of_its_extension(self) -> None:
         for name in ("new/a.json", "a.yaml"):
             file = self.directory / name
-            self.assertEqual(self.spec("--output", f"{file}"), "")
+            self.assertEqual(self.spec("--file", f"{file}"), "")
             self.assertEqual(file.read_text().startswith("{"), name.endswith(".json"))
             self.assertEqual(self.ok("cdi", "check", f"{file}").splitlines()[0], "nothing is wrong (1 spec, 3 devices)")
         self.assertEqual(sorted(path.name for path in self.directory.iterdir()), ["a.yaml", "new"], "nothing is left beside it")
 
     def test_a_spec_that_cannot_be_generated_is_refused(self) -> None:
-        self.refused(2, "no such device class", "cdi", "generate", "--class", "nothing")
+        self.refused(2, "no device class 'nothing'; there are nvidia", "cdi", "generate", "--class", "nothing")
         self.refused(2, "open", "cdi", "check", f"{self.directory}/none.yaml")
         self.refused(1, "no spec of /etc/cdi or /var/run/cdi has it", "cdi", "resolve", "hf-e2e.test/fuse=none")
         if not pathlib.Path("/proc/driver/nvidia/version").exists():

@@ -18,7 +18,6 @@ def write(path: pathlib.Path, text: str) -> None:
 class Arguments(Case):
     def test_bad_arguments_get_one_clear_line_and_exit_2(self):
         for arguments, names in [
-            ((), "ps, doctor, explain, devices, heal, blame, watch, rules, grant, revoke, cdi, setup or demo"),
             (("ps", "-o", "toml"), "toml"),
             (("ps", "--interval", "0"), "interval"),
             (("ps", "--interval", "soon"), "soon"),
@@ -28,12 +27,20 @@ class Arguments(Case):
             (("doctor", "-o", "wide"), "wide"),
             (("explain",), "CONTAINER"),
             (("explain", "hf-no-such-container"), "hf-no-such-container"),
-            (("explain", ""), "no running container"),
+            (("explain", ""), "no container ''"),
             (("explain", "\x1b[31m"), "?[31m"),
             (("devices", "nonsense"), "nonsense"),
             (("grant", "hf-no-such-container", "c 195:0 rw"), "hf-no-such-container"),
-            (("rules", "container:"), "no running container"),
-            (("nonsense",), "nonsense"),
+            (("rules", "container:"), "no container"),
+            (("nonsense",), "no command 'nonsense'; there are ps, doctor, explain"),
+            (("docter",), "no command 'docter'; did you mean doctor? (see holdfast --help)"),
+            (("cpu", "plam"), "no command 'plam'; did you mean plan? (see holdfast cpu --help)"),
+            (("doctor", "--depp"), "no option '--depp'; did you mean --deep? (see holdfast doctor --help)"),
+            (("ps", "--interval"), "(see holdfast ps --help)"),
+            (("cdi", "generate", "--class", "nvidea"), "no device class 'nvidea'; did you mean nvidia?"),
+            (("cdi", "generate", "-o", "toml"), "want yaml or json"),
+            (("cdi", "resolve", "gpu0"), "want a name such as nvidia.com/gpu=0"),
+            (("cpu", "plan", "--cpus", "2", "--option", "full-pcpu-only=true"), "did you mean full-pcpus-only?"),
             (("rules", "--bogus"), "--bogus"),
             (("rules", "pid:0"), "pid:0"),
             (("rules", "pid:x"), "pid:x"),
@@ -70,6 +77,43 @@ class Arguments(Case):
         self.assertIn("--ask", self.ok("rules", "--help"))
         self.assertIn("--dry-run", self.ok("grant", "--help"))
         self.assertRegex(self.ok("--version"), r"^holdfast \d+\.\d+\.\d+")
+
+    def test_without_a_command_all_are_listed(self):
+        done = holdfast()
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        for text in ("Inspect:", "  doctor ", "Repair:", "  heal ", "Prepare a host:", "  setup ", "CPUs:", "  cpu "):
+            self.assertIn(text, done.stderr)
+        self.assertNotIn("mend", done.stderr)
+
+    def test_formats_of_commands_that_print_data(self):
+        with scratch_cgroup(V2) as group:
+            for command in (["rules"], ["rules", f"cgroup:{group}"], ["cdi", "list"], ["cpu", "topology"], ["blame"], ["doctor", "--explain", "HF-101"]):
+                with self.subTest(command):
+                    tree = json.loads(holdfast(*command, "-o", "json").stdout)
+                    yaml = holdfast(*command, "-o", "yaml")
+                    first = next(iter(tree)) if isinstance(tree, dict) else "-"
+                    self.assertIn(first, yaml.stdout.splitlines()[0])
+
+    def test_a_narrow_terminal(self):
+        wide = subprocess.run(["script", "-qec", f"stty cols 200; {HOLDFAST} cpu topology --from dgx-a100; {HOLDFAST} cdi list", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(wide.returncode, 0, wide.stdout)
+        dumb = subprocess.run(["script", "-qec", f"TERM=dumb {HOLDFAST} doctor", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
+        self.assertNotIn("\x1b[3", dumb.stdout)
+
+    def test_completion_follows_the_commands(self):
+        for words, expected in (
+            (("do",), ["doctor"]),
+            (("demo",), ["demo"]),
+            (("doctor", "-o", ""), ["text", "json", "yaml"]),
+            (("doctor", "--output", "j"), ["json"]),
+            (("grant", "pid:1", "c 1:3 r", "--dry"), ["--dry-run"]),
+            (("cpu", "rel"), ["release"]),
+            (("rules", "diff", "--out"), ["--output"]),
+            (("nonsense", ""), []),
+            ((), []),
+        ):
+            with self.subTest(words):
+                self.assertEqual([line.split("\t")[0] for line in self.ok("complete", *words).splitlines()], expected)
 
     def test_every_code_has_its_page(self):
         pages = pathlib.Path(__file__).parents[2] / "docs/FINDINGS.md"
@@ -124,8 +168,12 @@ class Arguments(Case):
             copy.write_bytes(pathlib.Path(holdfast("--version").args[0]).read_bytes())
             copy.chmod(0o755)
             done = subprocess.run([*unprivileged, copy, "rules"], capture_output=True, text=True, check=False, timeout=60)
+            for command in (["grant", "train", "c 195:0 rw"], ["heal", "--all"], ["ps"], ["cpu", "status"]):
+                other = subprocess.run([*unprivileged, copy, *command], capture_output=True, text=True, check=False, timeout=60)
+                self.assertEqual((other.returncode, other.stdout), (2, ""), command)
+                self.assertIn("needs root", other.stderr)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        self.assertIn("run it as root", done.stderr)
+        self.assertIn("needs root", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
@@ -163,12 +211,14 @@ class Cgroups(Case):
         target = f"cgroup:{cgroup}"
         with node(195, 0) as gpu:
             self.assertEqual(errno_of_open(cgroup, gpu), "EPERM")
-            plan = self.ok("grant", target, "c 195:0 rw", "--dry-run")
-            self.assertIn("nothing was changed", plan)
+            plan = holdfast("grant", target, "c 195:0 rw", "--dry-run")
+            self.assertEqual(plan.returncode, 1, "something would be changed")
+            self.assertIn("nothing was changed", plan.stdout)
             self.assertEqual(errno_of_open(cgroup, gpu), "EPERM")
             self.assertIn("granted c 195:0 rw", self.ok("grant", target, "c 195:0 rw"))
             self.assertEqual(errno_of_open(cgroup, gpu), "ENXIO")
             self.assertIn("already", self.ok("grant", target, "c", "195:0", "rw"))
+            self.ok("grant", target, "c 195:0 rw", "--dry-run")
             self.ok("rules", target, "--ask", "c:195:0:rw")
             self.ok("revoke", target, "c 195:0 w")
             self.assertEqual(errno_of_open(cgroup, gpu), "EPERM")

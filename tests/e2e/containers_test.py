@@ -132,7 +132,8 @@ class Containers(Case):
         self.check("runc", V1_ONLY, "v1")
 
     def test_runc_v2(self):
-        self.check("runc", V2_ONLY, "v2")
+        container, _ = self.check("runc", V2_ONLY, "v2")
+        self.assertIn(container.name, self.ok("complete", "explain", container.name[:-2]), "for the shells")
 
     def test_crun_v1(self):
         self.check("crun", V1_ONLY, "v1")

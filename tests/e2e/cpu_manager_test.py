@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import subprocess
@@ -15,8 +16,10 @@ import unittest
 
 import engines
 from guarded import HOLDFASTD, eventually, guarding, opening, policy, run_inside
-from support import HOLDFAST, holdfast, why_not
+from support import HOLDFAST, V2, holdfast, why_not
+from systemd_host import systemd_host, why_no_systemd
 
+RUNTIME = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
 STATE = pathlib.Path("/run/holdfast/cpus")
 CPUSET = pathlib.Path("/sys/fs/cgroup/cpuset")
 CONFIG = policy() + "cpus: {manager: true, reserved: 0}\n"
@@ -127,6 +130,73 @@ class CpuManager(unittest.TestCase):
 
     def test_crun_by_annotation(self):
         self.check_exclusive(lambda: asking("crun", {"holdfast.cpus": "1"}))
+
+    # At creation
+
+    @contextlib.contextmanager
+    def created(self, annotations: dict[str, str]):
+        """A container that holdfast-runtime has created and not started: its cpuset, and how long that took."""
+        name = secrets.token_hex(32)  # as docker names them: such a cgroup is recognised when it is created
+        runtime = [RUNTIME, "--root", "/run/runc"]
+        with engines.scratch_directory() as directory, engines.view("v1") as machine:
+            engines.write_bundle(directory, f"/docker/{name}", False)
+            file = directory / "config.json"
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"annotations": annotations}))
+            machine.cgroups.add(f"/docker/{name}")
+            with engines.cleanup(lambda: machine.call(*runtime, "delete", "-f", name)):
+                began = time.monotonic()
+                machine.call(*runtime, "create", "--bundle", f"{directory}", name)
+                took = time.monotonic() - began
+                cpus = (CPUSET / "docker" / name / "cpuset.cpus").read_text().strip()
+                machine.call(*runtime, "start", name)
+                yield cpus, took
+
+    def test_the_runtime_waits_until_a_container_has_its_cpus(self):
+        with guarding(HOLDFASTD, config=CONFIG) as daemon:
+            self.assertTrue(eventually(lambda: (STATE / "placement").exists()), daemon.said())
+            for _ in range(10):  # the runtime waits 50 ms at most, and this machine may be busy
+                with self.created({"holdfast.cpus": "1"}) as (own, _):
+                    if own == self.all:
+                        continue
+                    self.assertNotEqual(own, "0")
+                    with self.created({}) as (shared, _):
+                        if shared == self.all:
+                            continue
+                        self.assertEqual(shared, self.rest(own))
+                        return
+            self.fail("no container had its CPUs when the runtime returned")
+
+    def test_a_manager_that_hangs_delays_no_start_for_long(self):
+        with guarding(HOLDFASTD, config=CONFIG) as daemon:
+            self.assertTrue(eventually(lambda: (STATE / "placement").exists()), daemon.said())
+            with self.created({}) as (_, usual):
+                pass
+            daemon.tell(signal.SIGSTOP)
+            try:
+                with self.created({"holdfast.cpus": "1"}) as (cpus, took):
+                    self.assertEqual(cpus, self.all)
+                    self.assertGreater(took, 0.05)
+                    self.assertLess(took, usual + 2)  # the limit is 0.05 s, and this machine may be busy
+            finally:
+                daemon.tell(signal.SIGCONT)
+            daemon.kill()
+            with self.created({"holdfast.cpus": "1"}) as (cpus, _):  # its socket is still there
+                self.assertEqual(cpus, self.all)
+
+    def test_switched_on_and_off_while_it_runs(self):
+        with guarding(HOLDFASTD, config=policy()) as daemon, asking("runc", {"holdfast.cpus": "1"}) as container:
+            time.sleep(0.3)
+            self.assertEqual(cpus_of(container), self.all)
+            daemon.config.write_text(CONFIG)
+            daemon.tell(signal.SIGHUP)
+            own = self.own(container, daemon)
+            daemon.config.write_text(policy())
+            daemon.tell(signal.SIGHUP)
+            self.assertTrue(eventually(lambda: not (STATE / "placement").exists()), daemon.said())
+            self.assertEqual(cpus_of(container), own)  # it keeps what it has
+            with asking("crun", {"holdfast.cpus": "1"}) as other:
+                time.sleep(0.5)
+                self.assertEqual(cpus_of(other), self.all)
 
     # What asks for too much, or wrongly
 
@@ -332,6 +402,43 @@ class CpuManager(unittest.TestCase):
             finally:
                 (inner / "deep").rmdir()
                 inner.rmdir()
+
+
+class UnderSystemd(unittest.TestCase):
+    """cgroup v2, where a reload of systemd writes the cpuset of a unit again."""
+
+    def setUp(self):
+        if reason := why_no_systemd():
+            self.skipTest(reason)
+        if "cpuset" not in (V2 / "cgroup.controllers").read_text().split():
+            self.skipTest("cgroup v2 has no cpuset here")
+        switch = V2 / "cgroup.subtree_control"
+        if "cpuset" not in switch.read_text().split():
+            switch.write_text("+cpuset")
+            self.addCleanup(switch.write_text, "-cpuset")
+
+    def test_a_reload_keeps_the_cpus(self):
+        with systemd_host("v2") as host, host.container() as owner, host.container() as sharing:
+            config = "guard: {mode: observe}\ncpus: {manager: true, reserved: 0}\n"
+            everything = (host.cgroup / "cpuset.cpus.effective").read_text().strip()
+
+            def cpus(container) -> str:
+                return (container.cgroup / "cpuset.cpus.effective").read_text().strip()
+
+            with guarding(HOLDFASTD, config=config, prefix=host.enter, within=host.directory) as daemon:
+                host.run(HOLDFAST, "cpu", "assign", owner.name, "1")
+                own = cpus(owner)
+                self.assertNotIn(own, (everything, "0"))
+                self.assertTrue(eventually(lambda: cpus(sharing) != everything), daemon.said())
+                shared = cpus(sharing)
+                for _ in range(3):
+                    host.daemon_reload()
+                    self.assertEqual((cpus(owner), cpus(sharing)), (own, shared))
+                self.assertEqual(host.systemctl("show", "-P", "AllowedCPUs", owner.unit), own)
+                host.run(HOLDFAST, "cpu", "release", owner.name)
+                self.assertTrue(eventually(lambda: cpus(owner) == cpus(sharing) == everything), f"{cpus(owner)} {cpus(sharing)} {daemon.said()}")
+                host.daemon_reload()
+                self.assertEqual((cpus(owner), cpus(sharing)), (everything, everything))
 
 
 def cpuset_of_pid(pid: int) -> pathlib.Path | None:

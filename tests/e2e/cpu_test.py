@@ -178,6 +178,7 @@ class Commands(CpuCase):
         root = xml.etree.ElementTree.fromstring(svg)
         cells = [rect for rect in root.iter("{http://www.w3.org/2000/svg}rect") if rect.get("class") == "cpu"]
         self.assertEqual(len(cells), 16)
+        self.assertEqual(root.get("viewBox"), f"0 0 {root.get('width')} {root.get('height')}")
         titles = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
         self.assertEqual(sorted(titles)[:2], ["CPU 0", "CPU 1"])
         self.assertIn("CPU 2, u<&>/c", titles)
@@ -306,7 +307,8 @@ class States(CpuCase):
             self.assertTrue(self.json("state", path, "--reserved", "0")["sound"])
         with pod_container("/besteffort") as (uid, pid):
             os.sched_setaffinity(pid, {1})
-            pool = self.json(*arguments)
+            self.refused("is sound", *arguments)
+            pool = self.json(*arguments, "--force")
             self.assertEqual(pool["entries"], [], "only Guaranteed pods have CPUs of their own")
             self.assertIn("Guaranteed", " ".join(pool["notes"]))
 
@@ -323,7 +325,8 @@ class States(CpuCase):
         self.assertEqual(pathlib.Path(path + ".damaged").read_text(), "{ torn")
         self.assertTrue(self.json("state", path)["sound"])
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
-        self.json(*again)
+        self.refused("is sound", *again)
+        self.json(*again, "--force")
         self.assertTrue(pathlib.Path(path + ".damaged.1").exists())
 
 

@@ -136,7 +136,7 @@ class Demo(unittest.TestCase):
         self.assertNotIn("\033", out)
 
     def test_an_interruption_leaves_nothing_behind(self):
-        for pause in (0.3, 2.0, 6.0, 12.0):
+        for pause in (0.3, 2.0, 6.0):
             with self.subTest(pause=pause):
                 demo = self.start("--seconds", "60", env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
                 time.sleep(pause)
@@ -183,7 +183,7 @@ class Demo(unittest.TestCase):
         )
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertIn("run it as root", done.stderr)
+        self.assertIn("needs root", done.stderr)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ class Engines(Case):
         for target in (container.name, container.id[:20]):
             self.ok("rules", target, "--ask", "c:10:229:rw")
             self.assertIn(container.name, holdfast("explain", target).stdout)
-        self.refused(2, "no running container is called so", "explain", "hf-no-such-container")
+        self.refused(2, "no container 'hf-no-such-container'; running: ", "explain", "hf-no-such-container")
 
     def test_docker_v1(self):
         self.check_engine("docker", engines.docker, "v1")

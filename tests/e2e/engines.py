@@ -39,7 +39,11 @@ PATIENCE = 60
 
 
 class Unavailable(RuntimeError):
-    """The engine cannot be had or cannot start on this machine; the text says why."""
+    """The engine cannot be had or cannot start on this machine; the text says why. `output`: what a command that failed printed."""
+
+    def __init__(self, why: str, output: str = ""):
+        super().__init__(why)
+        self.output = output
 
 
 def program(name: str) -> str:
@@ -121,7 +125,7 @@ class View:
             out.seek(0)
             err.seek(0)
             if done.returncode != 0:
-                raise Unavailable(f"{' '.join(command)}: {err.read().strip()}")
+                raise Unavailable(f"{' '.join(command)}: {err.read().strip()}", out.read())
             return out.read()
 
     def start(self, *command: str, log: pathlib.Path) -> subprocess.Popen:
@@ -218,8 +222,9 @@ class Container:
     bundle: pathlib.Path | None = None
     state: pathlib.Path | None = None
     record: pathlib.Path | None = None
-    call: Callable[..., str] | None = None  # runs the runtime with these arguments
+    call: Callable[..., str] | None = None  # runs the runtime, or the engine's client, with these arguments
     restart: Callable[[], None] | None = None  # of the engine
+    cri: Callable[[str, dict[int, object]], bytes] | None = None  # a call of the engine's CRI
 
     def cgroups(self) -> list[pathlib.Path]:
         return cgroups_of(self.pid)
@@ -586,6 +591,7 @@ def docker(
                 state=directory / "exec/runtime-runc/moby" / whole / state_file(kind),
                 record=directory / "data/containers" / whole / "config.v2.json",
                 update=lambda: call("update", "--cpuset-cpus", "0", whole),
+                call=call,
                 restart=running.restart,
             ).with_nodes()  # fmt: skip
 
@@ -638,6 +644,7 @@ def containerd(
                 bundle=directory / "state/io.containerd.runtime.v2.task" / namespace / name,
                 state=state / state_file(kind),
                 update=lambda: runtime_update(machine, [runtime_path, "--root", f"{state.parent}"], name),
+                call=call,
                 restart=running.restart,
             ).with_nodes()  # fmt: skip
 
@@ -825,4 +832,6 @@ def kubernetes(
                 bundle=directory / "state/io.containerd.runtime.v2.task/k8s.io" / ids[1],
                 state=RUNTIME_STATE / "k8s.io" / ids[1] / state_file(kind),
                 update=lambda: cri(socket, "UpdateContainerResources", {1: ids[1], 2: cpus}),
+                call=call,
+                cri=lambda method, fields: cri(socket, method, fields),
             ).with_nodes()  # fmt: skip

@@ -86,7 +86,9 @@ class Daemon:
         self.journal.mkdir(exist_ok=True)
         self.config = directory / "config.yaml"
         self.config.write_text(policy())
-        quiet = ("--listen", "none", "--socket", "none", "--config", str(self.config))
+        quiet = ("--config", str(self.config))
+        for option in ("--listen", "--socket"):
+            quiet += () if option in options else (option, "none")
         self.command = prefix(binary, "--journal", str(self.journal), *quiet, *options)
         self.is_direct = self.command[0] == binary
         self.process: subprocess.Popen | None = None

@@ -1,12 +1,13 @@
 // page_server: the status page of an invented host, for page_test.py. It prints its address, then reads commands from
 // standard input: "loss" publishes a record and a snapshot in which that container has lost its device, "blind" and
-// "fine" a snapshot like that, "storm N" N records.
+// "usual" a snapshot like that, "storm N" N records. "calm" and "trouble" publish another host with few containers.
 #include <array>
 #include <deque>
 #include <iostream>
 #include <memory>
 #include <string>
 
+#include "core/cpu/machine.h"
 #include "kernel/files/clock.h"
 #include "services/web/server.h"
 
@@ -15,9 +16,17 @@ namespace {
 using namespace hf;
 
 constexpr int kGpus = 8;
+constexpr std::uint64_t kPast = 40;  // records of the host with few containers
+
+device::Part part_of(const std::string& path) {
+  return path == "/dev/nvidiactl"    ? device::Part::control
+         : path == "/dev/nvidia-uvm" ? device::Part::helper
+                                     : device::Part::unit;
+}
 
 container::NodeState node(const std::string& path, const std::string& device_class, unsigned minor, bool is_fine) {
   container::OwedNode owed;
+  owed.part = part_of(path);
   owed.path = path;
   owed.device_class = device_class;
   owed.device = device::Device{device::Kind::character, 195, minor};
@@ -124,10 +133,11 @@ resource::OfferStatus offer() {
   return status;
 }
 
-report::BlameRecordPtr record(std::uint64_t number, const std::string& title) {
+// `age`: milliseconds before now.
+report::BlameRecord record_at(std::uint64_t number, const std::string& title, std::int64_t age) {
   report::BlameRecord made;
   made.number = number;
-  made.at = kernel::wall_now();
+  made.at = kernel::wall_now() - age;
   made.container = title;
   made.engine = "containerd";
   made.writer.pid.value = 812;
@@ -146,32 +156,183 @@ report::BlameRecordPtr record(std::uint64_t number, const std::string& title) {
     made.heal_ns = 12'000;
     made.steps = {"replaced program 61 with 62"};
   }
-  return std::make_shared<const report::BlameRecord>(std::move(made));
+  return made;
+}
+
+report::BlameRecordPtr shared(report::BlameRecord record) {
+  return std::make_shared<const report::BlameRecord>(std::move(record));
 }
 
 std::vector<report::Finding> findings() {
   return {{"HF-101",
            report::Severity::critical,
            "trainer-1/worker-13",
-           "id",
-           "the device cgroup denies /dev/nvidia5",
+           guarded(13).container->id.value,
+           "lost the right to open /dev/nvidia5, /dev/nvidiactl: its device rules were rewritten by runc",
            {"program 61 of runc was attached at 05:14:08"},
            {"holdfast heal trainer-1/worker-13", "systemctl set-property x.scope 'DeviceAllow=/dev/nvidia5 rw'"}},
-          {"HF-110",
+          {"HF-118",
            report::Severity::warning,
            "<b>bold</b>",
-           "id",
-           "the next daemon-reload takes its GPU away",
+           guarded(12).container->id.value,  // it has all that it is owed
+           "may be refused by the next daemon-reload",
            {"systemd has no DeviceAllow for /dev/nvidia7"},
            {"holdfast heal --all"}},
           {"HF-127", report::Severity::note, "host", "", "runc 1.1.5 re-applies rules on update", {}, {}}};
+}
+
+// A host of a few containers, as people run them.
+report::ContainerStatus sample(const std::string& name, const std::string& pod, container::State state,
+                               const std::vector<int>& gpus) {
+  report::ContainerStatus made;
+  container::Container it;
+  const std::string digits = std::to_string(std::hash<std::string>()(pod + "/" + name) % 1'000'000);
+  it.id.value = digits + "4f1c9d02ab37" + std::string(52 - digits.size(), 'e');
+  it.name = name;
+  it.engine = pod.empty() ? "docker" : "containerd";
+  if (!pod.empty()) {
+    it.pod = container::Pod{"7d5c2f0e-91aa-4c8b-8b6f-2f7c6a4f1e11", pod, "ml", name};
+  }
+  it.image = "registry.example/ml/" + name + ":2.4";
+  it.started_at = kernel::wall_now() / 1000 - 400'000;
+  it.cgroup = "/system.slice/cri-containerd-" + it.id.value + ".scope";
+  it.unit = "cri-containerd-" + it.id.value + ".scope";
+  it.cpus =
+      gpus.empty() ? "0-3,32-35" : std::to_string(gpus.front() * 4 + 4) + "-" + std::to_string(gpus.front() * 4 + 7);
+  it.has_exclusive_cpus = !gpus.empty();
+  it.init.value = 4242;
+  made.state = state;
+  made.mode = gpus.empty() ? "" : "heal";
+  made.is_shielded = state == container::State::ok && !gpus.empty();
+  std::vector<container::NodeState> nodes;
+  container::Entitlement owed;
+  const bool fine = state != container::State::lost;
+  for (const int gpu : gpus) {
+    nodes.push_back(node("/dev/nvidia" + std::to_string(gpu), "nvidia", unsigned(gpu), fine));
+  }
+  if (!gpus.empty()) {
+    nodes.push_back(node("/dev/nvidiactl", "nvidia", 255, fine));
+    nodes.push_back(node("/dev/nvidia-uvm", "nvidia", 0, true));
+  }
+  for (const container::NodeState& node : nodes) {
+    owed.nodes.push_back(*node.owed);
+  }
+  made.container = std::move(it);
+  made.owed = std::move(owed);
+  made.nodes = std::move(nodes);
+  return made;
+}
+
+report::CpuStatus managed(const std::vector<report::ContainerStatus>& containers) {
+  report::CpuStatus status;
+  status.topology = *cpu::find_machine("dgx-a100");
+  status.online = cpu::all_cpus(status.topology);
+  status.pool = status.online;
+  status.reserved = *cpu::parse_cpu_set("0-1");
+  for (const report::ContainerStatus& one : containers) {
+    if (one.container->has_exclusive_cpus) {
+      report::CpuContainer entry;
+      entry.title = title_of(*one.container);
+      entry.id = one.container->id.value;
+      entry.is_exclusive = true;
+      entry.cpus = *cpu::parse_cpu_set(one.container->cpus);
+      status.pool = status.pool - entry.cpus;
+      status.containers.push_back(entry);
+    }
+  }
+  return status;
+}
+
+// `before`: the number of the last record of all. A page that has seen these wants no older one from the stream.
+std::vector<report::BlameRecordPtr> past(const report::ContainerStatus& victim, std::uint64_t before) {
+  std::vector<report::BlameRecordPtr> records;
+  constexpr std::int64_t kHour = 3'600'000;
+  for (std::uint64_t number = 1; number <= kPast; ++number) {
+    report::BlameRecord one = record_at(number, title_of(*victim.container), std::int64_t(kPast - number) * 3 * kHour);
+    one.number = before + number;
+    one.id = victim.container->id.value;
+    if (number % 3 == 0) {
+      one.writer.name = "systemd";
+      one.writer.pid.value = 1;
+      one.writer.through.clear();
+      one.writer.service.clear();
+      one.writer.command = "/lib/systemd/systemd";
+      one.action = report::Action::shielded;
+      one.is_shielded = true;
+      one.held_opens = number;
+      one.error.clear();
+      one.loss_ns.reset();
+    }
+    records.push_back(shared(std::move(one)));
+  }
+  return records;
+}
+
+std::shared_ptr<report::Snapshot> few_containers(bool in_trouble, std::uint64_t before) {
+  using container::State;
+  auto made = std::make_shared<report::Snapshot>();
+  made->at = made->surveyed_at = made->started_at = kernel::wall_now();
+  made->version = "0.1.0";
+  made->kernel = "6.12.1";
+  made->layout = "v2";
+  made->host_name = "gpu-7.rack4.example";
+  made->tiers.has_v2 = true;
+  made->tiers.v2 = container::Tier::tracepoints;
+  made->containers = {sample("main", "llama-train-0", in_trouble ? State::lost : State::ok, {0, 1}),
+                      sample("server", "embedding-api-5d9f7c6b8-x2x9k", State::ok, {2}),
+                      sample("notebook", "", in_trouble ? State::at_risk : State::ok, {3})};
+  for (const char* pod : {"node-exporter", "kube-proxy", "coredns-76f75df574-abcde", "fluent-bit"}) {
+    made->containers.push_back(sample("agent", pod, State::not_owed, {}));
+  }
+  const report::ContainerStatus& train = made->containers[0];
+  const report::ContainerStatus& notebook = made->containers[2];
+  if (in_trouble) {
+    made->containers[0].codes = {"HF-101"};
+    made->containers[0].losses = 27;
+    made->containers[0].heals = 26;
+    made->containers[2].codes = {"HF-201"};
+    const std::string scope = *train.container->unit;
+    made->findings = std::vector<report::Finding>{
+        {"HF-101",
+         report::Severity::critical,
+         title_of(*train.container),
+         train.container->id.value,
+         "lost the right to open /dev/nvidia0, /dev/nvidia1, /dev/nvidiactl: its device rules were rewritten by "
+         "systemd",
+         {"/dev/nvidia0 (c 195:0): v2:/sys/fs/cgroup/system.slice/" + scope +
+              " program:57 (systemd) denies it, loaded 2026-11-15T08:15:07Z, 5h after the container started",
+          "processes 4242 opened it before and go on using it: no need to restart them"},
+         {"holdfast heal llama-train-0/main",
+          "systemctl set-property --runtime " + scope +
+              " 'DeviceAllow=/dev/char/195:0 rw' 'DeviceAllow=/dev/char/195:255 rw'"}},
+        {"HF-201",
+         report::Severity::warning,
+         "notebook",
+         notebook.container->id.value,
+         "loses /dev/nvidia3 at the next systemctl daemon-reload: systemd's unit does not list it",
+         {"systemd has no DeviceAllow for /dev/nvidia3"},
+         {"systemctl set-property --runtime docker-4f1c.scope 'DeviceAllow=/dev/char/195:3 rw'"}},
+        {"HF-304", report::Severity::note, "host", "", "/dev/char has no symlinks for NVIDIA's devices", {}, {}}};
+    made->records = past(train, before);
+    made->counters.losses[{"attach", "kubelet"}] = 27;
+    made->counters.heals[{"healed", "ok"}] = 26;
+    made->counters.loss_duration.add(3'200'000);
+    made->counters.heal_duration.add(400'000);
+  }
+  made->inventory = inventory();
+  made->inventory.units[5].health = in_trouble ? device::Health::bad : device::Health::good;
+  made->inventory.units[5].health_text = in_trouble ? "Xid 79: fallen off the bus" : "";
+  made->online_cpus = "0-255";
+  made->cpus = std::make_shared<const report::CpuStatus>(managed(made->containers));
+  made->counters.events = {{"attach", 120}, {"load", 300}};
+  return made;
 }
 
 class Stage {
  public:
   Stage(web::Board& board, int containers) : board_(board), containers_(containers) {
     for (int i = 0; i < 12; ++i) {
-      records_.push_back(record(++number_, "trainer-" + std::to_string(i) + "/main"));
+      records_.push_back(shared(record_at(++number_, "trainer-" + std::to_string(i) + "/main", 0)));
     }
   }
 
@@ -191,6 +352,8 @@ class Stage {
     for (int i = 0; i < containers_; ++i) {
       made->containers.push_back(guarded(i));
     }
+    made->containers[13].codes = {"HF-101"};
+    made->containers[12].codes = {"HF-118"};
     if (lost >= 0) {
       made->containers[std::size_t(lost)].state = container::State::lost;
       std::vector<container::NodeState> nodes = *made->containers[std::size_t(lost)].nodes;
@@ -210,8 +373,13 @@ class Stage {
     board_.publish(made);
   }
 
+  void show_few(bool in_trouble) {
+    board_.publish(few_containers(in_trouble, number_));
+    number_ += in_trouble ? kPast : 0;
+  }
+
   void add_record(const std::string& title) {
-    records_.push_back(record(++number_, title));
+    records_.push_back(shared(record_at(++number_, title, 0)));
     records_.pop_front();
     board_.publish(records_.back());
   }
@@ -228,7 +396,9 @@ void run_command(Stage& stage, const std::string& command, int count) {
   if (command == "loss") {
     stage.show(false, 5);
     stage.add_record("<i>worker-5</i>");
-  } else if (command == "blind" || command == "fine") {
+  } else if (command == "calm" || command == "trouble") {
+    stage.show_few(command == "trouble");
+  } else if (command == "blind" || command == "usual") {
     stage.show(command == "blind");
   } else if (command == "storm") {
     for (int i = 0; i < count; ++i) {

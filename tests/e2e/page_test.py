@@ -9,11 +9,14 @@ import time
 import unittest
 
 import chromium
+import layout
 
 SERVER = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("page_server")
 PICTURES = os.environ.get("HOLDFAST_PICTURES")  # a directory to leave screenshots in, for people
 TAB, ENTER, ESCAPE, DOWN, END, SPACE = ("Tab", 9), ("Enter", 13), ("Escape", 27), ("ArrowDown", 40), ("End", 35), (" ", 32)
 CONTAINERS = 1000
+FIRST = 50  # rows shown at once
+ROWS = "document.querySelectorAll('tr.row').length"
 VISIBLE = "document.querySelectorAll('tr.row:not([hidden])').length"
 FOCUSED = "document.activeElement"
 
@@ -37,9 +40,12 @@ class PageTest(unittest.TestCase):
         self.browser.complaints.clear()
         self.browser.media("light")
         self.browser.width(1280)
-        self.say("fine")
+        self.open("usual", CONTAINERS)
+
+    def open(self, scene: str, containers: int) -> None:
+        self.say(scene)
         self.browser.go(self.address + "/")
-        self.browser.wait(f"{VISIBLE} === {CONTAINERS}")
+        self.browser.wait(f"{ROWS} === {containers}")
         self.browser.wait("document.getElementById('contact').dataset.live === 'yes'")
 
     def tearDown(self) -> None:
@@ -72,17 +78,151 @@ class PageTest(unittest.TestCase):
             self.browser.picture(os.path.join(PICTURES, name + ".png"))
 
     def test_shows_the_verdict_and_every_container(self) -> None:
-        self.assertEqual(self.text("#headline"), "9 containers lack something")
+        self.assertEqual(self.text("#headline"), "trainer-1/worker-13 lost the right to open /dev/nvidia5, /dev/nvidiactl")
+        self.assertEqual(self.text("#verdict-because"), "its device rules were rewritten by runc · HF-101")
+        self.assertIn("8 more containers lack something, 16 at risk, 775 fine, 200 ask for nothing", self.text("#verdict-rest"))
         self.assertEqual(self.browser.run("document.getElementById('verdict').dataset.level"), "bad")
         self.assertIn("tracepoints", self.text("#tiers"))
         self.assertIn("fentry", self.text("#tiers-why"))
         self.assertEqual(self.text("#shown"), "1000 containers")
         heads = self.browser.run("[...document.querySelectorAll('#table-head th')].map((it) => it.textContent)")
-        self.assertEqual(heads[:4], ["Container", "State", "nvidia", "rdma"])
+        self.assertEqual(heads[:4], ["Container", "State", "Devices", "Findings"])
         first = self.browser.run("document.querySelector('tr.row').innerText")
         self.assertIn("lost", first)
-        self.assertIn("2 of 3 lost", first)
+        self.assertIn("nvidia 5 lost", first)
         self.picture("light")
+
+    def test_has_the_cure_and_the_findings_before_the_containers(self) -> None:
+        self.browser.run("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
+        self.browser.run("document.querySelector('#verdict-cure .copy').click()")
+        self.browser.wait("window.copied")
+        self.assertEqual(self.browser.run("window.copied"), "holdfast heal trainer-1/worker-13")
+        order = self.browser.run("[...document.querySelectorAll('main > section')].map((it) => it.id)")
+        self.assertEqual(order[:4], ["verdict", "findings", "containers", "timeline"])
+
+    def test_codes_lead_to_their_pages(self) -> None:
+        target = self.browser.run("document.querySelector('#findings-list a.code').href")
+        self.assertEqual(target, self.address + "/findings/HF-101")
+        self.browser.go(target)
+        self.browser.wait("document.querySelector('h1')?.textContent === 'HF-101 A container lost a right it had'")
+        for width in (390, 1280):
+            self.browser.width(width)
+            self.assertEqual(layout.problems(self.browser), [], width)
+        self.assertTrue(self.browser.run("getComputedStyle(document.querySelector('.prose')).borderRadius !== '0px'"), "it has its style")
+
+    def test_folds_containers_that_ask_for_nothing(self) -> None:
+        self.assertEqual(self.browser.run(VISIBLE), FIRST)
+        self.assertEqual(self.text("#show-others"), "200 containers ask for no device")
+        self.assertEqual(self.text("#show-more"), "Show 750 more")
+        self.browser.run("document.getElementById('show-more').click()")
+        self.assertEqual(self.browser.run(VISIBLE), 800)
+        self.browser.run("document.getElementById('show-others').click()")
+        self.assertEqual(self.browser.run(VISIBLE), CONTAINERS)
+        self.browser.run("document.getElementById('show-others').click()")
+        self.assertEqual(self.browser.run(VISIBLE), 800)
+
+    def test_numbers_stand_below_their_heads(self) -> None:
+        self.open("trouble", 7)
+        for key, cell in (("losses", "tr.row td.number"), ("heals", "tr.row td.number + td.number")):
+            edges = self.browser.run(f"""[document.querySelector('th[data-key={key}] .sort'), document.querySelector('{cell} span')].map((it) => {{
+              const range = document.createRange(); range.selectNodeContents(it); return range.getBoundingClientRect().right; }})""")
+            self.assertAlmostEqual(edges[0], edges[1], delta=1, msg=key)
+        self.assertEqual(self.browser.run("document.querySelectorAll('#units th.number').length"), 2)
+        self.assertEqual(self.browser.run("getComputedStyle(document.querySelector('#units-body td.number')).textAlign"), "right")
+
+    def test_an_opened_row_has_all_about_its_container(self) -> None:
+        self.open("trouble", 7)
+        self.browser.run("document.querySelector('tr.row').click()")  # anywhere in the row
+        text = self.text("tr.detail")
+        self.assertIn("lost the right to open /dev/nvidia0", text)
+        self.assertIn("holdfast blame llama-train-0/main", text)
+        self.assertIn("attach by runc (pid 812)", text)
+        self.assertIn("and 35 earlier ones", text)
+        fact = "[...document.querySelectorAll('tr.detail dt')].find((it) => it.textContent === 'Id').nextSibling"
+        self.assertRegex(self.browser.run(f"{fact}.textContent"), "^[0-9a-f]{12}…$")
+        self.assertRegex(self.browser.run(f"{fact}.title"), "^[0-9a-f]{64}$")
+        self.browser.run("document.querySelector('tr.row').click()")
+        self.assertFalse(self.browser.run("!!document.querySelector('tr.detail')"))
+
+    def test_the_timeline_has_ranges_filters_and_bars(self) -> None:
+        self.open("trouble", 7)
+        entries = "document.querySelectorAll('#timeline-list > li').length"
+        choose = "[...document.querySelectorAll('#range button')].find((it) => it.textContent === '%s').click()"
+        self.assertEqual(self.browser.run(entries), 8)
+        self.assertIn("5 losses (2 not given back) and 3 changes kept open by the shield in the last 24 hours", self.text("#bars"))
+        self.assertEqual(self.browser.run("document.querySelectorAll('.bars .lost').length"), 2)
+        self.assertEqual(self.browser.run("document.querySelectorAll('.bars .restored').length"), 3)
+        self.assertEqual(self.browser.run("document.querySelectorAll('.bars .held').length"), 3)
+        self.browser.run(choose % "1 h")
+        self.assertEqual(self.browser.run(entries), 1)
+        self.browser.run(choose % "7 d")
+        self.assertEqual(self.browser.run(entries), 20)
+        self.assertEqual(self.text("#timeline-more"), "Show 20 earlier changes")
+        self.browser.run("document.getElementById('timeline-more').click()")
+        self.assertEqual(self.browser.run(entries), 40)
+        self.assertIn("27 losses", self.text("#bars"))
+        self.choose("timeline-writer", "systemd")
+        self.assertEqual(self.browser.run(entries), 13)
+        self.assertIn("0 losses and 13 changes", self.text("#bars"))
+        self.choose("timeline-writer", "")
+        self.choose("timeline-container", "llama-train-0/main")
+        self.assertEqual(self.browser.run(entries), 40)
+        self.assertRegex(self.text("#timeline-list time"), r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$")
+
+    def choose(self, select: str, value: str) -> None:
+        self.browser.run(f"(() => {{ const it = document.getElementById({select!r}); it.value = {value!r}; it.dispatchEvent(new Event('change')); }})()")
+
+    def test_menu_and_headings_have_the_same_names(self) -> None:
+        self.open("calm", 7)
+        for name, section in self.browser.run("[...document.querySelectorAll('nav a')].map((it) => [it.textContent, it.getAttribute('href')])"):
+            self.assertEqual(self.text(f"{section} h2"), name)
+
+    def test_says_that_all_is_fine_only_without_findings(self) -> None:
+        self.open("calm", 7)
+        self.assertEqual(self.text("#headline"), "All is fine")
+        self.assertEqual(self.browser.run("document.getElementById('verdict').dataset.level"), "good")
+        self.assertTrue(self.browser.run("document.getElementById('verdict-cure').hidden"))
+        self.assertEqual(self.browser.run("document.querySelector('th[data-key=findings]').checkVisibility()"), False)
+
+    def test_nothing_is_cut_off_and_nothing_overlaps(self) -> None:
+        for scene, containers in (("calm", 7), ("trouble", 7), ("usual", CONTAINERS)):
+            for width in (390, 1280):
+                for scheme in ("light", "dark"):
+                    with self.subTest(scene=scene, width=width, scheme=scheme):
+                        self.browser.media(scheme)
+                        self.browser.width(width)
+                        self.open(scene, containers)
+                        if scene == "trouble":
+                            self.browser.run("document.querySelector('tr.row').click()")
+                        self.browser.run("document.querySelectorAll('#timeline-list details').forEach((it) => { it.open = true; })")
+                        self.browser.run("new Promise((done) => setTimeout(done, 200))")  # the hints follow the sizes
+                        self.assertEqual(layout.problems(self.browser), [])
+                        self.assertEqual(self.too_faint(), [])
+                        self.whole_picture(f"{scene}-{scheme}-{width}", width)
+
+    def whole_picture(self, name: str, width: int) -> None:
+        if PICTURES:
+            self.browser.width(width, min(4200, self.browser.run("document.documentElement.scrollHeight")))
+            self.picture(name)
+
+    def test_the_check_of_the_layout_can_fail(self) -> None:
+        broken = {
+            "cut off: h1#headline": ("#headline { white-space: nowrap; overflow: hidden; }",),
+            "on each other: h1#headline": ("#verdict-because { margin-top: -40px; }",),
+            "outside of the page": ("#headline { white-space: nowrap; }",),
+            "scrolls without a hint: div.scroll": (".hint { display: none; }",),
+            "a scroll box in the page: ol#timeline-list": ("#timeline-list { max-height: 5rem; overflow: auto; }",),
+            "the menu has several lines": ("nav { flex-wrap: wrap; font-size: 1.4rem !important; }",),
+            "the page is": ("#findings { width: 900px; }",),
+        }
+        for problem, rules in broken.items():
+            with self.subTest(problem=problem):
+                self.browser.width(390)
+                self.open("trouble", 7)
+                for rule in rules:
+                    self.browser.run(f"document.styleSheets[1].insertRule({rule!r}, document.styleSheets[1].cssRules.length)")
+                found = layout.problems(self.browser)
+                self.assertTrue(any(one.startswith(problem) for one in found), found)
 
     def test_shows_devices_cpus_findings_and_the_past(self) -> None:
         units = self.text("#units-body")
@@ -109,10 +249,13 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.run(VISIBLE), 0)
         self.assertFalse(self.browser.run("document.getElementById('nothing').hidden"))
         self.press(ESCAPE)
-        self.assertEqual(self.browser.run(VISIBLE), CONTAINERS)
+        self.assertEqual(self.browser.run(VISIBLE), FIRST)
         self.tab_to("#only-problems")
         self.press(SPACE)
-        self.assertEqual(self.browser.run(VISIBLE), 25)
+        self.assertEqual(self.browser.run(VISIBLE), 26)
+        # It has all that it is owed, and a finding.
+        worker = "[...document.querySelectorAll('tr.row:not([hidden])')].find((it) => it.innerText.startsWith('worker-12'))"
+        self.assertIn("HF-118", self.browser.run(f"{worker}.innerText"))
 
     def test_sorts_by_the_heads_of_columns(self) -> None:
         self.browser.run("document.querySelector('th[data-key=losses] .sort').focus()")
@@ -125,7 +268,10 @@ class PageTest(unittest.TestCase):
         self.press(TAB)
         self.assertEqual(self.browser.run(f"{FOCUSED}.className"), "skip")
         self.tab_to("nav a")
-        self.tab_to("summary")
+        self.tab_to("#verdict-cure .copy")
+        self.press(ENTER)
+        self.browser.wait(f"{FOCUSED}.textContent !== 'Copy'")
+        self.tab_to("#findings-list .copy")
         self.tab_to("#filter")
         self.tab_to(".sort")
         self.tab_to(".open")
@@ -139,11 +285,9 @@ class PageTest(unittest.TestCase):
         self.press(ENTER)
         self.assertFalse(self.browser.run("!!document.querySelector('tr.detail')"))
         self.press(END)
-        self.assertTrue(self.browser.run(f"{FOCUSED}.closest('tr') === [...document.querySelectorAll('tr.row')].at(-1)"))
-        # A thousand rows are one stop for Tab: the rest of the page is near.
-        self.assertLess(self.tab_to(".copy", 60), 30)
-        self.press(ENTER)
-        self.browser.wait(f"{FOCUSED}.textContent !== 'Copy'")
+        self.assertTrue(self.browser.run(f"{FOCUSED}.closest('tr') === [...document.querySelectorAll('tr.row:not([hidden])')].at(-1)"))
+        # The rows are one stop for Tab: the rest of the page is near.
+        self.assertLess(self.tab_to("#timeline-container", 20), 10)
 
     def test_shows_a_loss_as_it_happens_and_says_so(self) -> None:
         self.browser.run("document.querySelector('#filter').focus()")
@@ -152,7 +296,7 @@ class PageTest(unittest.TestCase):
         self.say("loss")
         self.browser.wait("document.querySelector('#timeline-list li.new')?.textContent.includes('<i>worker-5</i>')")
         self.assertLess(time.monotonic() - begin, 2)
-        self.browser.wait("document.getElementById('headline').textContent === '10 containers lack something'")
+        self.browser.wait("document.getElementById('verdict-rest').textContent.startsWith('9 more containers lack something')")
         self.browser.wait("document.getElementById('announce').textContent.includes('<i>worker-5</i> lost /dev/nvidia0')")
         self.assertTrue(self.browser.run("document.contains(window.kept)"), "rows are kept, not recreated")
         self.assertEqual(self.browser.run(f"{FOCUSED}.id"), "filter")
@@ -160,12 +304,14 @@ class PageTest(unittest.TestCase):
     def test_says_when_it_is_blind(self) -> None:
         self.say("blind")
         self.browser.wait("document.getElementById('headline').textContent.startsWith('Blind')", 15)
-        self.assertEqual(self.text("#verdict-text"), "read /proc: Permission denied")
+        self.assertEqual(self.text("#verdict-because"), "read /proc: Permission denied")
 
     def test_survives_a_storm(self) -> None:
         self.say("storm 3000")
         self.browser.wait("document.querySelector('#timeline-list').textContent.includes('stormy')")
+        self.browser.run("document.getElementById('timeline-more').click()")
         self.browser.wait("document.querySelectorAll('#timeline-list > li').length === 200")
+        self.assertIn("holdfast blame has all of them", self.text("#timeline-note"))
         self.assertLess(self.browser.run("(async () => { const begin = performance.now();"
                                          "await new Promise(requestAnimationFrame); return performance.now() - begin; })()"), 1000)
 

@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -115,8 +116,10 @@ class Stands(Case):
         if os.geteuid() != 0:
             raise unittest.SkipTest("needs root")
         try:
-            hook = {"holdfast-runtime": "/bin/true"}  # nothing runs it here
-            cls.stage = Stage("v1", {"holdfast": HOLDFAST, "holdfast-kube": KUBE, "kubelet": KUBELET} | hook)
+            hook = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="hf-hook-", dir="/tmp"))) / "hook"
+            hook.write_text("#!/bin/sh\nexec cat >/dev/null\n")  # crun fails where a hook ends without reading the state
+            hook.chmod(0o755)
+            cls.stage = Stage("v1", {"holdfast": HOLDFAST, "holdfast-kube": KUBE, "kubelet": KUBELET, "holdfast-runtime": f"{hook}"})
         except Unavailable as error:
             raise unittest.SkipTest(str(error)) from None
         cls.addClassCleanup(cls.stage.close)
@@ -136,6 +139,17 @@ class Stands(Case):
 
     def make_node(self, path: str, major: int, minor: int) -> None:
         self.stage.call("sh", "-ec", f"rm -f {path} && mknod -m 666 {path} c {major} {minor}")
+
+    def check_opens_exactly(self, container: engines.Container, given: list[str]) -> None:
+        """Nodes that were not given are created inside, as only root of the host could."""
+        root = pathlib.Path(f"/proc/{container.pid}/root")
+        for path, numbers in (NODES | SECOND_NODE | {"/dev/fuse": (10, 229), "/dev/kmsg": (1, 11)}).items():
+            if path in given:
+                self.assertEqual(container.opens(path), "ENXIO", path)  # allowed; there is no driver
+                continue
+            self.assertFalse((root / path[1:]).exists(), path)
+            os.mknod(root / path[1:], 0o666 | stat.S_IFCHR, os.makedev(*numbers))
+            self.assertEqual(container.opens(path), "EPERM", path)
 
     def start(self, kind, *arguments):
         process = kind(self.stage, *arguments)
@@ -173,17 +187,6 @@ class Plugin(Stands):
         self.assertEqual(plugin.kill(signal.SIGTERM), 0, plugin.lines)
         kubelet.wait(lambda event: event["event"] == "ended")
         self.assertEqual([name for name in os.listdir(self.stage.path(PLUGINS)) if name.startswith("holdfast")], [])
-
-    def check_opens_exactly(self, container: engines.Container, given: list[str]) -> None:
-        """Nodes that were not given are created inside, as only root of the host could."""
-        root = pathlib.Path(f"/proc/{container.pid}/root")
-        for path, numbers in (NODES | SECOND_NODE | {"/dev/fuse": (10, 229), "/dev/kmsg": (1, 11)}).items():
-            if path in given:
-                self.assertEqual(container.opens(path), "ENXIO", path)  # allowed; there is no driver
-                continue
-            self.assertFalse((root / path[1:]).exists(), path)
-            os.mknod(root / path[1:], 0o666 | stat.S_IFCHR, os.makedev(*numbers))
-            self.assertEqual(container.opens(path), "EPERM", path)
 
     def test_a_container_with_what_it_gave_opens_that_and_nothing_else(self):
         """By runc with exactly the nodes of the answer, and by podman with nothing but the CDI name in it."""
@@ -519,6 +522,17 @@ class Plugin(Stands):
         self.assertEqual((offers[0]["resource"], offers[0]["connected"]), (GPU, True))
         plugin.kill(signal.SIGTERM)
         self.assertNotIn("kubelet is offered", self.stage.run(f"{BIN}/holdfast", "devices").stdout)
+
+    def test_labels_for_node_feature_discovery(self):
+        kubelet, plugin = self.both("kube: {features: /run/features}\n")
+        kubelet.devices(HEALTHY)
+        file = self.stage.path("/run/features")
+        self.addCleanup(file.unlink, missing_ok=True)
+        self.assertTrue(eventually(file.exists), plugin.lines)
+        labels = dict(line.split("=") for line in file.read_text().splitlines())
+        self.assertEqual((labels["nvidia.com/gpu.count"], labels["nvidia.com/gpu.replicas"]), ("2", "1"))
+        self.assertRegex(labels["nvidia.com/gpu.product"], r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+        self.assertRegex(labels["nvidia.com/cuda.driver.major"], r"^\d+$")
 
     def test_once(self):
         done = self.stage.run(f"{BIN}/holdfast-kube", "--once")

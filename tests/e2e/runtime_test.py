@@ -139,7 +139,7 @@ class Staged(Case):
 class Delivered(Staged):
     """What a container has that asked for a GPU."""
 
-    def check_files(self, box: Box) -> None:
+    def check_files(self, box: Box, has_hook: bool = False) -> None:
         for path, (major, minor) in NODES.items():
             status = os.lstat(box.inside(path))
             self.assertTrue(stat.S_ISCHR(status.st_mode), path)
@@ -155,8 +155,9 @@ class Delivered(Staged):
         self.assertEqual(os.readlink(directory / "libcuda.so"), "libcuda.so.1")
         self.assertFalse((directory / f"libnvidia-encode.so.{VERSION}").exists(), "video was not requested")
         self.assertTrue(os.access(box.inside("/usr/bin/nvidia-smi"), os.X_OK))
-        cache = subprocess.run(["ldconfig", "-p", "-C", box.inside("/etc/ld.so.cache")], capture_output=True, text=True, check=True)
-        self.assertRegex(cache.stdout, rf"libcuda\.so\.1 .*=> {LIBRARIES}/libcuda\.so\.1")
+        if has_hook:
+            cache = subprocess.run(["ldconfig", "-p", "-C", box.inside("/etc/ld.so.cache")], capture_output=True, text=True, check=True)
+            self.assertRegex(cache.stdout, rf"libcuda\.so\.1 .*=> {LIBRARIES}/libcuda\.so\.1")
 
     def check_environment(self, box: Box) -> None:
         variables = pathlib.Path(f"/proc/{box.pid}/environ").read_text().split("\0")
@@ -252,7 +253,9 @@ class Delivered(Staged):
                 self.config(box.stage, f"programs: [{runtime}]")
                 box.spec["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
                 box.spec["linux"]["namespaces"] = [{"type": "mount"}]
+                box.spec["process"]["capabilities"] = {kind: ["CAP_MKNOD"] for kind in ("bounding", "effective", "permitted")}
                 box.ask("0").start()
+                self.assertEqual(box.edited()["hooks"]["createContainer"][0]["args"][3:], ["--keep-device-files"], "it does nothing else")
                 text = box.inside("/proc/driver/nvidia/params").read_text()
                 self.assertTrue(text.startswith("ModifyDeviceFiles: 0\n"), text)
                 self.assertIn("DeviceFileMode: 438", text)
@@ -347,7 +350,8 @@ class Delivered(Staged):
         subprocess.run(["chown", "-R", "100000:100000", box.directory / "rootfs"], check=True)
         box.directory.chmod(0o755)
         box.start()
-        self.check_files(box)
+        self.assertIn("--directory", box.edited()["hooks"]["createContainer"][0]["args"])
+        self.check_files(box, has_hook=True)
         self.check_opens(box)
 
     def test_a_root_that_is_read_only(self):
@@ -594,6 +598,29 @@ class Engines(Staged):
         container.update_cpus()
         self.assertEqual({path: container.opens(path) for path in NODES}, nodes)
 
+    @contextlib.contextmanager
+    def place_with_hook(self, version: str):
+        """What `holdfast setup docker` makes: docker offers --gpus where it finds a program of this name when it starts."""
+        with gpu_stage.stage(version, PROGRAMS) as made:
+            link = f"mount -t tmpfs tmpfs /usr/local/sbin; ln -s {RUNTIME} /usr/local/sbin/nvidia-container-runtime-hook"
+            self.assertEqual(made.run("sh", "-ec", link).returncode, 0)
+            yield made
+
+    def test_docker_with_gpus(self):
+        try:
+            container = self.enterContext(engines.docker("v1", runtime=RUNTIME, gpu=False, place=self.place_with_hook, options=("--gpus", "all")))
+        except Unavailable as error:
+            self.skipTest(f"cannot start here: {error}")
+        self.assertEqual({path: container.opens(path) for path in NODES}, dict.fromkeys(NODES, "ENXIO"))
+        self.assertNotIn("nvidia-container-runtime-hook", (container.bundle / "config.json").read_text())
+        container.update_cpus()
+        self.assertEqual({path: container.opens(path) for path in NODES}, dict.fromkeys(NODES, "ENXIO"))
+
+    def test_docker_with_gpus_and_another_runtime_says_what_to_do(self):
+        with self.assertRaisesRegex(Unavailable, "--gpus needs the runtime holdfast"):
+            with engines.docker("v1", runtime="runc", gpu=False, place=self.place_with_hook, options=("--gpus", "all")):
+                pass
+
     def test_an_engine_shows_our_message(self):
         """The line that says why there is no container is what people get to see."""
         for make in (engines.docker, engines.containerd):
@@ -814,10 +841,27 @@ class Plain(Staged):
             self.assertEqual(seen[0], seen[1])
             self.assertNotEqual(seen[0][0], 0)
 
+    def test_version_and_help_name_both(self):
+        stage = self.stage()
+        plain, ours = stage.run(which("runc"), "--version"), stage.run(RUNTIME, "--version")
+        self.assertEqual(ours.stdout.splitlines()[:-1], plain.stdout.splitlines())
+        self.assertRegex(ours.stdout.splitlines()[-1], rf"^holdfast-runtime \d+\.\d+\.\d+, over {which('runc')}$")
+        self.assertRegex(stage.run(RUNTIME, "--help").stdout, r"^holdfast-runtime \d")
+
+    def test_a_log_of_decisions(self):
+        stage = self.stage()
+        with stage.config(config("log: /run/decisions.log")):
+            box = self.box().ask("0")
+            self.assertEqual(box.create().returncode, 0)
+            log = stage.path("/run/decisions.log").read_text()
+            box.delete()
+        self.assertIn(f"container='{box.name}' given=/dev/nvidia", log)
+        self.assertIn("program=", log)
+
     def test_verbs_that_are_passed_on(self):
         stage = self.stage()
         for arguments in (
-            ["--version"], ["--help"], [], ["state", "nonexist"], ["state"], ["kill", "create", "KILL"], ["list"], ["ps", "run"],
+            [], ["state", "nonexist"], ["state"], ["kill", "create", "KILL"], ["list"], ["ps", "run"],
             ["delete", "nonexist"], ["delete", "-f", "nonexist"], ["update", "nonexist"], ["create", "--help"], ["features"],
             ["frobnicate"], ["--root"], ["spec", "--help"], ["events", "nonexist"], ["pause", "delete"], ["create"], ["run"],
             ["create", "a", "b"], ["exec", "nonexist", "true"], ["--no-such-option"], ["create", "--no-such", "x"],
@@ -962,6 +1006,7 @@ class Refused(Staged):
             self.check_refused(box, "runtime.programs")
 
     def test_odd_capabilities(self):
+        self.check_refused(self.box().ask("0", "NVIDIA_DRIVER_CAPABILITIES=compue"), "did you mean compute?")
         for value in ("bogus", "compute,bogus", ",,", "ALL", "\\", "compute " * 2000):
             with self.subTest(value[:20]):
                 box = self.box().ask("0", f"NVIDIA_DRIVER_CAPABILITIES={value}")
@@ -991,7 +1036,7 @@ class Refused(Staged):
         self.check_written(text[:-1] + b"," + text[1:])
 
     def test_a_spec_with_other_types(self):
-        for old, new in ((b'"linux": {', b'"linux": 7, "x": {'), (b'"mounts": [', b'"mounts": "none", "x": ['), (b'"root": {', b'"hooks": [], "root": {'), (b'"resources": {', b'"devices": {"a": 1}, "resources": {')):
+        for old, new in ((b'"linux": {', b'"linux": 7, "x": {'), (b'"mounts": [', b'"mounts": "none", "x": ['), (b'"resources": {', b'"devices": {"a": 1}, "resources": {')):
             with self.subTest(new):
                 text = self.spec_text()
                 self.assertIn(old, text)
@@ -1149,6 +1194,9 @@ class Hostile(Staged):
 
     def test_a_program_of_the_image_is_not_run(self):
         box = self.gpu()
+        loader = box.directory / "rootfs/lib64/ld-linux-x86-64.so.2"  # it searches no directory: ldconfig is needed
+        loader.parent.mkdir()
+        loader.write_text("a loader")
         mark = box.directory / "rootfs/ran"
         for name in ("sbin/ldconfig", "sbin/ldconfig.real", "usr/sbin/ldconfig"):
             (box.directory / "rootfs" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -203,7 +203,7 @@ def scratch_groups(version: str):
                 groups[name] = pathlib.Path(tempfile.mkdtemp(prefix="hf-systemd-", dir=mount / path.lstrip("/")))
                 stack.callback(remove_cgroup, groups[name])
         for path in groups.values():
-            if (path / "cpuset.cpus").exists():
+            if (path / "cpuset.cpus").exists() and (path / "cgroup.clone_children").exists():  # v1
                 for file in ("cpuset.cpus", "cpuset.mems"):
                     (path / file).write_text((path.parent / file).read_text())
                 (path / "cgroup.clone_children").write_text("1")

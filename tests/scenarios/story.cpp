@@ -142,6 +142,17 @@ Result<std::vector<container::NodeView>> FakeNodeProber::probe(const kernel::Pro
   return all;
 }
 
+Result<std::vector<container::NodeView>> FakeNodeProber::look_up(const kernel::ProbeRequest& request) {
+  std::vector<container::NodeView> all = TRY(probe(request));
+  for (container::NodeView& seen : all) {
+    if (seen.open || !seen.access || (*seen.access != 0 && *seen.access != EPERM)) {
+      return fail(std::errc::not_supported, "look up " + seen.path);
+    }
+    seen.access.reset();
+  }
+  return all;
+}
+
 Story::Story(const std::string& directory, const std::string& name) : root_("/tmp/hf-story-XXXXXX") {
   if (::mkdtemp(root_.data()) == nullptr) {
     throw std::runtime_error("mkdtemp");

@@ -33,6 +33,8 @@ class FakeNodeProber final : public kernel::NodeProber {
   FakeNodeProber(std::string root, const std::vector<std::vector<std::string>>& answers);
 
   Result<std::vector<container::NodeView>> probe(const kernel::ProbeRequest& request) override;
+  // Refused where the file says something that rules and permission bits do not tell.
+  Result<std::vector<container::NodeView>> look_up(const kernel::ProbeRequest& request) override;
 
  private:
   struct Answer {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 #include <gtest/gtest.h>
 
@@ -213,9 +214,9 @@ TEST(CdiSpec, WithManyAliasesOfOneListIsParsedQuickly) {
   for (int i = 0; i < 2'000; ++i) {
     text += "- {name: " + std::to_string(i) + ", containerEdits: *e}\n";
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: the machine may be busy
   (void)parse_spec(text, "f");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
 }
 
 TEST(CdiSpec, MayHaveThousandsOfDevices) {

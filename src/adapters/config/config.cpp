@@ -65,8 +65,9 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   if (!document || document.IsNull()) {
     return {};
   }
-  TRY(check_keys(document, "the file",
-                 {"classes", "state_roots", "guard", "web", "journal", "runtime", "cdi", "kube", "cpus", "nri"}));
+  TRY(check_keys(
+      document, "the file",
+      {"classes", "state_roots", "guard", "web", "journal", "trust", "runtime", "cdi", "kube", "cpus", "nri"}));
   const YAML::Node classes = document["classes"];
   if (classes && !classes.IsSequence()) {
     return malformed("classes wants a list");
@@ -88,6 +89,7 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   TRY(parse_guard(document["guard"], config.policy));
   TRY(parse_web(document["web"], config.web));
   TRY(parse_journal(document["journal"], config.journal));
+  TRY(parse_trust_rules(document["trust"], config.trust));
   TRY(parse_runtime(document["runtime"], config.runtime));
   TRY(parse_cdi(document["cdi"], config.cdi));
   TRY(parse_kube(document["kube"], config.kube));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/container/entitlement/trust.h"
 #include "core/container/guard/policy.h"
 #include "core/cpu/options.h"
 #include "core/device/device_class.h"
@@ -43,6 +44,7 @@ struct RuntimeSettings {
   Trust environment = Trust::allocated;                  // NVIDIA_VISIBLE_DEVICES
   bool creates_nodes = true;                             // loads modules and creates missing device nodes on the host
   std::string driver_root = {};                          // root directory of NVIDIA's driver; "" for the host's root
+  std::string log = {};                                  // a file with a line for each decision; "": none
 };
 
 // A CDI spec that the daemon keeps in step with the host; "" for none.
@@ -51,14 +53,39 @@ struct CdiSettings {
   std::string device_class = "nvidia";
 };
 
+// Dynamic Resource Allocation: the devices as ResourceSlices, given to containers by resource claims.
+struct DraSettings {
+  bool is_enabled = false;
+  std::string driver = "gpu.holdfast.dev";
+  std::string directory = "/var/lib/kubelet/plugins";  // the driver's own directory is below it
+};
+
+// The API server of the cluster. automatic: where this pod has a service account, or a kubeconfig is named.
+enum class ApiUse : std::uint8_t { automatic, on, off };
+struct ApiSettings {
+  ApiUse use = ApiUse::automatic;
+  std::string kubeconfig;        // "": the service account of this pod
+  std::string node;              // this host's name in the cluster; "": $NODE_NAME, or the host name
+  bool writes_events = true;     // about pods
+  bool writes_condition = true;  // DeviceAccess of the cluster node
+  bool writes_taint = false;     // while the condition is False
+  std::uint32_t spread = 120;    // seconds over which the hosts of a cluster spread what is no warning
+
+  friend bool operator==(const ApiSettings&, const ApiSettings&) = default;
+};
+
 // Settings of holdfast-kube.
 struct KubeSettings {
+  ApiSettings api;
   resource::Policy policy;
+  bool serves_device_plugin = true;
+  DraSettings dra;
   std::string nvidia_config;  // a config file of NVIDIA's device plugin, "" for none
   std::string directory = "/var/lib/kubelet/device-plugins";
   bool uses_registry = false;  // kubelet finds the plugin in plugins_registry, instead of being told
   std::string registry = "/var/lib/kubelet/plugins_registry";
-  bool watches_errors = true;                                   // that NVML reports
+  std::string features;        // a file of labels for node-feature-discovery; "" for none
+  bool watches_errors = true;  // that NVML reports
   std::set<unsigned> ignored_xids = {13, 31, 43, 45, 68, 109};  // errors of programs, not of GPUs
 };
 
@@ -71,6 +98,8 @@ struct CpuSettings {
   std::optional<std::uint32_t> most;  // that a container outside pods may ask for
   bool moves_memory = false;          // cpuset.mems: the NUMA nodes of the exclusive CPUs
   bool moves_irqs = false;            // interrupts are kept away from exclusive CPUs
+
+  friend bool operator==(const CpuSettings&, const CpuSettings&) = default;
 };
 
 // The engine's Node Resource Interface.
@@ -78,6 +107,8 @@ struct NriSettings {
   bool is_enabled = false;
   std::string socket = "/var/run/nri/nri.sock";
   std::string index = "10";  // its place among the plugins
+
+  friend bool operator==(const NriSettings&, const NriSettings&) = default;
 };
 
 struct Config {
@@ -86,12 +117,15 @@ struct Config {
   container::Policy policy;
   WebSettings web;
   JournalSettings journal;
+  std::vector<container::TrustRule> trust;  // pods whose own requests for devices count
   RuntimeSettings runtime;
   CdiSettings cdi;
   KubeSettings kube;
   CpuSettings cpus;
   NriSettings nri;
   std::vector<std::string> files;  // that were read
+
+  [[nodiscard]] bool manages_cpus() const { return cpus.manages || nri.is_enabled; }
 };
 
 // One file, or several that are applied one after the other: of classes with the same name and of single values the

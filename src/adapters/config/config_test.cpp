@@ -194,5 +194,24 @@ TEST(Config, NamesTheSettingOfTheDaemonThatIsWrong) {
   }
 }
 
+TEST(ParseConfig, TrustsPodsByNamespaceAndName) {
+  const Result<Config> config = parse_config(R"(
+trust:
+  - {namespace: gpu-operator, pod: "nvidia-dcgm-*"}
+  - {namespace: monitoring, container: exporter}
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_EQ(config->trust.size(), 2U);
+  EXPECT_EQ(config->trust[0], (container::TrustRule{"gpu-operator", "nvidia-dcgm-*", std::nullopt}));
+  EXPECT_EQ(config->trust[1], (container::TrustRule{"monitoring", std::nullopt, "exporter"}));
+  for (const char* text : {"trust: {}", "trust: [{pod: x}]", "trust: [{namespace: a, label: b}]", "trust: [a]"}) {
+    EXPECT_FALSE(parse_config(text)) << text;
+  }
+}
+
+TEST(ParseConfig, SuggestsKeys) {
+  EXPECT_EQ(parse_config("guard: {mod: heal}").error().message, "config: guard: unknown key 'mod'; did you mean mode?");
+}
+
 }  // namespace
 }  // namespace hf::config

@@ -159,4 +159,26 @@ Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal) {
   return {};
 }
 
+Result<void> parse_trust_rules(const YAML::Node& list, std::vector<container::TrustRule>& rules) {
+  if (list && !list.IsSequence()) {
+    return malformed("trust wants a list");
+  }
+  for (std::size_t i = 0; list && i < list.size(); ++i) {
+    const std::string where = "trust[" + std::to_string(i) + "]";
+    TRY(check_keys(list[i], where, {"namespace", "pod", "container"}));
+    if (!list[i]["namespace"]) {
+      return malformed(where + " wants a namespace: whoever may create pods chooses their names");
+    }
+    container::TrustRule& rule = rules.emplace_back();
+    rule.name_space = TRY(scalar_of(list[i]["namespace"], where + ".namespace"));
+    if (list[i]["pod"]) {
+      rule.pod = TRY(scalar_of(list[i]["pod"], where + ".pod"));
+    }
+    if (list[i]["container"]) {
+      rule.container = TRY(scalar_of(list[i]["container"], where + ".container"));
+    }
+  }
+  return {};
+}
+
 }  // namespace hf::config

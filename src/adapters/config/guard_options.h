@@ -11,4 +11,6 @@ Result<void> parse_guard(const YAML::Node& node, container::Policy& policy);
 Result<void> parse_web(const YAML::Node& node, WebSettings& web);
 Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal);
 
+Result<void> parse_trust_rules(const YAML::Node& list, std::vector<container::TrustRule>& rules);
+
 }  // namespace hf::config

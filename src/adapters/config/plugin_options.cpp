@@ -5,8 +5,10 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "adapters/config/api_options.h"
 #include "adapters/config/yaml.h"
 #include "core/base/text.h"
+#include "core/resource/slice.h"
 
 namespace hf::config {
 namespace {
@@ -127,6 +129,22 @@ Result<ResourceRule> rule_of(const YAML::Node& entry, const std::string& where) 
   rule.pattern = entry["pattern"] ? TRY(scalar_of(entry["pattern"], where + ".pattern")) : rule.pattern;
   TRY(read_flag(entry["mig"], where + ".mig", rule.is_mig));
   return rule;
+}
+
+Result<void> read_dra(const YAML::Node& node, DraSettings& dra) {
+  if (!node || node.IsNull()) {
+    return {};
+  }
+  TRY(check_keys(node, "kube.dra", {"enabled", "driver", "directory"}));
+  TRY(read_flag(node["enabled"], "kube.dra.enabled", dra.is_enabled));
+  dra.driver = node["driver"] ? TRY(scalar_of(node["driver"], "kube.dra.driver")) : dra.driver;
+  if (const Result<void> checked = resource::check_driver_name(dra.driver); !checked) {
+    return malformed("kube.dra.driver: " + checked.error().message);
+  }
+  dra.directory = node["directory"] ? TRY(scalar_of(node["directory"], "kube.dra.directory")) : dra.directory;
+  return dra.directory.starts_with('/')
+             ? Result<void>()
+             : malformed("kube.dra.directory: " + quote(dra.directory) + " is not an absolute path");
 }
 
 // ---- NVIDIA's file ----
@@ -276,9 +294,11 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
   if (!node || node.IsNull()) {
     return {};
   }
-  TRY(check_keys(node, "kube",
-                 {"nvidia_config", "resources", "mig", "strategies", "device_specs", "ids", "sharing", "spread",
-                  "cdi_vendor", "directory", "registry", "registration", "ignored_xids", "xids"}));
+  TRY(check_keys(
+      node, "kube",
+      {"nvidia_config", "resources", "mig", "strategies", "device_specs", "ids", "sharing", "spread", "cdi_vendor",
+       "directory", "registry", "registration", "ignored_xids", "xids", "device_plugin", "dra", "api", "features"}));
+  TRY(parse_api(node["api"], settings.api));
   Policy& policy = settings.policy;
   if (node["resources"]) {
     policy.rules.clear();
@@ -307,9 +327,10 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
   if (node["cdi_vendor"]) {
     policy.cdi_vendor = TRY(scalar_of(node["cdi_vendor"], "kube.cdi_vendor"));
   }
-  const std::array<std::pair<const char*, std::string*>, 3> paths = {{{"nvidia_config", &settings.nvidia_config},
+  const std::array<std::pair<const char*, std::string*>, 4> paths = {{{"nvidia_config", &settings.nvidia_config},
                                                                       {"directory", &settings.directory},
-                                                                      {"registry", &settings.registry}}};
+                                                                      {"registry", &settings.registry},
+                                                                      {"features", &settings.features}}};
   for (const auto& [key, path] : paths) {
     if (node[key]) {
       *path = TRY(scalar_of(node[key], std::string("kube.") + key));
@@ -319,6 +340,8 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
     }
   }
   TRY(read_flag(node["xids"], "kube.xids", settings.watches_errors));
+  TRY(read_flag(node["device_plugin"], "kube.device_plugin", settings.serves_device_plugin));
+  TRY(read_dra(node["dra"], settings.dra));
   for (const YAML::Node& entry : TRY(list_of(node["ignored_xids"], "kube.ignored_xids"))) {
     const std::optional<unsigned> number = parse_number<unsigned>(TRY(scalar_of(entry, "kube.ignored_xids")));
     if (!number) {

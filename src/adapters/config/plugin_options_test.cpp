@@ -31,6 +31,7 @@ kube:
   sharing: [{name: nvidia.com/gpu, replicas: 4, rename: nvidia.com/quarter}]
   registration: watcher
   ignored_xids: [94]
+  features: /etc/kubernetes/node-feature-discovery/features.d/holdfast
 )");
   ASSERT_TRUE(config) << config.error().message;
   const KubeSettings& kube = config->kube;
@@ -44,8 +45,33 @@ kube:
   EXPECT_EQ(kube.policy.sharing[0].replicas, 4U);
   EXPECT_EQ(kube.policy.sharing[0].rename, "nvidia.com/quarter");
   EXPECT_TRUE(kube.uses_registry);
+  EXPECT_EQ(kube.features, "/etc/kubernetes/node-feature-discovery/features.d/holdfast");
   EXPECT_TRUE(kube.ignored_xids.contains(94));
   EXPECT_TRUE(kube.ignored_xids.contains(13));
+}
+
+TEST(PluginOptions, DynamicResourceAllocationIsOffUnlessItIsAskedFor) {
+  const Result<Config> defaults = parse_config("kube: {}");
+  ASSERT_TRUE(defaults);
+  EXPECT_TRUE(defaults->kube.serves_device_plugin);
+  EXPECT_FALSE(defaults->kube.dra.is_enabled);
+  EXPECT_EQ(defaults->kube.dra.driver, "gpu.holdfast.dev");
+  const Result<Config> config =
+      parse_config("kube: {device_plugin: false, dra: {enabled: true, driver: gpu.example.com, directory: /run/p}}");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_FALSE(config->kube.serves_device_plugin);
+  EXPECT_TRUE(config->kube.dra.is_enabled);
+  EXPECT_EQ(config->kube.dra.driver, "gpu.example.com");
+  EXPECT_EQ(config->kube.dra.directory, "/run/p");
+}
+
+TEST(PluginOptions, TheSectionApi) {
+  EXPECT_EQ(parse_config("kube: {mig: none}")->kube.api, ApiSettings());
+  const Result<Config> config = parse_config(
+      "kube: {api: {enabled: on, kubeconfig: /etc/k, node: gpu-7, events: false, condition: false, taint: true, "
+      "spread: 300}}");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->kube.api, (ApiSettings{ApiUse::on, "/etc/k", "gpu-7", false, false, true, 300}));
 }
 
 TEST(PluginOptions, RefusesWhatItDoesNotUnderstandAndNamesIt) {
@@ -58,6 +84,16 @@ TEST(PluginOptions, RefusesWhatItDoesNotUnderstandAndNamesIt) {
                                    {"kube: {sharing: [{name: nvidia.com/gpu}]}", "replicas"},
                                    {"kube: {sharing: [{name: nvidia.com/gpu, replicas: 1}]}", "replicas"},
                                    {"kube: {directory: plugins}", "kube.directory"},
+                                   {"kube: {dra: {driver: GPU/x}}", "kube.dra.driver"},
+                                   {"kube: {dra: {directory: x}}", "kube.dra.directory"},
+                                   {"kube: {dra: {on: true}}", "on"},
+                                   {"kube: {device_plugin: maybe}", "kube.device_plugin"},
+                                   {"kube: {api: {enabled: yes}}", "kube.api.enabled"},
+                                   {"kube: {api: {kubeconfig: config}}", "kube.api.kubeconfig"},
+                                   {"kube: {api: {spread: -1}}", "kube.api.spread"},
+                                   {"kube: {api: {taint: maybe}}", "kube.api.taint"},
+                                   {"kube: {api: {event: true}}", "event"},
+                                   {"kube: {features: holdfast}", "kube.features"},
                                    {"kube: {device_specs: maybe}", "device_specs"},
                                    {"kube: [1]", "kube"}}) {
     const Result<Config> config = parse_config(text);

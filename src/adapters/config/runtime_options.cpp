@@ -45,17 +45,20 @@ Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "runtime", {"programs", "annotations", "mounts", "environment", "make_nodes", "driver_root"}));
+  TRY(check_keys(node, "runtime",
+                 {"programs", "annotations", "mounts", "environment", "make_nodes", "driver_root", "log"}));
   if (node["programs"]) {
     runtime.programs = TRY(parse_programs(node["programs"]));
   }
   if (node["environment"]) {
     runtime.environment = TRY(parse_trust(node["environment"]));
   }
-  if (node["driver_root"]) {
-    runtime.driver_root = TRY(scalar_of(node["driver_root"], "runtime.driver_root"));
-    if (!runtime.driver_root.starts_with('/')) {
-      return malformed("runtime.driver_root wants an absolute path");
+  for (const auto& [key, path] : {std::pair("driver_root", &runtime.driver_root), std::pair("log", &runtime.log)}) {
+    if (node[key]) {
+      *path = TRY(scalar_of(node[key], std::string("runtime.") + key));
+      if (!path->starts_with('/')) {
+        return malformed(std::string("runtime.") + key + " wants an absolute path");
+      }
     }
   }
   TRY(read_switch(node, "runtime", "annotations", runtime.reads_annotations));

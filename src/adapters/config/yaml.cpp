@@ -4,6 +4,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 
 namespace hf::config {
@@ -18,7 +19,10 @@ Result<void> check_keys(const YAML::Node& map, const std::string& where,
   for (const auto& entry : map) {
     const std::string key = entry.first.Scalar();
     if (std::ranges::find(known, key) == known.end()) {
-      return malformed(where + ": unknown key " + quote(key));
+      const std::vector<std::string> names(known.begin(), known.end());
+      const std::string meant = did_you_mean(key, names);
+      return malformed(where + ": unknown key " + quote(key) +
+                       (meant.empty() ? "; there are " + join(names, ", ") : meant));
     }
   }
   return {};

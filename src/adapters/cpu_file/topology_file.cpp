@@ -15,6 +15,7 @@ namespace {
 using Json = document::OrderedJson;
 
 constexpr std::uint64_t kMostId = 1'000'000;
+constexpr std::size_t kMostModel = 100;  // bytes
 
 struct Counter {
   const char* name;
@@ -107,6 +108,20 @@ Result<void> read_distances(const Json& json, cpu::Topology& topology) {
   return {};
 }
 
+Result<void> read_memory(const Json& json, cpu::Topology& topology) {
+  for (const Json& row : TRY(rows_at(json, "memory", "[[node, bytes], …]"))) {
+    if (!row.is_array() || row.size() != 2 || !row[1].is_number_unsigned()) {
+      return refuse("memory: want [node, bytes], found " + quote(row.dump()));
+    }
+    const std::uint32_t node = TRY(number_of(row[0], "memory"));
+    topology.memory.push_back({.node = {node}, .bytes = row[1].get<std::uint64_t>()});
+  }
+  if (json.contains("model") && json["model"].is_string()) {
+    topology.model = cut_to(printable(json["model"].get<std::string>()), kMostModel);
+  }
+  return {};
+}
+
 Result<void> read_devices(const Json& json, cpu::Topology& topology) {
   for (const Json& device : TRY(rows_at(json, "devices", R"([{"name": …, "numa": …}, …])"))) {
     if (!device.is_object() || !device.contains("name") || !device["name"].is_string()) {
@@ -160,6 +175,7 @@ Result<cpu::Topology> parse_topology(std::string_view text) {
   TRY(read_sets(json, topology));
   TRY(read_distances(json, topology));
   TRY(read_devices(json, topology));
+  TRY(read_memory(json, topology));
   TRY(check_gaps(json, topology));
   return topology;
 }

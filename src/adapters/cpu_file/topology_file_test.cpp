@@ -21,6 +21,8 @@ TEST(TopologyFile, ParsesWhatTheMapWrites) {
     cpu::Topology topology = *cpu::find_machine(known.name);
     topology.isolated.add(1);
     topology.efficient.add(2);
+    topology.model = "AMD EPYC 7742";
+    topology.memory = {{{0}, std::uint64_t(540) << 30U}};
     topology.offline.add(topology.cpus.back().id + 1);
     const Result<cpu::Topology> again = parse_topology(render_json(report::CpuMap{known.name, topology, {}}));
     ASSERT_TRUE(again) << again.error().message;
@@ -36,6 +38,7 @@ TEST(TopologyFile, MayLeaveOutCpusItDeclares) {
 TEST(TopologyFile, IsRefusedWithTheNameOfTheFaultyPart) {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"", "no JSON object"},
+      {R"({"cpus":[[0,0,0,0,0]],"memory":[[0,"much"]]})", "memory: want [node, bytes]"},
       {"[]", "no JSON object"},
       {"{}", "no list cpus"},
       {R"({"cpus":[]})", "no CPU"},

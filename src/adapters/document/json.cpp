@@ -92,8 +92,11 @@ template Result<OrderedJson> parse_json(std::string_view text, const Limits& lim
 
 Result<Json> parse_object(std::string_view text, const std::string& what, const Limits& limits) {
   Result<Json> tree = parse_json(text, limits);
-  if (!tree || !tree->is_object()) {
-    return fail(tree ? std::errc::invalid_argument : tree.error().code, "parse " + what + ": not a JSON object");
+  if (!tree) {
+    return fail(tree.error().code, "parse " + what + ": " + tree.error().message);
+  }
+  if (!tree->is_object()) {
+    return fail(std::errc::invalid_argument, "parse " + what + ": not a JSON object");
   }
   return tree;
 }

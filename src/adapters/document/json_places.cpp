@@ -16,8 +16,16 @@ std::unexpected<Error> malformed(std::size_t at) {
   return fail(std::errc::invalid_argument, "not JSON at byte " + std::to_string(at));
 }
 
-bool is_between_values(char character) {
-  return std::string_view(" \t\n\r,:").find(character) != std::string_view::npos;
+bool is_space(char character) {
+  return character == ' ' || character == '\n' || character == '\t' || character == '\r';
+}
+
+// A number, true, false or null, as far as a look at the characters tells.
+bool is_literal(std::string_view text) {
+  constexpr std::string_view kOfNumbers = "+-.0123456789Ee";
+  const bool is_number = !text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')) &&
+                         text.find_first_not_of(kOfNumbers) == std::string_view::npos;
+  return is_number || text == "true" || text == "false" || text == "null";
 }
 
 Kind kind_by(char first) {
@@ -35,14 +43,17 @@ class Scanner {
   Scanner(std::string_view text, std::size_t begin) : text_(text), at_(begin), places_(1) {}
 
   Result<std::vector<Place>> scan() {
-    while (at_ < text_.size()) {
+    for (; at_ < text_.size(); ++at_) {
       const char character = text_[at_];
-      if (is_between_values(character)) {
-        ++at_;
-      } else if (character == ']' || character == '}') {
-        TRY(close());
-      } else {
-        TRY(read_token());
+      if (is_space(character)) {
+        continue;
+      }
+      const bool is_right = character == ','                       ? step(Next::comma_or_end, after_comma())
+                            : character == ':'                     ? step(Next::colon, Next::value)
+                            : character == ']' || character == '}' ? close(character)
+                                                                   : read_token();
+      if (!is_right) {
+        return malformed(at_);
       }
     }
     if (!open_.empty() || places_.size() == 1) {
@@ -52,32 +63,49 @@ class Scanner {
   }
 
  private:
-  Result<void> close() {
-    if (open_.empty()) {
-      return malformed(at_);
+  enum class Next : std::uint8_t { value, value_or_end, key, key_or_end, colon, comma_or_end };
+
+  bool step(Next from, Next to) {
+    const bool is_right = next_ == from && !open_.empty();
+    next_ = to;
+    return is_right;
+  }
+
+  [[nodiscard]] bool is_in_object() const { return !open_.empty() && places_[open_.back()].kind == Kind::object; }
+  [[nodiscard]] Next after_comma() const { return is_in_object() ? Next::key : Next::value; }
+
+  bool close(char bracket) {
+    const bool may_end = next_ == Next::comma_or_end || next_ == Next::value_or_end || next_ == Next::key_or_end;
+    if (open_.empty() || !may_end || is_in_object() != (bracket == '}')) {
+      return false;
     }
-    places_[open_.back()].end = ++at_;
+    places_[open_.back()].end = at_ + 1;
     open_.pop_back();
-    return {};
+    next_ = Next::comma_or_end;
+    return true;
   }
 
   // A key, a string or a literal, or the beginning of an object or a list.
-  Result<void> read_token() {
+  bool read_token() {
     const Kind kind = kind_by(text_[at_]);
     const std::size_t end = end_of(kind);
-    const bool is_key = key_end_ == 0 && !open_.empty() && places_[open_.back()].kind == Kind::object;
+    const bool is_key = next_ == Next::key || next_ == Next::key_or_end;
     const bool is_behind_the_end = open_.empty() && places_.size() > 1;
-    if (end == std::string_view::npos || (is_key && kind != Kind::string) || is_behind_the_end) {
-      return malformed(at_);
+    if (end == std::string_view::npos || (is_key && kind != Kind::string) || is_behind_the_end ||
+        next_ == Next::colon || next_ == Next::comma_or_end ||
+        (kind == Kind::other && !is_literal(text_.substr(at_, end - at_)))) {
+      return false;
     }
     if (is_key) {
       key_begin_ = at_;
       key_end_ = end;
+      next_ = Next::colon;
     } else {
+      next_ = kind == Kind::object ? Next::key_or_end : kind == Kind::array ? Next::value_or_end : Next::comma_or_end;
       add_place(kind, end);
     }
-    at_ = end;
-    return {};
+    at_ = end - 1;
+    return true;
   }
 
   void add_place(Kind kind, std::size_t end) {
@@ -101,7 +129,7 @@ class Scanner {
   [[nodiscard]] std::size_t end_of(Kind kind) const {
     switch (kind) {
       case Kind::string: return end_of_string();
-      case Kind::other: return std::min(text_.find_first_of(",]} \t\n\r", at_), text_.size());
+      case Kind::other: return std::min(text_.find_first_of(",:]} \t\n\r", at_), text_.size());
       default: return at_ + 1;
     }
   }
@@ -123,6 +151,7 @@ class Scanner {
   std::vector<std::size_t> open_;  // objects and lists
   std::size_t key_begin_ = 0;      // of the key whose value comes next
   std::size_t key_end_ = 0;        // 0: there is none
+  Next next_ = Next::value;        // what may come
 };
 
 bool is_same_key(std::string_view key, std::string_view name) {

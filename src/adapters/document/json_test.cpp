@@ -59,7 +59,7 @@ TEST(ParseJson, DropsDeepValuesWhereItIsAskedTo) {
 
 TEST(ParseObject, NamesWhatIsNoObject) {
   EXPECT_EQ(parse_object("[]", "status").error().message, "parse status: not a JSON object");
-  EXPECT_EQ(parse_object("{", "status").error().message, "parse status: not a JSON object");
+  EXPECT_EQ(parse_object("{", "status").error().message, "parse status: line 1, column 2: this is no JSON");
   EXPECT_TRUE(parse_object(" {} ", "status"));
 }
 

@@ -1,5 +1,7 @@
 #include "adapters/engine/containerd_config.h"
 
+#include <array>
+
 #include "adapters/document/text.h"
 #include "adapters/document/toml_text.h"
 #include "adapters/engine/toml_registration.h"
@@ -16,6 +18,8 @@ using document::string_at;
 const TomlPath kVersion = {"version"};
 constexpr const char* kType = "runtime_type";
 constexpr const char* kShim = "io.containerd.runc.v2";
+constexpr std::array<const char*, 2> kAnnotations = {"pod_annotations", "container_annotations"};
+constexpr const char* kCdiNames = R"([ "cdi.k8s.io/*" ])";
 
 // The table in which the CRI plugin has its runtimes, for each version of the file.
 Result<TomlPath> plugin_of(const TomlValues& values) {
@@ -59,12 +63,17 @@ TomlValues template_for(const TomlValues& values, const TomlPath& plugin) {
   return {};
 }
 
-TomlValues entry_for(const TomlValues& values, const TomlPath& plugin, const std::string& program) {
+TomlValues entry_for(const TomlValues& values, const TomlPath& plugin, const Registration& registration) {
   const TomlPath ours = runtime_in(plugin, kRuntimeName);
   TomlValues entry = template_for(values, plugin);
   entry.erase(path_below(ours, "runtime_engine"));  // names the program for old shims
   entry.emplace(path_below(ours, kType), in_quotes(kShim));
-  entry[program_in(ours)] = in_quotes(program);
+  entry[program_in(ours)] = in_quotes(registration.program);
+  for (const char* key : kAnnotations) {
+    if (registration.passes_annotations) {
+      entry[path_below(ours, key)] = kCdiNames;
+    }
+  }
   return entry;
 }
 
@@ -87,7 +96,7 @@ Result<Edited> add_to_containerd(std::string_view text, const Registration& regi
     values = TRY(parse_toml(old));
   }
   const TomlPath plugin = TRY(plugin_of(values));
-  const TomlValues entry = entry_for(values, plugin, registration.program);
+  const TomlValues entry = entry_for(values, plugin, registration);
   return Edited{TRY(add_registration(old, paths_in(plugin), entry, registration.standing)), notes_on(values)};
 }
 
@@ -97,8 +106,14 @@ Result<std::string> remove_from_containerd(std::string_view text, Before before)
 }
 
 Result<std::optional<Registered>> find_in_containerd(std::string_view text) {
-  const TomlPath plugin = TRY(plugin_of(TRY(parse_toml(text))));
-  return find_registration(text, paths_in(plugin));
+  const TomlValues values = TRY(parse_toml(text));
+  const TomlPath plugin = TRY(plugin_of(values));
+  std::optional<Registered> found = TRY(find_registration(text, paths_in(plugin)));
+  if (found) {
+    const auto annotations = values.find(path_below(runtime_in(plugin, kRuntimeName), kAnnotations[0]));
+    found->passes_annotations = annotations != values.end() && annotations->second.contains("cdi.k8s.io");
+  }
+  return found;
 }
 
 bool is_empty_containerd_config(std::string_view text) {

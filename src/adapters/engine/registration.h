@@ -19,12 +19,14 @@ enum class Standing : std::uint8_t { offered, by_default };
 struct Registration {
   std::string program;  // an absolute path
   Standing standing = Standing::offered;
+  bool passes_annotations = false;  // containerd: CDI names in annotations of pods and containers reach the runtime
 };
 
 // What a text has of holdfast's registration.
 struct Registered {
   std::optional<std::string> program;  // absent: the name is there without a program
   Standing standing = Standing::offered;
+  bool passes_annotations = false;
 };
 
 struct Edited {

@@ -10,6 +10,7 @@ namespace {
 
 const Registration kOffered{"/usr/bin/holdfast-runtime", Standing::offered};
 const Registration kByDefault{"/usr/bin/holdfast-runtime", Standing::by_default};
+const Registration kWithAnnotations{"/usr/bin/holdfast-runtime", Standing::offered, true};
 
 std::string added(std::string_view text, const Registration& registration) {
   const Result<Edited> edited = add_to_containerd(text, registration);
@@ -21,7 +22,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST(ContainerdConfig, KeepsEveryByteOfTheRestInEveryVersion) {
   for (const test::SetupFile& file : test::read_setup_files("containerd-")) {
-    for (const Registration& registration : {kOffered, kByDefault}) {
+    for (const Registration& registration : {kOffered, kByDefault, kWithAnnotations}) {
       const std::string text = added(file.text, registration);
       EXPECT_NE(text, file.text) << file.name;
       EXPECT_EQ(added(text, registration), text) << file.name << ": adding it again changes nothing";
@@ -29,6 +30,7 @@ TEST(ContainerdConfig, KeepsEveryByteOfTheRestInEveryVersion) {
       ASSERT_TRUE(found && *found) << file.name;
       EXPECT_EQ((*found)->program, registration.program) << file.name;
       EXPECT_EQ((*found)->standing, registration.standing) << file.name;
+      EXPECT_EQ((*found)->passes_annotations, registration.passes_annotations) << file.name;
       const Result<std::string> removed = remove_from_containerd(text, file.text);
       ASSERT_TRUE(removed) << removed.error().message;
       EXPECT_EQ(*removed, file.text) << file.name;
@@ -52,6 +54,13 @@ TEST(ContainerdConfig, GetsARuntimeInThePluginOfItsVersion) {
             "  runtime_type = \"io.containerd.runc.v2\"\n\n"
             "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.holdfast.options]\n"
             "  BinaryName = \"/usr/bin/holdfast-runtime\"\n");
+}
+
+TEST(ContainerdConfig, PassesAnnotationsWhereItIsAskedTo) {
+  const std::string text = added(test::read_setup_file("containerd-1.7"), kWithAnnotations);
+  const std::string ours = text.substr(text.find("runtimes.holdfast]"));
+  EXPECT_TRUE(has(ours, "pod_annotations = [ \"cdi.k8s.io/*\" ]\n")) << ours;
+  EXPECT_TRUE(has(ours, "container_annotations = [ \"cdi.k8s.io/*\" ]\n")) << ours;
 }
 
 TEST(ContainerdConfig, CopiesTheOptionsOfRunc) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -70,7 +71,10 @@ Result<Kept> read_directory(int directory) {
 
 }  // namespace
 
-Result<Journal> Journal::open(const kernel::Host& host, const std::string& directory, std::uint64_t size) {
+namespace {
+
+// Creates it where it does not exist.
+Result<kernel::Fd> open_journal_directory(const kernel::Host& host, const std::string& directory) {
   const std::string path = kernel::below_root(directory);
   std::string created;
   for (const std::string_view part : split(path, '/')) {
@@ -79,16 +83,51 @@ Result<Journal> Journal::open(const kernel::Host& host, const std::string& direc
       return fail_errno(errno, "make " + directory);
     }
   }
-  Journal journal(TRY(kernel::open_plain_directory(host.root.get(), path)), size);
-  if (!kernel::is_trusted_directory(journal.directory_.get())) {
+  kernel::Fd opened = TRY(kernel::open_plain_directory(host.root.get(), path));
+  if (!kernel::is_trusted_directory(opened.get())) {
     return fail(std::errc::permission_denied, directory + ": others than root may write there");
   }
-  const Kept kept = TRY(read_directory(journal.directory_.get()));
+  return opened;
+}
+
+}  // namespace
+
+Result<kernel::Fd> lock_journal(const kernel::Host& host, const std::string& directory) {
+  const kernel::Fd opened = TRY(open_journal_directory(host, directory));
+  kernel::Fd file(::openat(opened.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) {
+    return fail_errno(errno, "open " + directory + "/lock");
+  }
+  // This kind of lock is not inherited by children, which may outlive a daemon that is killed.
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  if (::fcntl(file.get(), F_SETLK, &lock) < 0) {
+    const bool is_held = ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    return fail(std::errc::device_or_resource_busy,
+                "holdfastd runs already (pid " + (is_held ? std::to_string(lock.l_pid) : std::string("unknown")) +
+                    ") with the journal " + directory);
+  }
+  return file;
+}
+
+Result<Journal> Journal::open(const kernel::Host& host, const std::string& directory, std::uint64_t size) {
+  Journal journal(TRY(open_journal_directory(host, directory)), size);
+  Kept kept = TRY(read_directory(journal.directory_.get()));
   for (const report::BlameRecord& record : kept.records) {
     journal.next_ = std::max(journal.next_, record.number + 1);
   }
+  journal.history_ = std::move(kept.records);
   TRY(journal.open_file());
   return journal;
+}
+
+std::vector<report::BlameRecord> Journal::take_history(std::size_t most) {
+  std::vector<report::BlameRecord> history = std::exchange(history_, {});
+  if (history.size() > most) {
+    history.erase(history.begin(), history.end() - std::ptrdiff_t(most));
+    history.shrink_to_fit();
+  }
+  return history;
 }
 
 Result<void> Journal::open_file() {

@@ -15,9 +15,16 @@ namespace hf::journal {
 
 // Two files: when the newer one has half of the size it becomes the older one. Readers skip a line that a crash
 // cut short.
+// Held while a daemon runs: two would write the same records. Fails with the pid of the one that has it.
+Result<kernel::Fd> lock_journal(const kernel::Host& host, const std::string& directory);
+
 class Journal {
  public:
   static Result<Journal> open(const kernel::Host& host, const std::string& directory, std::uint64_t size);
+
+  // The latest records that were on disk when it was opened, the oldest first, at most this many. They are handed out
+  // once.
+  std::vector<report::BlameRecord> take_history(std::size_t most);
 
   // Gives the record its number. One write(2) for each: a crash cuts off the last line at most.
   Result<void> append(report::BlameRecord& record);
@@ -33,6 +40,7 @@ class Journal {
   std::uint64_t size_ = 0;
   std::uint64_t written_ = 0;
   std::uint64_t next_ = 1;
+  std::vector<report::BlameRecord> history_;
 };
 
 // All records on disk, the oldest first; none if the directory does not exist.

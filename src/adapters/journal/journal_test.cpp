@@ -1,7 +1,10 @@
 #include "adapters/journal/journal.h"
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -35,6 +38,34 @@ class JournalTest : public testing::Test {
   std::string file_ = machine_.root() + "/var/lib/holdfast/blame.jsonl";
 };
 
+TEST_F(JournalTest, OneDaemonAtATime) {
+  // The message of another process that tries, "" where it may.
+  const auto try_elsewhere = [this](const std::string& directory) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const Result<kernel::Fd> locked = lock_journal(host_, directory);
+      const std::string said = locked ? "" : locked.error().message;
+      ::_exit(::write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
+    }
+    ::close(ends[1]);
+    ::waitpid(child, nullptr, 0);
+    std::string said(200, '\0');
+    said.resize(std::size_t(std::max<ssize_t>(::read(ends[0], said.data(), said.size()), 0)));
+    ::close(ends[0]);
+    return said;
+  };
+  {
+    const Result<kernel::Fd> first = lock_journal(host_, "/var/lib/holdfast");
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_EQ(try_elsewhere("/var/lib/holdfast"),
+              "holdfastd runs already (pid " + std::to_string(::getpid()) + ") with the journal /var/lib/holdfast");
+    EXPECT_EQ(try_elsewhere("/var/lib/another"), "");
+  }
+  EXPECT_EQ(try_elsewhere("/var/lib/holdfast"), "");
+}
+
 TEST_F(JournalTest, KeepsRecordsInOrderAndCountsOnAfterARestart) {
   for (int restart = 0; restart < 2; ++restart) {
     Result<Journal> journal = Journal::open(host_, "/var/lib/holdfast", 1 << 20);
@@ -50,6 +81,21 @@ TEST_F(JournalTest, KeepsRecordsInOrderAndCountsOnAfterARestart) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(kept->records[i].number, i + 1);
     EXPECT_EQ(kept->records[i].container, i % 2 == 0 ? "a" : "b");
+  }
+}
+
+TEST_F(JournalTest, HandsOutTheLatestRecordsOfItsPastOnce) {
+  for (int restart = 0; restart < 2; ++restart) {
+    Result<Journal> journal = Journal::open(host_, "/var/lib/holdfast", 1 << 20);
+    ASSERT_TRUE(journal) << journal.error().message;
+    const std::vector<report::BlameRecord> history = journal->take_history(3);
+    ASSERT_EQ(history.size(), restart == 0 ? 0U : 3U);
+    EXPECT_TRUE(journal->take_history(3).empty());
+    for (int i = 0; i < 5; ++i) {
+      report::BlameRecord made = record("web");
+      ASSERT_TRUE(journal->append(made));
+    }
+    EXPECT_EQ(restart == 0 || (history.front().number == 3 && history.back().number == 5), true);
   }
 }
 

@@ -22,7 +22,7 @@ Result<void> write_run_file(const kernel::Host& host, const std::string& name, c
 
 bool is_running(const kernel::Host& host, container::Pid pid, std::int64_t started_ticks) {
   const Result<kernel::Process> process = kernel::read_process(host, pid);
-  return process && process->started_at == started_ticks;
+  return process && process->started_at == started_ticks && !process->has_ended;
 }
 
 }  // namespace hf::journal

@@ -53,7 +53,12 @@ Result<void> write_status(const kernel::Host& host, const Status& status) {
   return write_run_file(host, "status.json", render_status(status));
 }
 
+// Another daemon, with another journal, may have written it since.
 void remove_status(const kernel::Host& host) {
+  const std::optional<Status> status = read_status(host);
+  if (status && status->pid.value != ::getpid()) {
+    return;
+  }
   (void)::unlinkat(host.root.get(), kernel::below_root(kStatusFile).c_str(), 0);
 }
 

@@ -12,6 +12,7 @@
 namespace hf::nri {
 
 // plugin: the engine calls us. runtime: we call the engine.
+// NOLINTNEXTLINE(performance-enum-size): as the wire has it
 enum class Connection : std::uint32_t { plugin = 1, runtime = 2 };
 
 enum class MessageType : std::uint8_t { request = 1, response = 2, data = 3 };

@@ -4,6 +4,8 @@
 
 #include "adapters/nvidia/driver.h"
 #include "adapters/nvidia/file_search.h"
+#include "adapters/nvidia/hook_options.h"
+#include "core/base/text.h"
 #include "kernel/files/file.h"
 #include "kernel/files/rooted_fs.h"
 
@@ -24,30 +26,37 @@ std::string directory_of(const std::string& path) { return path.substr(0, path.r
 
 bool is_library(const DriverFile& file) { return file.kind == FileKind::library || file.kind == FileKind::library32; }
 
-container::HookEdit hook_of(const DriverFiles& driver, const std::vector<DriverFile>& selected,
-                            const HookSettings& settings) {
-  container::HookEdit hook;
-  hook.path = settings.path;
-  hook.arguments = {"holdfast-runtime", "hook", "create-container"};
-  hook.environment = {container::kHookPath};
-  const auto add = [&hook](const char* option, const std::string& value) {
-    hook.arguments.insert(hook.arguments.end(), {option, value});
-  };
+std::vector<std::string> cuda_directories(const std::vector<DriverFile>& selected) {
+  std::vector<std::string> directories;
+  for (const DriverFile& file : selected) {
+    const std::string directory = directory_of(file.path_in_container());
+    if (is_library(file) && base_name(file.path).starts_with("libcuda.so.") &&
+        std::ranges::find(directories, directory) == directories.end()) {
+      directories.push_back(directory);
+    }
+  }
+  return directories;
+}
+
+HookOptions options_for(const DriverFiles& driver, const std::vector<DriverFile>& selected,
+                        const DriverCapabilities& capabilities) {
+  HookOptions options;
   for (const std::string& directory : driver.library_directories) {
     const bool is_used = std::ranges::any_of(
         selected, [&](const DriverFile& file) { return is_library(file) && directory_of(file.path) == directory; });
     if (is_used) {
-      add("--directory", directory);
+      options.directories.push_back(directory);
     }
   }
   for (const DriverLink& link : driver.links) {
     if (std::ranges::find(selected, link.library, &DriverFile::path) != selected.end()) {
-      add("--link", link.target + "::" + link.path);
+      options.links.push_back({link.target, link.path});
     }
   }
-  add("--cuda-compat", driver.version);
-  hook.arguments.emplace_back("--keep-device-files");
-  return hook;
+  options.driver_version = driver.version;
+  options.keeps_device_files = true;
+  options.limits_graphics = capabilities.has("graphics") || capabilities.has("display");
+  return options;
 }
 
 }  // namespace
@@ -91,12 +100,16 @@ container::ContainerEdits edits_of(const DriverFiles& driver, const DriverCapabi
                        [&](const DriverFile& file) { return needs(capabilities, file); });
   container::ContainerEdits edits;
   edits.environment = {"NVIDIA_VISIBLE_DEVICES=void"};  // or NVIDIA's own runtime would edit the container as well
+  if (const std::string directories = join(cuda_directories(selected), ":"); !directories.empty()) {
+    // NVIDIA's toolkit sets it too: for programs with a loader of their own, which reads no cache.
+    edits.environment.push_back("NVIDIA_CTK_LIBCUDA_DIR=" + directories);
+  }
   for (const DriverFile& file : selected) {
     const bool is_socket = file.kind == FileKind::socket;
     edits.mounts.push_back({driver.root + file.path, file.path_in_container(), "", is_socket ? kSocket : kReadOnly});
   }
   if (!hook.path.empty()) {
-    edits.hooks.push_back(hook_of(driver, selected, hook));
+    edits.hooks.push_back(hook_of(options_for(driver, selected, capabilities), hook.path));
   }
   return edits;
 }

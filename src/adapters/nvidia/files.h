@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "adapters/nvidia/library_identity.h"
 #include "adapters/nvidia/request.h"
 #include "core/base/result.h"
 #include "core/container/entitlement/edits.h"
@@ -38,6 +40,8 @@ struct DriverFiles {
   std::vector<DriverFile> files;
   std::vector<DriverLink> links;
   std::vector<std::string> library_directories;  // in the container
+  // Of its libraries, by their paths on the host. Only read_driver_files_once() reads them.
+  std::map<std::string, LibraryIdentity> identities;
 };
 
 // Fails where there is no driver, or no library of the kernel module's version: a container that is started anyway

@@ -283,7 +283,8 @@ TEST(DriverEdits, MountReadOnlyAndAddOneHook) {
   const FakeHost host(h200_files());
   link_h200(host);
   const container::ContainerEdits edits = edits_of(read(host), {{"compute", "utility"}}, {"/opt/hook"});
-  EXPECT_EQ(edits.environment, std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=void"});
+  EXPECT_EQ(edits.environment, (std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=void",
+                                                         "NVIDIA_CTK_LIBCUDA_DIR=/usr/local/nvidia/lib64"}));
   for (const container::MountEdit& mount : edits.mounts) {
     EXPECT_EQ(mount.options, (std::vector<std::string>{"ro", "nosuid", "nodev", "rbind", "rprivate"})) << mount.source;
   }

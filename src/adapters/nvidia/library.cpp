@@ -43,7 +43,8 @@ void read_line(std::string_view line, LibraryAnswer& answer) {
   } else if (!answer.gpus.empty()) {
     GpuAnswer& gpu = answer.gpus.back();
     const std::map<std::string_view, std::string*> gpu_texts = {
-        {"uuid", &gpu.uuid}, {"name", &gpu.name}, {"pci", &gpu.pci}, {"error", &gpu.error}, {"fabric", &gpu.fabric}};
+        {"uuid", &gpu.uuid},   {"name", &gpu.name},     {"pci", &gpu.pci},
+        {"error", &gpu.error}, {"fabric", &gpu.fabric}, {"compute", &gpu.compute_capability}};
     if (const auto gpu_text = gpu_texts.find(key); gpu_text != gpu_texts.end()) {
       *gpu_text->second = value;
     } else if (key == "minor") {
@@ -51,6 +52,7 @@ void read_line(std::string_view line, LibraryAnswer& answer) {
     } else if (key == "memory") {
       gpu.memory = parse_number<std::uint64_t>(value);
     } else if (key == "mig-mode") {
+      gpu.is_mig_capable = true;
       gpu.mig_enabled = value == "1";
     } else if (key == "mig") {
       const std::vector<std::string_view> parts = split_fields(value);
@@ -127,7 +129,10 @@ std::string write_answer(const LibraryAnswer& answer) {
     put("pci", gpu.pci);
     put("error", gpu.error);
     put("fabric", gpu.fabric);
-    put("mig-mode", gpu.mig_enabled ? "1" : "0");
+    put("compute", gpu.compute_capability);
+    if (gpu.is_mig_capable) {
+      put("mig-mode", gpu.mig_enabled ? "1" : "0");
+    }
     if (gpu.minor) {
       put("minor", std::to_string(*gpu.minor));
     }
@@ -193,6 +198,10 @@ void add_to(device::Inventory& inventory, const LibraryAnswer& answer) {
   if (!answer.has_nvml && !answer.has_cuda) {
     return;
   }
+  const std::string asked = answer.has_nvml && answer.has_cuda ? "NVML was asked and CUDA initialised"
+                            : answer.has_nvml                  ? "NVML was asked"
+                                                               : "CUDA was initialised";
+  inventory.notes.push_back(asked + ": that wakes a sleeping GPU");
   auto state = std::ranges::find(inventory.states, "nvidia", &device::DriverState::device_class);
   if (state == inventory.states.end()) {
     inventory.states.emplace_back().device_class = "nvidia";
@@ -212,6 +221,8 @@ void add_to(device::Inventory& inventory, const LibraryAnswer& answer) {
     unit.uuid = gpu.uuid.empty() ? unit.uuid : gpu.uuid;
     unit.model = gpu.name.empty() ? unit.model : gpu.name;
     unit.memory_bytes = gpu.memory;
+    unit.compute_capability = gpu.compute_capability;
+    unit.is_mig_capable = gpu.is_mig_capable;
     unit.mig_enabled = gpu.mig_enabled;
     for (const auto& [pci, count] : gpu.nvlinks) {
       unit.nvlinks[pci_as_in_sysfs(pci)] += count;

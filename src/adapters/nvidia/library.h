@@ -29,6 +29,8 @@ struct GpuAnswer {
   std::string pci;
   std::optional<std::uint32_t> minor;
   std::optional<std::uint64_t> memory;
+  std::string compute_capability;  // "9.0"
+  bool is_mig_capable = false;
   bool mig_enabled = false;
   std::string error;   // the library's message about this GPU, "" where the query succeeded
   std::string fabric;  // state of the NVLink fabric: "completed", "not started", …; "" where there is none

@@ -71,7 +71,7 @@ void add_directory(std::vector<LibraryDirectory>& directories, int root, const s
 std::set<std::string> directories_of_loader(int root) {
   std::set<std::string> directories;
   const std::string cache = kernel::read_text(root, "etc/ld.so.cache").value_or("");
-  for (const CachedLibrary& library : parse_loader_cache(cache)) {
+  for (const CachedLibrary& library : parse_loader_cache(cache).value_or(LoaderCache()).libraries) {
     if (library.name.starts_with("libcuda.so") || library.name.starts_with("libnvidia-ml.so")) {
       directories.insert(directory_of(std::string(library.path)));
     }

@@ -149,6 +149,8 @@ TEST(Libraries, ReportMigDevices) {
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_FALSE(answer->gpus[0].mig_enabled);
   EXPECT_TRUE(answer->gpus[1].mig_enabled);
+  EXPECT_TRUE(answer->gpus[1].is_mig_capable);
+  EXPECT_EQ(answer->gpus[1].compute_capability, "9.0");
   ASSERT_EQ(answer->gpus[1].mig.size(), 2U);
   EXPECT_EQ(answer->gpus[1].mig[0].uuid, "MIG-00000000-0000-0000-0000-000000000010");
   EXPECT_EQ(answer->gpus[1].mig[1].gpu_instance, 5U);
@@ -167,6 +169,8 @@ TEST(Libraries, ReportALostGpuAmongOthers) {
   inventory.units.push_back(unit_at("0000:ca:00.0"));
   inventory.units.push_back(unit_at("0000:cc:00.0"));
   add_to(inventory, *answer);
+  EXPECT_EQ(inventory.notes,
+            std::vector<std::string>{"NVML was asked and CUDA initialised: that wakes a sleeping GPU"});
   EXPECT_EQ(inventory.units[0].health, device::Health::good);
   EXPECT_EQ(inventory.units[1].health, device::Health::bad);
   EXPECT_EQ(inventory.units[1].health_text, "GPU is lost");
@@ -202,6 +206,8 @@ LibraryAnswer full_answer() {
   gpu.name = "NVIDIA H200";
   gpu.pci = "00000000:65:00.0";
   gpu.memory = 1ULL << 40;
+  gpu.compute_capability = "9.0";
+  gpu.is_mig_capable = true;
   gpu.mig_enabled = true;
   gpu.mig = {{"MIG-1", 3, 0}, {"MIG-2", 5, 1}};
   gpu.fabric = "completed";
@@ -217,6 +223,9 @@ TEST(LibraryAnswer, IsTheSameAfterWritingAndParsing) {
   EXPECT_EQ(read.gpus[0].memory, 1ULL << 40);
   EXPECT_EQ(read.gpus[0].minor, std::nullopt);
   EXPECT_EQ(read.gpus[0].mig.size(), 2U);
+  EXPECT_EQ(read.gpus[0].compute_capability, "9.0");
+  EXPECT_TRUE(read.gpus[0].is_mig_capable);
+  EXPECT_FALSE(read.gpus[1].is_mig_capable);
   EXPECT_EQ(read.gpus[1].memory, std::nullopt);
 }
 

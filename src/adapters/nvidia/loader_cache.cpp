@@ -1,7 +1,10 @@
 #include "adapters/nvidia/loader_cache.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <cstring>
+#include <ranges>
+
+#include "core/base/text.h"
 
 namespace hf::nvidia {
 namespace {
@@ -13,13 +16,33 @@ constexpr std::size_t kOldCount = 12;
 constexpr std::size_t kOldEntry = 12;
 constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
 constexpr std::size_t kCount = 20;
+constexpr std::size_t kStringsSize = 24;
+constexpr std::size_t kByteOrder = 28;  // one byte: 0 is unknown
+constexpr std::size_t kExtension = 32;  // 0: there is none
 constexpr std::size_t kHeader = 48;
 constexpr std::size_t kEntry = 24;  // flags, name, path, system version, 8 bytes of hardware
 constexpr std::size_t kAlignment = 8;
+constexpr char kLittleEndian = 2;
+
+// The extension: magic, number of sections; each section has a tag, flags, an offset and a size.
+constexpr std::uint32_t kExtensionMagic = 0xeaa42174;
+constexpr std::size_t kExtensionHeader = 8;
+constexpr std::size_t kSection = 16;
+constexpr std::uint32_t kHardwareNamesTag = 1;
+constexpr std::uint64_t kHasHardwareName = std::uint64_t(1) << 62U;  // the lower half of `hardware` is an index then
+constexpr std::size_t kNumber = sizeof(std::uint32_t);
+
+constexpr std::size_t kMostSections = 16;
+constexpr std::size_t kMostHardwareNames = 64;
+
+std::unexpected<Error> malformed(const std::string& why) {
+  return fail(std::errc::invalid_argument, "read the loader's cache: " + why);
+}
 
 // The caller has checked that the number lies inside `bytes`.
-std::uint32_t number_at(std::string_view bytes, std::size_t offset) {
-  std::uint32_t number = 0;
+template <class T = std::uint32_t>
+T number_at(std::string_view bytes, std::size_t offset) {
+  T number = 0;
   std::memcpy(&number, bytes.data() + offset, sizeof(number));
   return number;
 }
@@ -36,33 +59,230 @@ std::string_view skip_old_format(std::string_view bytes) {
   return start < bytes.size() ? bytes.substr(start) : std::string_view();
 }
 
-// "" where the offset lies outside, or the text is not terminated.
-std::string_view text_at(std::string_view bytes, std::size_t offset) {
-  if (offset >= bytes.size()) {
-    return {};
-  }
-  const std::string_view rest = bytes.substr(offset);
+// Fails where the offset lies outside, or the text is empty or not terminated.
+Result<std::string_view> text_at(std::string_view bytes, std::size_t offset) {
+  const std::string_view rest = offset < bytes.size() ? bytes.substr(offset) : std::string_view();
   const std::size_t end = rest.find('\0');
-  return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+  if (end == std::string_view::npos || end == 0) {
+    return malformed("a name lies outside of it");
+  }
+  return rest.substr(0, end);
+}
+
+bool is_digit(char character) { return character >= '0' && character <= '9'; }
+
+bool is_possible(const CachedLibrary& library) {
+  const auto is_printable = [](std::string_view text) {
+    return text.find("..") == std::string_view::npos &&
+           std::ranges::all_of(text, [](unsigned char character) { return character >= ' ' && character != 0x7f; });
+  };
+  return library.name.find('/') == std::string_view::npos && library.path.starts_with('/') &&
+         is_printable(library.name) && is_printable(library.path);
+}
+
+std::uint32_t take_number(std::string_view& text) {
+  std::uint32_t number = 0;
+  while (!text.empty() && is_digit(text.front())) {
+    number = (number * 10) + std::uint32_t(text.front() - '0');
+    text.remove_prefix(1);
+  }
+  return number;
+}
+
+// As the loader compares names: digits as numbers, and a digit after everything else.
+int compare_names(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const std::uint32_t first = take_number(a);
+      const std::uint32_t second = take_number(b);
+      if (first != second) {
+        return std::int32_t(first - second);  // glibc's numbers wrap around, too
+      }
+    } else if (is_digit(a.front()) != is_digit(b.front())) {
+      return is_digit(a.front()) ? 1 : -1;
+    } else if (a.front() != b.front()) {
+      return a.front() < b.front() ? -1 : 1;
+    } else {
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  return a.empty() && b.empty() ? 0 : a.empty() ? -1 : 1;
+}
+
+Result<std::vector<std::string_view>> parse_hardware_names(std::string_view cache, std::size_t section) {
+  const std::size_t offset = number_at(cache, section + 8);
+  const std::size_t size = number_at(cache, section + 12);
+  if (size % kNumber != 0 || size / kNumber > kMostHardwareNames || offset > cache.size() ||
+      size > cache.size() - offset) {
+    return malformed("its list of processors lies outside of it");
+  }
+  std::vector<std::string_view> names;
+  for (std::size_t at = offset; at < offset + size; at += kNumber) {
+    names.push_back(TRY(text_at(cache, number_at(cache, at))));
+  }
+  return names;
+}
+
+Result<std::vector<std::string_view>> parse_extension(std::string_view cache) {
+  const std::size_t start = number_at(cache, kExtension);
+  if (start == 0) {
+    return std::vector<std::string_view>();
+  }
+  if (start > cache.size() || cache.size() - start < kExtensionHeader || number_at(cache, start) != kExtensionMagic) {
+    return malformed("its extension lies outside of it");
+  }
+  const std::size_t count = number_at(cache, start + kNumber);
+  const std::size_t first = start + kExtensionHeader;
+  if (count > kMostSections || count * kSection > cache.size() - first) {
+    return malformed("its extension lies outside of it");
+  }
+  for (std::size_t section = first; section < first + (count * kSection); section += kSection) {
+    if (number_at(cache, section) == kHardwareNamesTag) {
+      return parse_hardware_names(cache, section);
+    }
+  }
+  return std::vector<std::string_view>();
+}
+
+bool has_hardware_name(const CachedLibrary& library) { return (library.hardware & kHasHardwareName) != 0; }
+
+Result<CachedLibrary> parse_library(std::string_view cache, std::size_t entry, std::size_t hardware_names) {
+  CachedLibrary library;
+  library.flags = number_at(cache, entry);
+  library.name = TRY(text_at(cache, number_at(cache, entry + 4)));
+  library.path = TRY(text_at(cache, number_at(cache, entry + 8)));
+  library.system_version = number_at(cache, entry + 12);
+  library.hardware = number_at<std::uint64_t>(cache, entry + 16);
+  if (has_hardware_name(library) && std::uint32_t(library.hardware) >= hardware_names) {
+    return malformed(quote(library.name) + " is made for an unknown processor");
+  }
+  if (!is_possible(library)) {
+    return malformed("it has a library with an impossible name: " + quote(library.name) + " at " + quote(library.path));
+  }
+  return library;
+}
+
+void put_number(std::string& bytes, std::size_t offset, std::size_t number) {
+  const auto value = std::uint32_t(number);
+  std::memcpy(bytes.data() + offset, &value, sizeof(value));
+}
+
+std::size_t add_text(std::string& bytes, std::string_view text) {
+  const std::size_t offset = bytes.size();
+  bytes.append(text).push_back('\0');
+  return offset;
+}
+
+void render_library(std::string& bytes, std::size_t entry, const CachedLibrary& library) {
+  const std::size_t path = add_text(bytes, library.path);
+  // The path ends with the name as a rule.
+  const std::size_t name = library.path.ends_with(library.name) ? path + library.path.size() - library.name.size()
+                                                                : add_text(bytes, library.name);
+  put_number(bytes, entry, library.flags);
+  put_number(bytes, entry + 4, name);
+  put_number(bytes, entry + 8, path);
+  put_number(bytes, entry + 12, library.system_version);
+  std::memcpy(bytes.data() + entry + 16, &library.hardware, sizeof(library.hardware));
+}
+
+void render_extension(std::string& bytes, const std::vector<std::size_t>& names) {
+  bytes.resize((bytes.size() + kNumber - 1) / kNumber * kNumber);
+  const std::size_t start = bytes.size();
+  const std::size_t list = start + kExtensionHeader + kSection;
+  bytes.resize(list + (names.size() * kNumber));
+  put_number(bytes, kExtension, start);
+  put_number(bytes, start, kExtensionMagic);
+  put_number(bytes, start + kNumber, 1);
+  const std::size_t section = start + kExtensionHeader;
+  put_number(bytes, section, kHardwareNamesTag);
+  put_number(bytes, section + 8, list);
+  put_number(bytes, section + 12, names.size() * kNumber);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    put_number(bytes, list + (i * kNumber), names[i]);
+  }
+}
+
+using Position = std::vector<CachedLibrary>::iterator;
+
+// The libraries of this name and these flags that are made for any processor.
+std::ranges::subrange<Position> find_alike(LoaderCache& cache, const CachedLibrary& library) {
+  // Names descend, so do flags, and libraries for certain processors come before the others.
+  const auto comes_before = [&library](const CachedLibrary& other) {
+    const int order = compare_names(other.name, library.name);
+    return order > 0 ||
+           (order == 0 && (other.flags > library.flags || (other.flags == library.flags && other.hardware != 0)));
+  };
+  const auto begin = std::ranges::partition_point(cache.libraries, comes_before);
+  const auto end = std::find_if(begin, cache.libraries.end(), [&library](const CachedLibrary& other) {
+    return compare_names(other.name, library.name) != 0 || other.flags != library.flags || other.hardware != 0;
+  });
+  return {begin, end};
 }
 
 }  // namespace
 
-std::vector<CachedLibrary> parse_loader_cache(std::string_view bytes) {
+Result<LoaderCache> parse_loader_cache(std::string_view bytes) {
   const std::string_view cache = skip_old_format(bytes);
   if (cache.size() < kHeader || !cache.starts_with(kMagic)) {
-    return {};
+    return fail(std::errc::not_supported, "read the loader's cache: it has another format");
   }
-  std::vector<CachedLibrary> libraries;
+  if (cache[kByteOrder] != 0 && cache[kByteOrder] != kLittleEndian) {
+    return malformed("it is made for another architecture");
+  }
   const std::size_t count = number_at(cache, kCount);
-  for (std::size_t i = 0, entry = kHeader; i < count && entry + kEntry <= cache.size(); ++i, entry += kEntry) {
-    const CachedLibrary library{text_at(cache, number_at(cache, entry + 4)),
-                                text_at(cache, number_at(cache, entry + 8))};
-    if (!library.name.empty() && library.path.starts_with('/')) {
-      libraries.push_back(library);
-    }
+  if (count > (cache.size() - kHeader) / kEntry) {
+    return malformed("it ends before its last entry");
   }
-  return libraries;
+  LoaderCache parsed;
+  parsed.hardware_names = TRY(parse_extension(cache));
+  parsed.libraries.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    parsed.libraries.push_back(TRY(parse_library(cache, kHeader + (i * kEntry), parsed.hardware_names.size())));
+  }
+  return parsed;
+}
+
+bool is_ordered(const LoaderCache& cache) {
+  return std::ranges::is_sorted(cache.libraries, [](const CachedLibrary& a, const CachedLibrary& b) {
+    return compare_names(a.name, b.name) > 0;
+  });
+}
+
+std::string render_loader_cache(const LoaderCache& cache) {
+  std::string bytes(kMagic);
+  const std::size_t strings = kHeader + (cache.libraries.size() * kEntry);
+  bytes.resize(strings);
+  put_number(bytes, kCount, cache.libraries.size());
+  bytes[kByteOrder] = kLittleEndian;
+  std::size_t entry = kHeader;
+  for (const CachedLibrary& library : cache.libraries) {
+    render_library(bytes, entry, library);
+    entry += kEntry;
+  }
+  std::vector<std::size_t> names;
+  names.reserve(cache.hardware_names.size());
+  for (const std::string_view name : cache.hardware_names) {
+    names.push_back(add_text(bytes, name));
+  }
+  put_number(bytes, kStringsSize, bytes.size() - strings);
+  if (!names.empty()) {
+    render_extension(bytes, names);
+  }
+  return bytes;
+}
+
+void put_first(LoaderCache& cache, const std::vector<CachedLibrary>& libraries,
+               const std::function<bool(std::string_view path)>& is_gone) {
+  for (const CachedLibrary& library : libraries) {
+    const auto alike = find_alike(cache, library);
+    const auto removed = std::ranges::remove_if(
+        alike, [&](const CachedLibrary& other) { return other.path == library.path || is_gone(other.path); });
+    cache.libraries.erase(removed.begin(), removed.end());
+  }
+  for (const CachedLibrary& library : std::views::reverse(libraries)) {
+    cache.libraries.insert(find_alike(cache, library).begin(), library);
+  }
 }
 
 }  // namespace hf::nvidia

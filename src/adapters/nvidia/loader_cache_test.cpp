@@ -15,19 +15,27 @@ namespace {
 
 using test::make_loader_cache;
 
+constexpr std::uint32_t kNative = 0x0303;
+constexpr std::uint32_t kOther = 0x0003;  // 32 bits
+constexpr std::uint64_t kNamedHardware = std::uint64_t(1) << 62U;
+
 const std::vector<std::pair<std::string, std::string>> kLibraries = {
     {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1"}, {"libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6"}};
 
-std::string describe(std::string_view bytes) {
+std::string describe(const LoaderCache& cache) {
   std::string text;
-  for (const CachedLibrary& library : parse_loader_cache(bytes)) {
+  for (const CachedLibrary& library : cache.libraries) {
     text += std::string(library.name) + "=" + std::string(library.path) + " ";
   }
   return text;
 }
 
+std::string describe(std::string_view bytes) { return describe(parse_loader_cache(bytes).value_or(LoaderCache())); }
+
 constexpr const char* kDescription =
     "libcuda.so.1=/usr/local/nvidia/lib64/libcuda.so.1 libc.so.6=/lib/x86_64-linux-gnu/libc.so.6 ";
+
+bool is_never_gone(std::string_view) { return false; }
 
 TEST(LoaderCache, ListsLibrariesWithTheirPaths) { EXPECT_EQ(describe(make_loader_cache(kLibraries)), kDescription); }
 
@@ -41,25 +49,109 @@ TEST(LoaderCache, IsFoundAfterTheOlderFormat) {
   EXPECT_EQ(describe(old + make_loader_cache(kLibraries)), kDescription);
 }
 
-TEST(LoaderCache, ThatIsTruncatedIsReadSafely) {
+TEST(LoaderCache, ThatIsTruncatedIsRefused) {
   const std::string whole = make_loader_cache(kLibraries);
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_LT(describe(std::string_view(whole).substr(0, size)).size(), std::string(kDescription).size()) << size;
+    EXPECT_FALSE(parse_loader_cache(std::string_view(whole).substr(0, size))) << size;
   }
 }
 
-TEST(LoaderCache, SkipsEntriesWithOffsetsOutsideTheFile) {
-  std::string bytes = make_loader_cache(kLibraries);
+TEST(LoaderCache, WithOffsetsOutsideTheFileIsRefused) {
   const std::uint32_t beyond = 0xffffffff;
-  std::memcpy(bytes.data() + 48 + 4, &beyond, sizeof(beyond));  // the first name
-  EXPECT_EQ(describe(bytes), "libc.so.6=/lib/x86_64-linux-gnu/libc.so.6 ");
-  std::memcpy(bytes.data() + 20, &beyond, sizeof(beyond));  // the count
-  EXPECT_EQ(describe(bytes).find("libcuda"), std::string::npos);
-  EXPECT_EQ(describe(""), "");
-  EXPECT_EQ(describe("ld.so-1.7.0"), "");
-  EXPECT_EQ(describe("\x7f"
-                     "ELF"),
-            "");
+  for (const std::size_t offset : {20U, 48U + 4U, 48U + 8U, 32U}) {  // the count, a name, a path, the extension
+    std::string bytes = make_loader_cache(kLibraries);
+    std::memcpy(bytes.data() + offset, &beyond, sizeof(beyond));
+    EXPECT_FALSE(parse_loader_cache(bytes)) << offset;
+  }
+}
+
+TEST(LoaderCache, OfAnotherFormatIsToldApart) {
+  for (const char* text : {"", "ld.so-1.7.0",
+                           "\x7f"
+                           "ELF",
+                           "glibc-ld.so.cache2.0"}) {
+    const Result<LoaderCache> cache = parse_loader_cache(text);
+    ASSERT_FALSE(cache) << text;
+    EXPECT_EQ(cache.error().code, std::errc::not_supported) << text;
+  }
+}
+
+TEST(LoaderCache, WithImpossibleNamesIsRefused) {
+  EXPECT_TRUE(parse_loader_cache(make_loader_cache({{"lib my.so", "/usr/a b/lib my.so"}})));
+  for (const auto& [name, path] :
+       {std::pair("../../proc/1/root/x", "/usr/lib/x"), std::pair("a/b", "/usr/lib/b"),
+        std::pair("line\nline", "/usr/lib/x"), std::pair("..", "/usr/lib/x"), std::pair("libx.so", "/usr/lib/../../x"),
+        std::pair("libx.so", "/usr/\x1b[2J/x"), std::pair("libx.so", "usr/lib/libx.so")}) {
+    const Result<LoaderCache> cache = parse_loader_cache(make_loader_cache({{name, path}}));
+    ASSERT_FALSE(cache) << name << " " << path;
+    EXPECT_EQ(cache.error().code, std::errc::invalid_argument);
+  }
+}
+
+TEST(LoaderCache, KnowsTheOrderInWhichTheLoaderSearches) {
+  const auto is_good = [](const std::vector<std::pair<std::string, std::string>>& libraries) {
+    const std::string bytes = make_loader_cache(libraries);
+    return is_ordered(*parse_loader_cache(bytes));
+  };
+  EXPECT_TRUE(is_good({{"libx.so.10", "/l"}, {"libx.so.9", "/l"}, {"libx.so", "/l"}, {"liba.so", "/l"}}));
+  EXPECT_TRUE(is_good({{"lib2.so", "/l"}, {"lib-z.so", "/l"}}));  // a digit comes after everything else
+  EXPECT_FALSE(is_good({{"libx.so.9", "/l"}, {"libx.so.10", "/l"}}));
+  EXPECT_FALSE(is_good({{"liba.so", "/l"}, {"libb.so", "/l"}}));
+}
+
+LoaderCache with_hardware() {
+  return {{{"libz.so.1", "/usr/lib/glibc-hwcaps/x86-64-v3/libz.so.1", kNative, 0, kNamedHardware | 1},
+           {"libz.so.1", "/usr/lib/libz.so.1", kNative, 0, 0},
+           {"libz.so.1", "/usr/lib32/libz.so.1", kOther, 0x030200, 0},
+           {"libother.so.2", "/opt/renamed.so", kNative, 0, 0}},
+          {"x86-64-v2", "x86-64-v3"}};
+}
+
+TEST(LoaderCache, IsReadAsItWasWritten) {
+  const LoaderCache cache = with_hardware();
+  const std::string bytes = render_loader_cache(cache);
+  EXPECT_EQ(*parse_loader_cache(bytes), cache);
+  const std::string empty = render_loader_cache({});
+  EXPECT_EQ(*parse_loader_cache(empty), LoaderCache());
+}
+
+TEST(LoaderCache, WithAnUnknownProcessorIsRefused) {
+  LoaderCache cache = with_hardware();
+  cache.hardware_names.pop_back();
+  EXPECT_FALSE(parse_loader_cache(render_loader_cache(cache)));
+}
+
+TEST(PutFirst, KeepsTheOrderOfNamesFlagsAndProcessors) {
+  LoaderCache cache = with_hardware();
+  put_first(cache,
+            {{"libz.so.1", "/driver/libz.so.1", kNative},
+             {"libz.so.1", "/driver32/libz.so.1", kOther},
+             {"libnew.so.10", "/driver/libnew.so.10", kNative},
+             {"libz.so.2", "/driver/libz.so.2", kNative}},
+            is_never_gone);
+  EXPECT_EQ(describe(cache),
+            "libz.so.2=/driver/libz.so.2 libz.so.1=/usr/lib/glibc-hwcaps/x86-64-v3/libz.so.1 "
+            "libz.so.1=/driver/libz.so.1 libz.so.1=/usr/lib/libz.so.1 libz.so.1=/driver32/libz.so.1 "
+            "libz.so.1=/usr/lib32/libz.so.1 libother.so.2=/opt/renamed.so libnew.so.10=/driver/libnew.so.10 ");
+  EXPECT_TRUE(is_ordered(cache));
+}
+
+TEST(PutFirst, ReplacesTheSamePathAndWhatIsGone) {
+  LoaderCache cache{{{"libcuda.so.1", "/gone/libcuda.so.1", kNative},
+                     {"libcuda.so.1", "/usr/lib/libcuda.so.1", kNative},
+                     {"libcuda.so.1", "/own/libcuda.so.1", kNative},
+                     {"libc.so.6", "/gone/libc.so.6", kNative}},
+                    {}};
+  const auto is_gone = [](std::string_view path) { return path.starts_with("/gone/"); };
+  const std::vector<CachedLibrary> ours = {{"libcuda.so.1", "/compat/libcuda.so.1", kNative},
+                                           {"libcuda.so.1", "/usr/lib/libcuda.so.1", kNative}};
+  put_first(cache, ours, is_gone);
+  const std::string expected =
+      "libcuda.so.1=/compat/libcuda.so.1 libcuda.so.1=/usr/lib/libcuda.so.1 libcuda.so.1=/own/libcuda.so.1 "
+      "libc.so.6=/gone/libc.so.6 ";
+  EXPECT_EQ(describe(cache), expected);
+  put_first(cache, ours, is_gone);
+  EXPECT_EQ(describe(cache), expected) << "twice is the same as once";
 }
 
 }  // namespace

@@ -141,6 +141,11 @@ class Nvml {
     } else if (memory_code == 15) {  // NVML_ERROR_GPU_IS_LOST
       answer.error = message_of(memory_code);
     }
+    int major = 0;
+    int minor_of_version = 0;
+    if (library_.call<Handle, int*, int*>("nvmlDeviceGetCudaComputeCapability", gpu, &major, &minor_of_version) == 0) {
+      answer.compute_capability = std::to_string(major) + "." + std::to_string(minor_of_version);
+    }
     FabricOfNvml fabric{};
     if (library_.call<Handle, FabricOfNvml*>("nvmlDeviceGetGpuFabricInfo", gpu, &fabric) == 0) {
       answer.fabric = name_of_fabric(fabric.state);
@@ -168,10 +173,14 @@ class Nvml {
   void ask_mig(Handle gpu, GpuAnswer& answer) const {
     unsigned now = 0;
     unsigned pending = 0;
-    if (library_.call<Handle, unsigned*, unsigned*>("nvmlDeviceGetMigMode", gpu, &now, &pending) != 0 || now == 0) {
+    if (library_.call<Handle, unsigned*, unsigned*>("nvmlDeviceGetMigMode", gpu, &now, &pending) != 0) {
       return;
     }
-    answer.mig_enabled = true;
+    answer.is_mig_capable = true;
+    answer.mig_enabled = now != 0;
+    if (!answer.mig_enabled) {
+      return;
+    }
     unsigned count = 0;
     library_.call<Handle, unsigned*>("nvmlDeviceGetMaxMigDeviceCount", gpu, &count);
     for (unsigned i = 0; i < count; ++i) {

@@ -1,10 +1,12 @@
 #include "adapters/nvidia/request.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 #include <optional>
 
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 
 namespace hf::nvidia {
@@ -41,6 +43,35 @@ void add_gpu(VisibleDevices& visible, std::string_view entry) {
     visible.none = true;
   } else if (!lower.empty() && lower != "void") {
     visible.ids.emplace_back(entry);
+  }
+}
+
+constexpr std::array<std::string_view, 8> kCapabilities = {"all",      "compute", "compat32", "display",
+                                                           "graphics", "ngx",     "utility",  "video"};
+
+void note_mistakes(const std::map<std::string, std::string>& environment, Request& request) {
+  const auto note = [&](const std::string& name, const std::string& what, const std::string& valid) {
+    request.mistakes.push_back(name + "=" + find_in(environment, name) + ": " + what + "; valid: " + valid);
+  };
+  const std::vector<std::string> valid(kCapabilities.begin(), kCapabilities.end());
+  for (const std::string& name : request.capabilities.names) {
+    if (std::ranges::find(valid, name) == valid.end()) {
+      note("NVIDIA_DRIVER_CAPABILITIES", "there is no " + quote(name) + did_you_mean(name, valid), join(valid, ", "));
+      break;
+    }
+  }
+  const std::string channels = find_in(environment, "NVIDIA_IMEX_CHANNELS");
+  const auto is_number = [](std::string_view part) {
+    return trim(part).empty() || parse_number<std::uint32_t>(trim(part)).has_value();
+  };
+  if (!std::ranges::all_of(split(channels, ','), is_number)) {
+    note("NVIDIA_IMEX_CHANNELS", "an IMEX channel is a number", "numbers, separated by commas");
+  }
+  for (const char* name : {"NVIDIA_MIG_CONFIG_DEVICES", "NVIDIA_MIG_MONITOR_DEVICES"}) {
+    const std::string value = find_in(environment, name);
+    if (!value.empty() && value != "all") {
+      note(name, "it selects every device or none", "all, in a privileged container");
+    }
   }
 }
 
@@ -93,6 +124,7 @@ Request request_in(const std::map<std::string, std::string>& environment, bool i
   request.imex_channels = parse_imex_channels(find_in(environment, "NVIDIA_IMEX_CHANNELS"));
   request.configures_mig = is_privileged && find_in(environment, "NVIDIA_MIG_CONFIG_DEVICES") == "all";
   request.monitors_mig = is_privileged && find_in(environment, "NVIDIA_MIG_MONITOR_DEVICES") == "all";
+  note_mistakes(environment, request);
   return request;
 }
 

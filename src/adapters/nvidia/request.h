@@ -40,6 +40,7 @@ struct Request {
   std::vector<std::uint32_t> imex_channels;  // NVIDIA_IMEX_CHANNELS
   bool configures_mig = false;               // NVIDIA_MIG_CONFIG_DEVICES=all of a privileged container
   bool monitors_mig = false;                 // NVIDIA_MIG_MONITOR_DEVICES=all, likewise
+  std::vector<std::string> mistakes = {};    // variables with values that mean nothing, and what they may be
 };
 Request request_in(const std::map<std::string, std::string>& environment, bool is_privileged = false);
 

@@ -10,18 +10,17 @@
 
 #include "adapters/document/json.h"
 #include "adapters/document/json_places.h"
+#include "adapters/document/json_view.h"
 #include "adapters/oci/oci_config.h"
 #include "core/base/text.h"
 
 namespace hf::oci {
 namespace {
 
-using document::array_at;
 using document::Json;
 using document::JsonPlaces;
-using document::object_at;
+using document::JsonView;
 using document::string_at;
-using document::strings_at;
 using document::value_at;
 using document::Where;
 
@@ -29,6 +28,18 @@ constexpr const char* kFile = "parse config.json";
 
 std::unexpected<Error> malformed(const std::string& where) {
   return fail(std::errc::invalid_argument, std::string(kFile) + ": " + where);
+}
+
+bool is_utf8(std::string_view text) {
+  const auto is_ascii = [](char character) { return (static_cast<unsigned char>(character) & 0x80U) == 0; };
+  for (;;) {
+    text.remove_prefix(std::size_t(std::ranges::find_if_not(text, is_ascii) - text.begin()));
+    const std::size_t length = text.empty() ? 0 : length_of_character(text);
+    if (length == 0) {
+      return text.empty();
+    }
+    text.remove_prefix(length);
+  }
 }
 
 Result<std::uint32_t> number_at(const Json& object, std::string_view key, std::uint32_t limit, const Where& where) {
@@ -62,51 +73,52 @@ Result<std::optional<SpecNode>> parse_node(const Json& entry, const Where& where
   return node;
 }
 
-Result<std::vector<SpecNode>> parse_nodes(const Json& linux) {
+Result<std::vector<SpecNode>> parse_nodes(const JsonView& view, const document::Limits& limits) {
   std::vector<SpecNode> nodes;
-  const Json* list = value_at(linux, "devices");
-  if (list == nullptr) {
+  if (view.is_nothing()) {
     return nodes;
   }
-  if (!list->is_array()) {
+  const Json list = view.tree(limits);
+  if (!list.is_array()) {
     return malformed("linux.devices is not a list");
   }
-  for (std::size_t i = 0; i < list->size(); ++i) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
     const Where where{kFile, "linux.devices[" + std::to_string(i) + "]"};
-    if (std::optional<SpecNode> node = TRY(parse_node((*list)[i], where))) {
+    if (std::optional<SpecNode> node = TRY(parse_node(list[i], where))) {
       nodes.push_back(*std::move(node));
     }
   }
   return nodes;
 }
 
-// Only a flat list of flat objects is accepted: nothing deeper is a rule, and dump() recurses.
-Result<device::OciRules> parse_rules(const Json& list) {
-  const bool is_flat =
-      list.is_array() && std::ranges::all_of(list, [](const Json& rule) {
-        return rule.is_object() && std::ranges::none_of(rule, [](const Json& value) { return value.is_structured(); });
-      });
-  if (!is_flat) {
+// Only a flat list of flat objects is accepted: nothing deeper is a rule.
+Result<device::OciRules> parse_rules(const JsonView& list) {
+  const auto is_flat = [](const JsonView& rule) {
+    return rule.is_object() && std::ranges::none_of(rule.members(), [](const auto& member) {
+             return member.second.is_object() || member.second.is_array();
+           });
+  };
+  if (!list.is_array() || !std::ranges::all_of(list.elements(), is_flat)) {
     return malformed("linux.resources.devices is not a list of rules");
   }
-  return parse_device_rules(document::write_json(list));
+  return parse_device_rules(std::string(list.text()));
 }
 
-std::vector<Hook> parse_hooks(const Json& spec) {
+std::vector<Hook> parse_hooks(const JsonView& stages) {
   constexpr std::array<const char*, 6> kStages = {"prestart",       "createRuntime", "createContainer",
                                                   "startContainer", "poststart",     "poststop"};
   std::vector<Hook> hooks;
   for (const char* stage : kStages) {
-    for (const Json& entry : array_at(object_at(spec, "hooks"), stage)) {
-      hooks.push_back({stage, string_at(entry, "path").value_or(""), strings_at(entry, "args")});
+    for (const JsonView& entry : stages.at(stage).elements()) {
+      hooks.push_back({stage, entry.at("path").string().value_or(""), entry.at("args").strings()});
     }
   }
   return hooks;
 }
 
-std::map<std::string, std::string> parse_environment(const Json& process) {
+std::map<std::string, std::string> parse_environment(const JsonView& list) {
   std::map<std::string, std::string> environment;
-  for (const std::string& entry : strings_at(process, "env")) {
+  for (const std::string& entry : list.strings()) {
     const std::size_t equals = entry.find('=');
     if (equals != std::string::npos) {
       environment[entry.substr(0, equals)] = entry.substr(equals + 1);
@@ -115,13 +127,21 @@ std::map<std::string, std::string> parse_environment(const Json& process) {
   return environment;
 }
 
+std::map<std::string, std::string> parse_annotations(const JsonView& object) {
+  std::map<std::string, std::string> annotations;
+  for (const auto& [key, value] : object.members()) {
+    annotations[key] = value.string().value_or("");
+  }
+  return annotations;
+}
+
 // Go matches keys in any case, this parser does not: refuses keys that only a runtime would read.
-Result<void> check_case(const Json& object, std::initializer_list<std::string_view> keys) {
+Result<void> check_case(const JsonView& object, std::initializer_list<std::string_view> keys) {
   const auto is_alike = [](std::string_view a, std::string_view b) {
     return std::ranges::equal(a, b,
                               [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
   };
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& [key, value] : object.members()) {
     for (const std::string_view known : keys) {
       if (key != known && is_alike(key, known)) {
         return malformed("it has " + quote(key) + ", which a runtime takes for " + quote(known));
@@ -131,10 +151,10 @@ Result<void> check_case(const Json& object, std::initializer_list<std::string_vi
   return {};
 }
 
-Result<void> check_cases(const Json& spec) {
+Result<void> check_cases(const JsonView& spec) {
   TRY(check_case(spec, {"annotations", "process", "mounts", "hooks", "root", "linux"}));
-  TRY(check_case(object_at(spec, "process"), {"env", "capabilities"}));
-  return check_case(object_at(spec, "linux"), {"cgroupsPath", "devices", "resources"});
+  TRY(check_case(spec.at("process"), {"env", "capabilities"}));
+  return check_case(spec.at("linux"), {"cgroupsPath", "devices", "namespaces", "resources"});
 }
 
 SpecCpu parse_cpu(const Json& cpu) {
@@ -152,27 +172,35 @@ SpecCpu parse_cpu(const Json& cpu) {
 }  // namespace
 
 Result<Spec> parse_spec(std::string_view json) {
-  // The library writes JSON by recursion: values that are nested deeper than any bundle needs are dropped.
-  constexpr document::Limits kLimits = {.depth = 64, .deeper = document::Deeper::dropped};
-  const Json file = TRY(document::parse_object(json, "config.json", kLimits));
-  TRY(check_cases(file));
-  const Json& process = object_at(file, "process");
-  const Json& linux = object_at(file, "linux");
-  Spec spec;
-  spec.annotations = document::string_map_at(file, "annotations");
-  spec.environment = parse_environment(process);
-  const std::vector<std::string> bounding = strings_at(object_at(process, "capabilities"), "bounding");
-  spec.is_privileged = std::ranges::find(bounding, "CAP_SYS_ADMIN") != bounding.end();
-  for (const Json& mount : array_at(file, "mounts")) {
-    spec.mounts.push_back({string_at(mount, "destination").value_or(""), string_at(mount, "source").value_or("")});
+  // Values that are nested deeper than any bundle needs are refused where they matter, and passed over elsewhere.
+  constexpr document::Limits kLimits = {.depth = 64};
+  const Result<JsonPlaces> places = JsonPlaces::read(json);
+  if (!places || places->root().kind != JsonPlaces::Kind::object || !is_utf8(json)) {
+    TRY(document::parse_object(json, "config.json"));  // it says where the fault is
+    return malformed("not a JSON object");
   }
-  spec.hooks = parse_hooks(file);
-  spec.root = string_at(object_at(file, "root"), "path").value_or("");
-  spec.cgroups_path = string_at(linux, "cgroupsPath").value_or("");
-  spec.nodes = TRY(parse_nodes(linux));
-  const Json* rules = value_at(object_at(linux, "resources"), "devices");
-  spec.rules = rules == nullptr ? device::OciRules() : TRY(parse_rules(*rules));
-  spec.cpu = parse_cpu(object_at(object_at(linux, "resources"), "cpu"));
+  const JsonView file(*places);
+  TRY(check_cases(file));
+  const JsonView process = file.at("process");
+  const JsonView linux = file.at("linux");
+  Spec spec;
+  spec.annotations = parse_annotations(file.at("annotations"));
+  spec.environment = parse_environment(process.at("env"));
+  const std::vector<std::string> bounding = process.at("capabilities").at("bounding").strings();
+  spec.is_privileged = std::ranges::find(bounding, "CAP_SYS_ADMIN") != bounding.end();
+  spec.may_create_nodes = std::ranges::find(bounding, "CAP_MKNOD") != bounding.end();
+  spec.has_user_namespace = std::ranges::any_of(
+      linux.at("namespaces").elements(), [](const JsonView& entry) { return entry.at("type").string() == "user"; });
+  for (const JsonView& mount : file.at("mounts").elements()) {
+    spec.mounts.push_back({mount.at("destination").string().value_or(""), mount.at("source").string().value_or("")});
+  }
+  spec.hooks = parse_hooks(file.at("hooks"));
+  spec.root = file.at("root").at("path").string().value_or("");
+  spec.cgroups_path = linux.at("cgroupsPath").string().value_or("");
+  spec.nodes = TRY(parse_nodes(linux.at("devices"), kLimits));
+  const JsonView rules = linux.at("resources").at("devices");
+  spec.rules = rules.is_nothing() ? device::OciRules() : TRY(parse_rules(rules));
+  spec.cpu = parse_cpu(linux.at("resources").at("cpu").tree(kLimits));
   return spec;
 }
 

@@ -48,8 +48,10 @@ struct Spec {
   std::vector<Hook> hooks;
   std::vector<SpecMount> mounts;
   std::string cgroups_path;
-  std::string root;            // of its file system: an absolute path, or one relative to the bundle
-  bool is_privileged = false;  // CAP_SYS_ADMIN in the bounding set
+  std::string root;                 // of its file system: an absolute path, or one relative to the bundle
+  bool is_privileged = false;       // CAP_SYS_ADMIN in the bounding set
+  bool may_create_nodes = false;    // CAP_MKNOD in the bounding set
+  bool has_user_namespace = false;  // its root is another user of the host
 };
 
 // Fails where device nodes or rules are malformed, or where a key is written in another case. Other fields may have any

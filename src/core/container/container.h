@@ -22,7 +22,8 @@ struct Pod {
   std::string uid;  // from its cgroup alone, as images can set annotations and labels; "" outside pods
   std::string name;
   std::string name_space;
-  std::string container;  // the container's name within the pod
+  std::string container;         // the container's name within the pod
+  bool is_named_by_cri = false;  // the names are those of the engine's CRI, not of labels that an image can set
 };
 
 // The program that started the container: runc, crun, or a wrapper around them.

@@ -52,14 +52,24 @@ struct DeviceLocation {
   friend bool operator==(const DeviceLocation&, const DeviceLocation&) = default;
 };
 
+// The memory of a NUMA node.
+struct NodeMemory {
+  NumaId node;
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const NodeMemory&, const NodeMemory&) = default;
+};
+
 struct Topology {
   std::vector<Cpu> cpus;  // ascending; only online CPUs
   Counters counters;
   std::vector<Distance> distances;
   std::vector<DeviceLocation> devices;
   CpuSet offline;
-  CpuSet isolated;   // excluded from the scheduler at boot (isolcpus)
-  CpuSet efficient;  // the efficiency cores of a hybrid machine
+  CpuSet isolated;                      // excluded from the scheduler at boot (isolcpus)
+  CpuSet efficient;                     // the efficiency cores of a hybrid machine
+  std::string model = {};               // "AMD EPYC 7742 64-Core Processor"; "" where it is not known
+  std::vector<NodeMemory> memory = {};  // by NUMA node; empty where it is not known
 
   friend bool operator==(const Topology&, const Topology&) = default;
 };

@@ -54,7 +54,9 @@ struct Unit {
   Health health = Health::unknown;
   std::string health_text;
   std::optional<std::uint64_t> memory_bytes;
+  std::string compute_capability;  // "9.0" of CUDA; "" where it is not known
   std::vector<MigDevice> mig;
+  bool is_mig_capable = false;
   bool mig_enabled = false;
   bool lacks_fabric = false;  // its NVLink fabric is not set up: CUDA does not start
   bool is_excluded = false;   // by the driver's settings: the driver refuses to open it, and libraries do not count it

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/container/container.h"
 #include "core/container/guard/event.h"
 
 namespace hf::report {
@@ -43,7 +44,8 @@ struct BlameRecord {
   std::string id;            // the container's
   std::string container;     // its title
   std::string engine;
-  std::string name_space;  // of its pod
+  std::string name_space;             // of its pod
+  std::optional<container::Pod> pod;  // only where its engine's CRI named it: an image cannot choose these names
 
   container::EventKind kind = container::EventKind::attach;
   container::Hierarchy hierarchy = container::Hierarchy::v2;

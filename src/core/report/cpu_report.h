@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@ struct CpuMap {
   std::string source;  // "this machine", or the file
   cpu::Topology topology;
   std::optional<cpu::State> state;
+  std::map<std::string, std::string> pod_names = {};  // by uid, where they are known
 };
 
 struct CpuPlan {

@@ -17,4 +17,8 @@ bool is_denied(const Finding& finding) { return finding.code == "HF-101"; }
 
 bool is_about_risk(std::string_view code) { return code.starts_with("HF-2"); }
 
+bool is_about_access(std::string_view code) { return code >= "HF-101" && code <= "HF-116" && code != "HF-105"; }
+
+bool is_about_rules(std::string_view code) { return code == "HF-101" || code == "HF-102" || code == "HF-103"; }
+
 }  // namespace hf::report

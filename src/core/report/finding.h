@@ -21,11 +21,16 @@ struct Finding {
   std::vector<std::string> evidence;
   std::vector<std::string> cure;        // commands for this host, or advice where no command helps
   std::vector<std::string> nodes = {};  // paths of the device nodes that it is about; not shown
+  bool needs_all_cures = false;         // one after the other; false: each of them helps
 };
 
 // What programs decide by a code.
 bool is_undecided(const Finding& finding);  // what a container may open could not be determined
 bool is_denied(const Finding& finding);     // something took the right to open a device away
 bool is_about_risk(std::string_view code);  // nothing is lost yet
+// Devices that cannot be opened, and nothing else: a later probe from inside that opens them disproves it.
+bool is_about_access(std::string_view code);
+// Devices that the rules refuse, and nothing else: a later visit that leaves no loss disproves it.
+bool is_about_rules(std::string_view code);
 
 }  // namespace hf::report

@@ -19,7 +19,8 @@ struct HealReport {
   };
 
   std::vector<Line> lines;
-  bool is_done = false;  // false: only planned
+  std::vector<std::string> not_owed;  // containers that were named and are owed no device
+  bool is_done = false;               // false: only planned
 
   [[nodiscard]] bool is_all_well() const;  // nothing is left refused
 };

@@ -19,6 +19,7 @@ struct SetupReport {
   std::vector<std::string> failed;  // steps that could not be done, and why
   std::vector<std::string> notes;
   std::string command;   // the command that puts it into effect; "" where none is needed
+  std::string manifest;  // for Kubernetes, to be applied once for the cluster; "": none
   bool is_done = false;  // false: only planned
 
   [[nodiscard]] bool changes_nothing() const { return steps.empty() && failed.empty(); }

@@ -9,17 +9,15 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "kernel/container/lookup_child.h"
+#include "kernel/container/node_report.h"
 #include "kernel/files/file.h"
 #include "kernel/process/child.h"
 #include "kernel/process/process.h"
@@ -28,20 +26,6 @@ namespace hf::kernel {
 namespace {
 
 using container::NodeView;
-
-// What the child sends for each path, in the order of the paths.
-struct Report {
-  int lookup_error;
-  std::uint32_t mode;  // including the file type
-  std::uint32_t major;
-  std::uint32_t minor;
-  std::uint32_t uid;
-  std::uint32_t gid;
-  int nodev;
-  int access;
-  int open;
-};
-constexpr int kNotAsked = -1;
 
 // Everything the child needs, opened before the fork, because the child makes only system calls.
 struct Entry {
@@ -85,43 +69,8 @@ int assume_rights(const Entry& entry) {
   return ::syscall(SYS_capset, &header, data.data()) < 0 ? errno : 0;
 }
 
-Report inspect_node(const char* path) {
-  Report report{};
-  report.access = kNotAsked;
-  report.open = kNotAsked;
-  // O_PATH reaches neither the driver nor the device cgroup. A magic link of /proc would lead out of the container.
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_MAGICLINKS;
-  const int node = int(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
-  if (node < 0) {
-    report.lookup_error = errno;
-    struct stat link{};
-    if (report.lookup_error == ENOENT && ::lstat(path, &link) == 0) {  // a dangling symlink exists at this path
-      report.lookup_error = 0;
-      report.mode = link.st_mode;
-    }
-    return report;
-  }
-  struct stat status{};
-  struct statvfs mount{};
-  if (::fstat(node, &status) < 0 || ::fstatvfs(node, &mount) < 0) {
-    report.lookup_error = errno;
-  }
-  ::close(node);
-  report.mode = status.st_mode;
-  report.major = ::major(status.st_rdev);
-  report.minor = ::minor(status.st_rdev);
-  report.uid = status.st_uid;
-  report.gid = status.st_gid;
-  report.nodev = (mount.f_flag & ST_NODEV) != 0 ? 1 : 0;
-  return report;
-}
-
-bool is_device(std::uint32_t mode) { return S_ISCHR(mode) || S_ISBLK(mode); }
-
-void check_access(const char* path, Depth depth, Report& report) {
-  if (report.lookup_error != 0 || !is_device(report.mode)) {
+void check_access(const char* path, Depth depth, NodeReport& report) {
+  if (report.lookup_error != 0 || !report.is_device()) {
     return;
   }
   report.access = ::access(path, R_OK | W_OK) < 0 ? errno : 0;
@@ -135,7 +84,7 @@ void check_access(const char* path, Depth depth, Report& report) {
 }
 
 // Runs in the child. The answer begins with the errno of entering the container, 0 on success.
-void serve(int socket, const Entry& entry, const ProbeRequest& request, std::vector<Report>& reports) {
+void serve(int socket, const Entry& entry, const ProbeRequest& request, std::vector<NodeReport>& reports) {
   // Where the container shares the host's pid namespace, none of its processes may read the memory of this one.
   ::prctl(PR_SET_DUMPABLE, 0);
   const pid_t parent = ::getppid();
@@ -144,7 +93,7 @@ void serve(int socket, const Entry& entry, const ProbeRequest& request, std::vec
                    ? errno
                    : 0;
   for (std::size_t i = 0; number == 0 && i < request.paths.size(); ++i) {
-    reports[i] = inspect_node(request.paths[i].c_str());
+    reports[i] = look_up_node(entry.root.get(), request.paths[i].c_str());
   }
   for (const Cgroup* cgroup : entry.cgroups) {
     number = number != 0 ? number : join(*cgroup);
@@ -168,7 +117,7 @@ void serve(int socket, const Entry& entry, const ProbeRequest& request, std::vec
     check_access(request.paths[i].c_str(), request.depth, reports[i]);
   }
   (void)::send(kOurs, &number, sizeof(number), MSG_NOSIGNAL);
-  (void)::send(kOurs, reports.data(), reports.size() * sizeof(Report), MSG_NOSIGNAL);
+  (void)::send(kOurs, reports.data(), reports.size() * sizeof(NodeReport), MSG_NOSIGNAL);
 }
 
 bool receive(int socket, void* data, std::size_t size, std::chrono::steady_clock::time_point deadline) {
@@ -178,23 +127,6 @@ bool receive(int socket, void* data, std::size_t size, std::chrono::steady_clock
   while ((ready = ::poll(&waiting, 1, left.count() > 0 ? int(left.count()) : 0)) < 0 && errno == EINTR) {
   }
   return ready == 1 && ::recv(socket, data, size, 0) == ssize_t(size);
-}
-
-NodeView to_view(const std::string& path, const Report& report) {
-  NodeView seen;
-  seen.path = path;
-  seen.lookup_error = report.lookup_error;
-  if (is_device(report.mode)) {
-    const device::Kind kind = S_ISBLK(report.mode) ? device::Kind::block : device::Kind::character;
-    seen.device = device::Device{kind, report.major, report.minor};
-  }
-  seen.mode = report.mode & 07777U;
-  seen.uid = report.uid;
-  seen.gid = report.gid;
-  seen.is_on_nodev_mount = report.nodev != 0;
-  seen.access = report.access == kNotAsked ? std::nullopt : std::optional(report.access);
-  seen.open = report.open == kNotAsked ? std::nullopt : std::optional(report.open);
-  return seen;
 }
 
 // A process that joins a frozen cgroup is frozen with it.
@@ -220,7 +152,7 @@ class KernelNodeProber final : public NodeProber {
     }
     const Fd ours(ends[0]);
     Fd theirs(ends[1]);
-    std::vector<Report> reports(request.paths.size());
+    std::vector<NodeReport> reports(request.paths.size());
     Child child = Child::start([&] { serve(theirs.get(), entry, request, reports); });
     if (!child) {
       return fail_errno(errno, what);
@@ -229,7 +161,7 @@ class KernelNodeProber final : public NodeProber {
     const auto deadline = std::chrono::steady_clock::now() + request.limit;
     int number = 0;
     if (!receive(ours.get(), &number, sizeof(number), deadline) ||
-        (!reports.empty() && !receive(ours.get(), reports.data(), reports.size() * sizeof(Report), deadline))) {
+        (!reports.empty() && !receive(ours.get(), reports.data(), reports.size() * sizeof(NodeReport), deadline))) {
       return fail(std::errc::timed_out, what + ": no answer in time (is it frozen, or does a file system hang?)");
     }
     child.end(Child::Grace::short_wait);
@@ -237,15 +169,26 @@ class KernelNodeProber final : public NodeProber {
       return fail_errno(number, what);
     }
     TRY(request.container.check());
+    return views_of(request, reports);
+  }
+
+  Result<std::vector<NodeView>> look_up(const ProbeRequest& request) override {
+    const Fd root = TRY(request.container.open_root());
+    const std::vector<NodeReport> reports = TRY(lookups_.look_up(root.get(), request.paths, request.limit));
+    TRY(request.container.check());
+    return views_of(request, reports);
+  }
+
+ private:
+  static std::vector<NodeView> views_of(const ProbeRequest& request, const std::vector<NodeReport>& reports) {
     std::vector<NodeView> all;
     all.reserve(reports.size());
     for (std::size_t i = 0; i < reports.size(); ++i) {
-      all.push_back(to_view(request.paths[i], reports[i]));
+      all.push_back(view_of(request.paths[i], reports[i]));
     }
     return all;
   }
 
- private:
   [[nodiscard]] Result<Entry> enter(const ProbeRequest& request) const {
     Entry entry;
     entry.mounts = TRY(request.container.open_mount_namespace());
@@ -263,6 +206,7 @@ class KernelNodeProber final : public NodeProber {
   }
 
   const Host& host_;
+  LookupChild lookups_;
 };
 
 }  // namespace

@@ -209,7 +209,7 @@ Result<std::string> CpuCgroup::read_memory_nodes() const {
 }
 
 Result<void> CpuCgroup::write_memory_nodes(const std::string& nodes) const {
-  return write_value(cpuset_.get(), kMems, nodes, where_);
+  return write_value(cpuset_.get(), kMems, nodes + "\n", where_);
 }
 
 Result<void> CpuCgroup::write_quota(std::optional<std::int64_t> quota, std::uint64_t period) const {

@@ -28,7 +28,7 @@ IrqAffinities read_irq_affinities(const Host& host) {
 }
 
 Result<void> write_irq_affinity(const Host& host, std::uint32_t irq, const cpu::CpuSet& cpus) {
-  return write_text(host.root.get(), file_of(irq), to_string(cpus));
+  return write_text(host.root.get(), file_of(irq), to_string(cpus) + "\n");
 }
 
 }  // namespace hf::kernel

@@ -18,6 +18,8 @@
 namespace hf::kernel {
 namespace {
 
+constexpr std::size_t kMostModel = 100;  // bytes
+
 struct Destroy {
   void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
 };
@@ -90,6 +92,22 @@ void read_distances(hwloc_topology_t tree, cpu::Topology& topology) {
   hwloc_distances_release(tree, found);
 }
 
+void read_memory(hwloc_topology_t tree, cpu::Topology& topology) {
+  hwloc_obj_t node = nullptr;
+  while ((node = hwloc_get_next_obj_by_type(tree, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
+    if (node->attr->numanode.local_memory > 0) {
+      topology.memory.push_back({.node = {id_of(node)}, .bytes = node->attr->numanode.local_memory});
+    }
+  }
+}
+
+// Of the first socket: servers have the same in all of them.
+std::string read_model(hwloc_topology_t tree) {
+  hwloc_obj_t package = hwloc_get_obj_by_type(tree, HWLOC_OBJ_PACKAGE, 0);
+  const char* model = package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");
+  return model == nullptr ? std::string() : cut_to(printable(trim(model)), kMostModel);
+}
+
 // The efficient cores of a hybrid machine: hwloc numbers the kinds of cores from the most efficient one on.
 cpu::CpuSet read_efficient(hwloc_topology_t tree) {
   cpu::CpuSet efficient;
@@ -135,6 +153,8 @@ Result<cpu::Topology> read_tree(const Tree& tree) {
   }
   cpu::Topology topology = TRY(cpu::make_topology(std::move(rows)));
   read_distances(tree.get(), topology);
+  read_memory(tree.get(), topology);
+  topology.model = read_model(tree.get());
   topology.efficient = read_efficient(tree.get());
   return topology;
 }
@@ -159,19 +179,31 @@ std::string to_lines(const cpu::Topology& topology) {
     }
     text += '\n';
   }
+  for (const cpu::NodeMemory& memory : topology.memory) {
+    text += "memory " + std::to_string(memory.node.value) + " " + std::to_string(memory.bytes) + " bytes\n";
+  }
+  text += topology.model.empty() ? "" : "model " + topology.model + "\n";
   return text + "efficient " + to_string(topology.efficient) + "\nend\n";
 }
 
 Result<cpu::Topology> parse_lines(std::string_view text) {
   std::vector<cpu::Cpu> rows;
   cpu::Topology rest;
+  constexpr std::string_view kModel = "model ";
   for (const std::string_view line : split(text, '\n')) {
+    if (line.starts_with(kModel)) {
+      rest.model = line.substr(kModel.size());
+      continue;
+    }
     const std::vector<std::string_view> fields = split_fields(line);
     std::vector<std::uint32_t> numbers;
+    numbers.reserve(fields.size());
     for (const std::string_view field : fields) {
       numbers.push_back(parse_number<std::uint32_t>(field).value_or(0));
     }
-    if (fields.size() == 5) {
+    if (fields.size() == 4) {
+      rest.memory.push_back({.node = {numbers[1]}, .bytes = parse_number<std::uint64_t>(fields[2]).value_or(0)});
+    } else if (fields.size() == 5) {
       rows.push_back({numbers[0], numbers[1], numbers[2], {numbers[3]}, numbers[4]});
     } else if (fields.size() == 3) {
       rest.distances.push_back({{numbers[0]}, {numbers[1]}, numbers[2]});
@@ -182,6 +214,8 @@ Result<cpu::Topology> parse_lines(std::string_view text) {
   cpu::Topology topology = TRY(cpu::make_topology(std::move(rows)));
   topology.distances = std::move(rest.distances);
   topology.efficient = rest.efficient;
+  topology.memory = std::move(rest.memory);
+  topology.model = std::move(rest.model);
   return topology;
 }
 

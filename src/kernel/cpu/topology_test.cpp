@@ -35,6 +35,14 @@ TEST(Topology, ReadsASyntheticDescription) {
   EXPECT_EQ(topology->cpus[17], (cpu::Cpu{.id = 17, .core = 16, .socket = 0, .numa = {1}, .cache = 2}));
 }
 
+TEST(Topology, HasMemoryAndModel) {
+  const Result<cpu::Topology> topology = read_synthetic("pack:2 [numa(memory=8GB)] core:2 pu:1");
+  ASSERT_TRUE(topology) << topology.error().message;
+  ASSERT_EQ(topology->memory.size(), 2U);
+  EXPECT_EQ(topology->memory[1], (cpu::NodeMemory{.node = {1}, .bytes = 8'000'000'000}));
+  EXPECT_EQ(topology->model, "");
+}
+
 TEST(Topology, TakesTheSocketForTheCacheWhereThereIsNone) {
   const Result<cpu::Topology> topology = read_synthetic("pack:2 core:2 pu:1");
   ASSERT_TRUE(topology) << topology.error().message;
@@ -49,6 +57,7 @@ TEST(Topology, ReadsTheXmlOfHwloc) {
   <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" allowed_cpuset="0x0000000f" nodeset="0x00000001" complete_nodeset="0x00000001" allowed_nodeset="0x00000001">
     <object type="NUMANode" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" nodeset="0x00000001" complete_nodeset="0x00000001" local_memory="1024"/>
     <object type="Package" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" nodeset="0x00000001" complete_nodeset="0x00000001">
+      <info name="CPUModel" value="EPYC 9 "/>
       <object type="Core" os_index="0" cpuset="0x00000005" complete_cpuset="0x00000005" nodeset="0x00000001" complete_nodeset="0x00000001">
         <object type="PU" os_index="0" cpuset="0x00000001" complete_cpuset="0x00000001" nodeset="0x00000001" complete_nodeset="0x00000001"/>
         <object type="PU" os_index="2" cpuset="0x00000004" complete_cpuset="0x00000004" nodeset="0x00000001" complete_nodeset="0x00000001"/>
@@ -65,6 +74,8 @@ TEST(Topology, ReadsTheXmlOfHwloc) {
   ASSERT_TRUE(topology) << topology.error().message;
   EXPECT_EQ(topology->counters, (cpu::Counters{.cpus = 4, .cores = 2, .sockets = 1, .numa_nodes = 1, .caches = 1}));
   EXPECT_EQ(topology->cpus[3].core, 1U);
+  EXPECT_EQ(topology->model, "EPYC 9");
+  EXPECT_EQ(topology->memory, std::vector<cpu::NodeMemory>({{.node = {0}, .bytes = 1024}}));
 }
 
 TEST(Topology, RefusesInvalidDescriptions) {

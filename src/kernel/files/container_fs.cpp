@@ -85,6 +85,32 @@ Result<Fd> open_below(int root, const std::string& path, int flags, std::uint64_
   }
 }
 
+Result<void> make_symlink_at(const Fd& directory, const Symlink& link) {
+  const auto& [name, target] = link;
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos || target.empty()) {
+    return fail(std::errc::invalid_argument, "make a symlink " + name + ": it has no name");
+  }
+  std::array<char, PATH_MAX> text;
+  const ssize_t size = ::readlinkat(directory.get(), name.c_str(), text.data(), text.size());
+  if (size >= 0 && std::string_view(text.data(), std::size_t(size)) == target) {
+    return {};
+  }
+  struct stat status{};
+  const bool is_there = ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  if (is_there && !S_ISLNK(status.st_mode)) {
+    return {};
+  }
+  const std::string temporary = "." + name + "." + std::to_string(::gettid());
+  (void)::unlinkat(directory.get(), temporary.c_str(), 0);
+  if (::symlinkat(target.c_str(), directory.get(), temporary.c_str()) < 0 ||
+      ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) < 0) {
+    const int why = errno;
+    (void)::unlinkat(directory.get(), temporary.c_str(), 0);
+    return fail_errno(why, "make the symlink " + name);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Fd> open_inside(int root, const std::string& path, int flags) { return open_below(root, path, flags, 0); }
@@ -127,31 +153,17 @@ Result<Fd> make_directory_inside(int root, const std::string& path) {
 Result<void> make_symlink_inside(int root, const std::string& path, const std::string& target) {
   const std::size_t slash = path.rfind('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  if (name.empty() || name == "." || name == ".." || target.empty()) {
-    return fail(std::errc::invalid_argument, "make a symlink " + path + ": it has no name");
-  }
-  Result<Fd> made = make_directory_inside(root, slash == std::string::npos ? "" : path.substr(0, slash));
+  return make_symlinks_inside(root, slash == std::string::npos ? "" : path.substr(0, slash), {{name, target}});
+}
+
+Result<void> make_symlinks_inside(int root, const std::string& directory, const std::vector<Symlink>& links) {
+  Result<Fd> made = make_directory_inside(root, directory);
   if (!made && made.error().code == std::errc::cross_device_link) {
     return {};  // a volume is not part of the image, so nothing is written into it
   }
-  const Fd directory = TRY(std::move(made));
-  std::array<char, PATH_MAX> text{};
-  const ssize_t size = ::readlinkat(directory.get(), name.c_str(), text.data(), text.size());
-  if (size >= 0 && std::string_view(text.data(), std::size_t(size)) == target) {
-    return {};
-  }
-  struct stat status{};
-  const bool is_there = ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-  if (is_there && !S_ISLNK(status.st_mode)) {
-    return {};
-  }
-  const std::string temporary = "." + name + "." + std::to_string(::gettid());
-  (void)::unlinkat(directory.get(), temporary.c_str(), 0);
-  if (::symlinkat(target.c_str(), directory.get(), temporary.c_str()) < 0 ||
-      ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) < 0) {
-    const int why = errno;
-    (void)::unlinkat(directory.get(), temporary.c_str(), 0);
-    return fail_errno(why, "make the symlink " + path);
+  const Fd opened = TRY(std::move(made));
+  for (const Symlink& link : links) {
+    TRY(make_symlink_at(opened, link));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "kernel/files/fd.h"
@@ -25,6 +26,13 @@ Result<Fd> make_directory_inside(int root, const std::string& path);
 // Creates a symlink. An existing symlink with another target is replaced; anything else at this path is left alone.
 // Does nothing in a volume.
 Result<void> make_symlink_inside(int root, const std::string& path, const std::string& target);
+
+// The same for several in one directory, which is opened once.
+struct Symlink {
+  std::string name;
+  std::string target;
+};
+Result<void> make_symlinks_inside(int root, const std::string& directory, const std::vector<Symlink>& links);
 
 // Mounts a file with this text over a file of procfs, in this mount namespace. Does nothing where there is no such
 // file.

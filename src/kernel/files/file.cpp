@@ -40,12 +40,24 @@ Result<std::string> read_all(const Fd& file, const std::string& path) {
   return read_at_most(file, path, kMost);
 }
 
+// The path for messages. Paths of the host are relative to its root directory, and users know them with a "/".
+// Callers have yet to read errno.
+std::string shown(int directory, const std::string& path) {
+  const int number = errno;
+  struct stat root{};
+  struct stat base{};
+  const bool is_below_root = directory != AT_FDCWD && !path.starts_with('/') && ::fstat(directory, &base) == 0 &&
+                             ::stat("/", &root) == 0 && base.st_dev == root.st_dev && base.st_ino == root.st_ino;
+  errno = number;
+  return is_below_root ? "/" + path : path;
+}
+
 }  // namespace
 
 Result<Fd> open_directory(int directory, const std::string& path) {
   Fd opened(::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened) {
-    return fail_errno(errno, "open " + path);
+    return fail_errno(errno, "open " + shown(directory, path));
   }
   return opened;
 }
@@ -56,7 +68,7 @@ Result<Fd> open_plain_directory(int directory, const std::string& path) {
   how.resolve = RESOLVE_NO_MAGICLINKS;
   Fd opened(int(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
   if (!opened) {
-    return fail_errno(errno, "open " + path);
+    return fail_errno(errno, "open " + shown(directory, path));
   }
   return opened;
 }
@@ -64,11 +76,11 @@ Result<Fd> open_plain_directory(int directory, const std::string& path) {
 Result<std::string> read_text(int directory, const std::string& path) {
   const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {
-    return fail_errno(errno, "open " + path);
+    return fail_errno(errno, "open " + shown(directory, path));
   }
   std::string text = TRY(read_at_most(file, path, kLongestText + 1));
   if (text.size() > kLongestText) {
-    return fail(std::errc::file_too_large, "read " + path + ": it has more than 16 MiB");
+    return fail(std::errc::file_too_large, "read " + shown(directory, path) + ": it has more than 16 MiB");
   }
   return text;
 }
@@ -76,7 +88,7 @@ Result<std::string> read_text(int directory, const std::string& path) {
 Result<std::string> read_start(int directory, const std::string& path, std::size_t most) {
   const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {
-    return fail_errno(errno, "open " + path);
+    return fail_errno(errno, "open " + shown(directory, path));
   }
   return read_at_most(file, path, most);
 }
@@ -106,17 +118,18 @@ Result<std::string> read_trusted_file(int directory, const std::string& path) {
   constexpr off_t kLargest = off_t(16) * 1024 * 1024;
   const Fd file(::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (!file) {
-    return fail_errno(errno, "open " + path);
+    return fail_errno(errno, "open " + shown(directory, path));
   }
   struct stat status{};
   if (::fstat(file.get(), &status) < 0) {
-    return fail_errno(errno, "stat " + path);
+    return fail_errno(errno, "stat " + shown(directory, path));
   }
   if (!S_ISREG(status.st_mode) || status.st_size > kLargest) {
-    return fail(std::errc::invalid_argument, "read " + path + ": want a regular file of at most 16 MiB");
+    return fail(std::errc::invalid_argument,
+                "read " + shown(directory, path) + ": want a regular file of at most 16 MiB");
   }
   if (status.st_uid != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fail(std::errc::permission_denied, "read " + path + ": others than root may write it");
+    return fail(std::errc::permission_denied, "read " + shown(directory, path) + ": others than root may write it");
   }
   return read_all(file, path);
 }
@@ -182,7 +195,7 @@ Result<void> replace_file(int directory, const std::string& path, const NewFile&
   const Fd made(
       ::openat(directory, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, file.mode));
   if (!made) {
-    return fail_errno(errno, "write " + temporary);
+    return fail_errno(errno, "write " + shown(directory, temporary));
   }
   std::string_view rest = file.text;
   ssize_t written = 0;
@@ -197,7 +210,7 @@ Result<void> replace_file(int directory, const std::string& path, const NewFile&
   }
   const int why = errno;
   (void)::unlinkat(directory, temporary.c_str(), 0);
-  return fail_errno(why, "write " + path);
+  return fail_errno(why, "write " + shown(directory, path));
 }
 
 Result<std::optional<PlainFile>> read_plain_file(int directory, const std::string& path) {
@@ -209,31 +222,32 @@ Result<std::optional<PlainFile>> read_plain_file(int directory, const std::strin
   }
   if (!file && errno == ELOOP) {
     return fail(std::errc::too_many_symbolic_link_levels,
-                "read " + path + ": it is a symlink; name the file it points to");
+                "read " + shown(directory, path) + ": it is a symlink; name the file it points to");
   }
   struct stat status{};
   if (!file || ::fstat(file.get(), &status) < 0) {
-    return fail_errno(errno, "read " + path);
+    return fail_errno(errno, "read " + shown(directory, path));
   }
   if (!S_ISREG(status.st_mode) || status.st_size > kLargest) {
-    return fail(std::errc::invalid_argument, "read " + path + ": want a regular file of at most 16 MiB");
+    return fail(std::errc::invalid_argument,
+                "read " + shown(directory, path) + ": want a regular file of at most 16 MiB");
   }
   return PlainFile{TRY(read_all(file, path)), status.st_mode & kBits, FileOwner{status.st_uid, status.st_gid}};
 }
 
 Result<void> create_hard_link(int directory, const std::string& path, const std::string& name) {
   if (::linkat(directory, path.c_str(), directory, name.c_str(), 0) != 0) {
-    return fail_errno(errno, "keep " + path + " as " + name);
+    return fail_errno(errno, "keep " + shown(directory, path) + " as " + name);
   }
   return {};
 }
 
-Result<void> make_directories(int root, const std::string& path) {
+Result<void> make_directories(int directory, const std::string& path) {
   constexpr mode_t kMode = 0755;
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string directory = path.substr(0, slash);
-    if (!directory.empty() && ::mkdirat(root, directory.c_str(), kMode) < 0 && errno != EEXIST) {
-      return fail_errno(errno, "make " + directory);
+    const std::string part = path.substr(0, slash);
+    if (!part.empty() && ::mkdirat(directory, part.c_str(), kMode) < 0 && errno != EEXIST) {
+      return fail_errno(errno, "make " + shown(directory, part));
     }
     if (slash == std::string::npos) {
       return {};
@@ -243,7 +257,7 @@ Result<void> make_directories(int root, const std::string& path) {
 
 Result<void> remove_file(int directory, const std::string& path) {
   if (::unlinkat(directory, path.c_str(), 0) < 0 && errno != ENOENT) {
-    return fail_errno(errno, "remove " + path);
+    return fail_errno(errno, "remove " + shown(directory, path));
   }
   return {};
 }
@@ -251,11 +265,11 @@ Result<void> remove_file(int directory, const std::string& path) {
 Result<void> write_text(int directory, const std::string& path, std::string_view text) {
   const Fd file(::openat(directory, path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file) {
-    return fail_errno(errno, "open " + path);
+    return fail_errno(errno, "open " + shown(directory, path));
   }
   const ssize_t count = ::write(file.get(), text.data(), text.size());
   if (count != ssize_t(text.size())) {
-    return fail_errno(count < 0 ? errno : EIO, "write '" + std::string(text) + "' to " + path);
+    return fail_errno(count < 0 ? errno : EIO, "write '" + std::string(text) + "' to " + shown(directory, path));
   }
   return {};
 }

@@ -66,6 +66,16 @@ Result<Fd> open_directory_in(int root, const std::string& path) {
   return open_inside(root, path, O_RDONLY | O_DIRECTORY);
 }
 
+Result<Fd> open_file_in(int root, const std::string& path) {
+  const Fd found = TRY(open_inside(root, path, O_PATH));
+  struct stat status{};
+  if (::fstat(found.get(), &status) < 0 || !S_ISREG(status.st_mode)) {
+    return fail(std::errc::invalid_argument, "open " + path + ": not a regular file");
+  }
+  Fd file(::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), O_RDONLY | O_CLOEXEC));
+  return file ? Result<Fd>(std::move(file)) : fail_errno(errno, "open " + path);
+}
+
 std::vector<Entry> list_entries(int directory, const WantedEntry& wanted) {
   std::vector<Entry> entries;
   const int opened = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // it has its own offset
@@ -93,9 +103,8 @@ std::string read_link(int directory, const std::string& name) {
 }
 
 std::string read_start_in(int root, const std::string& path, std::size_t size) {
-  const Result<Fd> file = open_inside(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  struct stat status{};
-  if (!file || ::fstat(file->get(), &status) < 0 || !S_ISREG(status.st_mode)) {
+  const Result<Fd> file = open_file_in(root, path);
+  if (!file) {
     return {};
   }
   std::string start(size, '\0');

@@ -31,6 +31,8 @@ struct Found {
 std::optional<Found> find_in(int root, const std::string& path);
 
 Result<Fd> open_directory_in(int root, const std::string& path);
+// Opens a regular file for reading. Anything else is not opened at all: opening a device may do something.
+Result<Fd> open_file_in(int root, const std::string& path);
 
 // The entries that `wanted` accepts, sorted by name; empty where the directory cannot be read. `wanted` is called
 // before a name is copied, because a directory of libraries has thousands of names.

@@ -29,7 +29,8 @@ struct HostAndPort {
 Result<HostAndPort> parse_address(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || !parse_number<std::uint16_t>(address.substr(colon + 1))) {
-    return fail(std::errc::invalid_argument, "address " + quote(address) + ": want HOST:PORT");
+    return fail(std::errc::invalid_argument,
+                "address " + quote(address) + ": want HOST:PORT, with a port from 0 to 65535");
   }
   std::string host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) {
@@ -114,6 +115,11 @@ Result<std::uint64_t> set_permissions(const std::string& path) {
 }
 
 }  // namespace
+
+Result<void> check_address(const std::string& address) {
+  TRY(parse_address(address));
+  return {};
+}
 
 Result<Fd> listen_tcp(const std::string& address) {
   const HostAndPort where = TRY(parse_address(address));

@@ -9,8 +9,9 @@
 
 namespace hf::kernel {
 
-Result<Fd> listen_tcp(const std::string& address);    // "127.0.0.1:9465", "[::1]:0"; ":9465": on every address
-Result<std::string> bound_address(const Fd& socket);  // with the actual port
+Result<void> check_address(const std::string& address);  // is it HOST:PORT?
+Result<Fd> listen_tcp(const std::string& address);       // "127.0.0.1:9465", "[::1]:0"; ":9465": on every address
+Result<std::string> bound_address(const Fd& socket);     // with the actual port
 
 // A unix socket for root and the group "holdfast", where there is such a group (0660). Its path is removed with it.
 class UnixListener {

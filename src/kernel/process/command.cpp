@@ -8,53 +8,17 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "kernel/process/arguments.h"
+#include "kernel/process/become.h"
 
 namespace hf::kernel {
 namespace {
 
 constexpr std::size_t kMostOutput = 65536;
-constexpr int kCannotStart = 127;
-
-std::vector<std::string> environment_with(const std::vector<std::string>& more) {
-  std::vector<std::string> all = more;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('=') + 1);
-    if (std::ranges::none_of(more, [name](const std::string& variable) { return variable.starts_with(name); })) {
-      all.emplace_back(text);
-    }
-  }
-  return all;
-}
-
-[[noreturn]] void become(const Command& command, int output) {
-  sigset_t none{};
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  ::setpgid(0, 0);
-  const int input = command.input >= 0 ? command.input : ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (input < 0 || output < 0) {
-    ::_exit(kCannotStart);
-  }
-  ::dup2(input, STDIN_FILENO);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
-  const bool is_there = command.directory.empty() || ::chdir(command.directory.c_str()) == 0;
-  if (is_there && (!command.before || command.before())) {
-    const Arguments arguments(command.arguments);
-    const Arguments environment(environment_with(command.environment));
-    ::execve(arguments.program(), arguments.get(), environment.get());
-  }
-  ::dprintf(STDERR_FILENO, "%s\n", fail_errno(errno, "start it").error().message.c_str());
-  ::_exit(kCannotStart);
-}
 
 std::string last_line_of(const std::string& text) {
   const std::string_view trimmed = trim(text);
@@ -74,11 +38,7 @@ Result<Running> Running::start(const Command& command) {
     return fail_errno(errno, "start " + command.arguments.front());
   }
   if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() == parent) {
-      become(command, output.get());
-    }
-    ::_exit(kCannotStart);
+    become(command, {parent, output.get(), output.get()});
   }
   return Running(pid, std::move(output));
 }

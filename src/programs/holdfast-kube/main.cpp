@@ -1,23 +1,28 @@
-// holdfast-kube: everything that speaks to Kubernetes: the device plugin.
+// holdfast-kube: everything that speaks to Kubernetes: the device plugin and the DRA driver.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <memory>
 
 #include <malloc.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "adapters/apiserver/access.h"
 #include "adapters/config/plugin_options.h"
 #include "core/base/text.h"
 #include "core/resource/allocation.h"
 #include "host/inventory.h"
 #include "kernel/files/file.h"
 #include "kernel/process/command.h"
+#include "kernel/process/host_root.h"
 #include "kernel/process/signals.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
+#include "services/cluster/api_thread.h"
+#include "services/cluster/node_name.h"
 #include "services/plugin/daemon.h"
 #include "services/plugin/once.h"
 #include "services/specs/fresh.h"
@@ -47,6 +52,32 @@ struct ReadConfig {
   std::vector<std::string> notes;
 };
 
+bool uses_api(const kernel::Host& host, const config::ApiSettings& api) {
+  const bool is_found = !api.kubeconfig.empty() || apiserver::is_in_cluster(host);
+  return api.use == config::ApiUse::on || (api.use == config::ApiUse::automatic && is_found);
+}
+
+// Which of the two ways of offering devices is on.
+Result<void> check_offering(const kernel::Host& host, const config::KubeSettings& kube,
+                            std::vector<std::string>& notes) {
+  if (!kube.serves_device_plugin && !kube.dra.is_enabled) {
+    return fail(std::errc::invalid_argument,
+                "config: kube.device_plugin and kube.dra.enabled are both false: nothing would be offered");
+  }
+  if (kube.dra.is_enabled && !uses_api(host, kube.api)) {
+    return fail(std::errc::invalid_argument,
+                "config: kube.dra.enabled needs the API server: this process has no service account, and "
+                "kube.api.kubeconfig names no file, or kube.api.enabled is off");
+  }
+  if (kube.dra.is_enabled && kube.serves_device_plugin) {
+    notes.emplace_back("kube.device_plugin and kube.dra.enabled are both true: the cluster counts each device twice");
+  }
+  if (kube.dra.is_enabled) {
+    (void)TRY(cluster::node_name(kube.api.node));
+  }
+  return {};
+}
+
 Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& options) {
   ReadConfig read;
   read.config = options.config_file.empty() ? TRY(config::read_config(host))
@@ -61,6 +92,7 @@ Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& opti
     }
     read.config.files.push_back(kube.nvidia_config);
   }
+  TRY(check_offering(host, kube, read.notes));
   for (const resource::ResourceRule& rule : kube.policy.rules) {
     if (device::find_class(read.config.classes, rule.device_class) == nullptr) {
       return fail(std::errc::invalid_argument, "config: kube.resources: " + rule.resource + " is of the class " +
@@ -70,9 +102,29 @@ Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& opti
   return read;
 }
 
-int show_config(const ReadConfig& read) {
+// What the API server would be told, and as whom.
+int show_api(const kernel::Host& host, const config::ApiSettings& api) {
+  if (!uses_api(host, api)) {
+    std::cout << "  speaks to no API server\n";
+    return kFine;
+  }
+  const Result<apiserver::Access> access = apiserver::read_access(host, api.kubeconfig);
+  if (!access) {
+    return complain(access.error());
+  }
+  const Result<std::string> node = cluster::node_name(api.node);
+  if (!node) {
+    return complain(node.error());
+  }
+  std::cout << "  writes" << (api.writes_events ? " events of pods," : "")
+            << (api.writes_condition ? " the condition DeviceAccess," : "") << (api.writes_taint ? " a taint," : "")
+            << " as node " << *node << ", to the API server " << access->host << ":" << access->port << '\n';
+  return kFine;
+}
+
+int show_config(const kernel::Host& host, const ReadConfig& read) {
   const config::KubeSettings& kube = read.config.kube;
-  std::cout << "config is fine: " << (read.config.files.empty() ? "no file, all defaults" : "") << '\n';
+  std::cout << "config is fine" << (read.config.files.empty() ? ": no file, all defaults" : "") << '\n';
   for (const std::string& file : read.config.files) {
     std::cout << "  read " << file << '\n';
   }
@@ -90,10 +142,14 @@ int show_config(const ReadConfig& read) {
   }
   std::cout << "  gives devices by " << join(ways, ", ") << (kube.policy.passes_nodes ? " and as device nodes" : "")
             << '\n';
+  if (kube.dra.is_enabled) {
+    std::cout << "  publishes devices as the DRA driver " << kube.dra.driver
+              << (kube.serves_device_plugin ? "" : ", and is no device plugin") << '\n';
+  }
   for (const std::string& note : read.notes) {
     std::cout << "  note: " << note << '\n';
   }
-  return kFine;
+  return show_api(host, kube.api);
 }
 
 // One spec per class that is offered by CDI names.
@@ -108,8 +164,8 @@ class Specs {
 
   Result<void> refresh(const config::Config& config) {
     const resource::Policy& policy = config.kube.policy;
-    const bool uses_cdi =
-        policy.ways.contains(resource::Way::cdi_cri) || policy.ways.contains(resource::Way::cdi_annotations);
+    const bool uses_cdi = config.kube.dra.is_enabled || policy.ways.contains(resource::Way::cdi_cri) ||
+                          policy.ways.contains(resource::Way::cdi_annotations);
     if (!uses_cdi) {
       return {};
     }
@@ -151,7 +207,30 @@ int show_once(const kernel::Host& host, const config::Config& config) {
   return report.is_fine() ? kFine : kProblem;
 }
 
+// Null where there is no API server to speak to. Devices are offered in any case.
+std::unique_ptr<cluster::ApiThread> start_api(const kernel::Host& host, const config::Config& config, Log& log) {
+  const config::ApiSettings& api = config.kube.api;
+  if (!uses_api(host, api)) {
+    return nullptr;
+  }
+  const Result<std::string> node = cluster::node_name(api.node);
+  if (!node) {
+    log.write("api-off error=" + quote(node.error().message), true);
+    return nullptr;
+  }
+  cluster::ApiSettings settings;
+  settings.options = api;
+  settings.node = *node;
+  settings.guard_socket = config.web.socket;
+  settings.read_access = [&host, kubeconfig = api.kubeconfig] { return apiserver::read_access(host, kubeconfig); };
+  settings.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
+  return std::make_unique<cluster::ApiThread>(host, std::move(settings));
+}
+
 int serve(const KubeOptions& options) {
+  if (const Result<void> entered = kernel::enter_host_root(); !entered) {
+    return complain(entered.error());
+  }
   Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
@@ -161,7 +240,7 @@ int serve(const KubeOptions& options) {
     return complain(read.error());
   }
   if (options.check_config) {
-    return show_config(*read);
+    return show_config(*host, *read);
   }
   if (options.once) {
     return show_once(*host, read->config);
@@ -173,12 +252,23 @@ int serve(const KubeOptions& options) {
   for (const std::string& note : read->notes) {
     log.write("config note=" + quote(note), false);
   }
+  const std::unique_ptr<cluster::ApiThread> api = start_api(*host, read->config, log);
   Specs specs(*host);
   plugin::DaemonSettings settings;
   settings.config = read->config;
   settings.version = HOLDFAST_VERSION;
   settings.reload = [&host, &options]() -> Result<config::Config> { return TRY(read_config(*host, options)).config; };
   settings.refresh_specs = [&specs](const config::Config& config) { return specs.refresh(config); };
+  if (api) {
+    settings.record = [&api](const report::BlameRecord& record) { api->report(record); };
+    settings.api = [&api](apiserver::Request request, plugin::ApiDone done) {
+      api->request(std::move(request), std::move(done));
+    };
+    settings.node = api->node();
+    settings.read_access = [&host, file = read->config.kube.api.kubeconfig] {
+      return apiserver::read_access(*host, file);
+    };
+  }
   settings.notify = notify;
   settings.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
   const Result<void> ran = plugin::run_daemon(*host, settings);

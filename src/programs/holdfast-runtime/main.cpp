@@ -2,8 +2,11 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/base/text.h"
+#include "kernel/files/file.h"
 #include "services/shim/hook.h"
 #include "services/shim/serve.h"
 
@@ -12,8 +15,32 @@
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }  // NOLINT(bugprone-reserved-identifier)
 #endif
 
+namespace {
+
+// docker offers --gpus where it finds a program of this name, and makes it a hook of containers that ask for GPUs. Our
+// runtime gives them their GPUs and drops the hook, so that it only runs below another runtime.
+constexpr std::string_view kDockersHook = "nvidia-container-runtime-hook";
+
+int refuse_as_dockers_hook(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "prestart") {
+    return 0;
+  }
+  (void)hf::kernel::read_input();  // where nobody reads it, crun says "broken pipe" instead of what follows
+  (void)std::fputs(
+      "holdfast: --gpus needs the runtime holdfast: docker run --runtime holdfast --gpus …, or for all containers "
+      "holdfast setup docker --default && systemctl reload docker\n",
+      stderr);
+  return 1;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const std::string_view name = argc > 0 ? hf::base_name(argv[0]) : std::string_view();
+  if (name == kDockersHook) {
+    return refuse_as_dockers_hook(arguments);
+  }
   try {
     const bool is_hook = !arguments.empty() && arguments.front() == "hook";
     return is_hook ? hf::shim::serve_hook({arguments.begin() + 1, arguments.end()}) : hf::shim::serve(arguments);

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -7,11 +10,12 @@
 #include "adapters/cdi/cdi.h"
 #include "adapters/config/config.h"
 #include "commands.h"
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/report/cdi_report.h"
 #include "host/inventory.h"
 #include "kernel/files/host.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/cdi.h"
 #include "services/specs/check.h"
 #include "services/specs/generate.h"
@@ -34,19 +38,41 @@ Result<specs::Generated> generate_spec(const CdiOptions& options) {
   const config::Config config = TRY(config::read_config(host));
   const std::string& name = options.settings.device_class;
   if (device::find_class(config.classes, name) == nullptr) {
-    return fail(std::errc::invalid_argument, "class " + quote(name) + ": there is no such device class");
+    std::vector<std::string> names;
+    std::ranges::transform(config.classes, std::back_inserter(names), &device::DeviceClass::name);
+    const std::string meant = did_you_mean(name, names);
+    return fail(std::errc::invalid_argument,
+                "no device class " + quote(name) + (meant.empty() ? "; there are " + join(names, ", ") : meant));
   }
   specs::Settings settings = options.settings;
+  settings.driver_root = settings.driver_root.empty() ? config.runtime.driver_root : settings.driver_root;
   settings.has_all = !options.no_all;
   settings.names = options.strategy == "index"  ? specs::Names::index
                    : options.strategy == "uuid" ? specs::Names::uuid
                                                 : specs::Names::both;
-  // Only NVML knows the names of MIG devices.
-  const host::Libraries libraries = name == "nvidia" ? host::Libraries::ask : host::Libraries::leave;
-  return specs::generate(host, host::take_inventory(host, config, libraries), settings);
+  return specs::generate(host, host::take_inventory(host, config, host::Libraries::ask_for_mig), settings);
 }
 
-int generate(const CdiOptions& options) {
+// Until 0.1.0 --output named the file.
+Result<CdiOptions> with_old_options(CdiOptions options) {
+  const bool is_path =
+      options.format.contains('/') || options.format.ends_with(".yaml") || options.format.ends_with(".json");
+  if (is_path && options.file.empty()) {
+    warn("--output names the format now and will take no file with the next release; use: --file " + options.format);
+    options.file = std::exchange(options.format, "");
+  }
+  if (!options.format.empty() && options.format != "yaml" && options.format != "json") {
+    return fail(std::errc::invalid_argument, "-o " + quote(options.format) + ": want yaml or json");
+  }
+  return options;
+}
+
+int generate(const CdiOptions& given) {
+  const Result<CdiOptions> adapted = with_old_options(given);
+  if (!adapted) {
+    return complain(adapted.error());
+  }
+  const CdiOptions& options = *adapted;
   const Progress progress("surveying this host");
   const Result<specs::Generated> generated = generate_spec(options);
   progress.done();
@@ -74,7 +100,7 @@ int show_list(const CdiOptions& options) {
     return complain(host.error());
   }
   const report::CdiList list = specs::list_devices(*host);
-  print(options.output.is_json() ? render_json(list) : render_text(list));
+  print(options.output.is_text() ? render_text(list, terminal_width()) : in_format(options.output, render_json(list)));
   return kFine;
 }
 
@@ -91,7 +117,7 @@ int show_check(const CdiOptions& options) {
   if (!checked) {
     return complain(checked.error());
   }
-  print(options.output.is_json() ? render_json(*checked) : render_text(*checked));
+  print(options.output.is_text() ? render_text(*checked) : in_format(options.output, render_json(*checked)));
   return checked->is_well() ? kFine : kProblem;
 }
 
@@ -102,11 +128,12 @@ int show_edits(const CdiOptions& options) {
   }
   const Result<container::ContainerEdits> edits = specs::resolve(cdi::read_registry(*host), options.arguments);
   if (!edits) {
-    complain(edits.error());
-    return kProblem;
+    const int status = complain(edits.error());
+    return edits.error().code == std::errc::invalid_argument ? status : kProblem;
   }
-  print(options.output.is_json() ? render_json(report::CdiResolved{options.arguments, cdi::render_json(*edits)})
-                                 : cdi::render_yaml(*edits));
+  print(options.output.is_text()
+            ? cdi::render_yaml(*edits)
+            : in_format(options.output, render_json(report::CdiResolved{options.arguments, cdi::render_json(*edits)})));
   return kFine;
 }
 
@@ -115,9 +142,9 @@ void add_generate(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("generate", "a spec of this host's GPUs, or of another device class");
   command->add_option("--class", options->settings.device_class, "nvidia, amd, rdma, fuse, or one of the config file")
       ->capture_default_str();
-  command->add_option("--output", options->file, "the file to write, in one step; none: standard output");
-  command->add_option("-o,--format", options->format, "yaml or json; else what the file's name ends with, else yaml")
-      ->check(CLI::IsMember({"yaml", "json"}));
+  command->add_option("--file", options->file, "the file to write, in one step; none: standard output");
+  command->add_option("-o,--output,--format", options->format,
+                      "yaml or json; else what the file's name ends with, else yaml");
   command->add_option("--driver-root", options->settings.driver_root,
                       "the root directory of NVIDIA's driver, if not /");
   command->add_option("--hook-path", options->settings.hook.path, "the hook that runs when a container is created")
@@ -131,7 +158,7 @@ void add_generate(CLI::App& app, int& status) {
       "A node that containers cannot do without, such as /dev/nvidia-uvm, and that is missing is an error.\n"
       "exit: 0 done; 1 there is nothing to write a spec of, or something is missing; 2 usage, or it could not be "
       "determined\n"
-      "try:  holdfast cdi generate --output /etc/cdi/nvidia.yaml");
+      "try:  holdfast cdi generate --file /etc/cdi/nvidia.yaml");
   command->callback([options, &status] { status = generate(*options); });
 }
 

@@ -2,12 +2,13 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
 #include "core/base/text.h"
 #include "core/report/rules_report.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/rules.h"
 #include "services/rules/change.h"
 #include "target.h"
@@ -45,6 +46,9 @@ int run(const ChangeOptions& options, device::Verb verb) {
   if (!parsed) {
     return complain(parsed.error());
   }
+  if (::geteuid() != 0) {  // without it no container can be found, nor changed
+    return complain({std::errc::operation_not_permitted, "change device rules"});
+  }
   const Result<rules::NamedTarget> target = target_of(options.target);
   if (!target) {
     return complain(target.error());
@@ -55,11 +59,12 @@ int run(const ChangeOptions& options, device::Verb verb) {
     const int status = complain(done.error());
     return done.error().reason == Reason::refused_above ? kProblem : status;
   }
-  print(options.output.is_json() ? render_json(*done) : render_text(*done));
+  print(options.output.is_text() ? render_text(*done) : in_format(options.output, render_json(*done)));
   if (done->outcome == report::Outcome::unproven) {
     return kCannotTell;
   }
-  return done->outcome == report::Outcome::undone ? kProblem : kFine;
+  const bool would_change = options.dry_run && done->outcome == report::Outcome::planned;
+  return would_change || done->outcome == report::Outcome::undone ? kProblem : kFine;
 }
 
 void add_change(CLI::App& app, device::Verb verb, int& status) {
@@ -75,9 +80,9 @@ void add_change(CLI::App& app, device::Verb verb, int& status) {
   command->footer(
       "The plan is carried out, read back and proven. Only the target's own cgroup is changed: a gate above it that\n"
       "refuses is named, never widened.\n"
-      "exit: 0 done, or so already; 1 a gate above refuses, or another process undid it since; 2 usage, or it could "
-      "not be "
-      "done");
+      "exit: 0 done, or so already; 1 a gate above refuses, another process undid it since, or with --dry-run "
+      "something\n"
+      "would be changed; 2 usage, or it could not be done");
   command->callback([options, verb, &status] { status = run(*options, verb); });
 }
 

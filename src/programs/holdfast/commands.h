@@ -1,16 +1,16 @@
 // Commands: each function adds a subcommand to the command line; its exit code is stored in `status`.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "programs/console/exit_code.h"
+
 namespace CLI {
 class App;
 }
 
 namespace hf::programs {
-
-// 0: fine. 1: a problem was found. 2: usage, or it could not be determined.
-inline constexpr int kFine = 0;
-inline constexpr int kProblem = 1;
-inline constexpr int kCannotTell = 2;
 
 void add_ps(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
@@ -27,5 +27,8 @@ void add_cpu(CLI::App& app, int& status);
 void add_cpu_manager(CLI::App& cpu, int& status);  // below `holdfast cpu`
 void add_demo(CLI::App& app, int& status);
 void add_grant_and_revoke(CLI::App& app, int& status);
+
+// For the shells: a line "WORD<TAB>DESCRIPTION" for each way to go on; the last word is the unfinished one.
+void print_completions(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace hf::programs

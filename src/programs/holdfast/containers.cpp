@@ -13,10 +13,9 @@
 #include "core/base/text.h"
 #include "core/report/host_report.h"
 #include "host/open_host.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/finding.h"
 #include "render/host.h"
-#include "render/yaml.h"
 #include "services/doctor/doctor.h"
 
 namespace hf::programs {
@@ -33,6 +32,7 @@ struct ContainerOptions {
   bool dry_run = false;
   bool all = false;
   bool watch = false;
+  bool quiet = false;
   bool skip_libraries = false;
   double interval = 2;
   Output output;
@@ -40,13 +40,7 @@ struct ContainerOptions {
 
 template <class Report, class Render>
 void show(const Output& output, const Report& shown, Render render) {
-  if (output.format == "json") {
-    print(render_json(shown));
-  } else if (output.format == "yaml") {
-    print(report::json_to_yaml(render_json(shown)));
-  } else {
-    print(render(shown));
-  }
+  print(output.is_text() ? render(shown) : in_format(output, render_json(shown)));
 }
 
 // Without root a container's bundle, programs and namespaces cannot be read, and every container would seem fine.
@@ -76,7 +70,8 @@ int show_list(const ContainerOptions& options) {
       clear_screen();
     }
     const report::Width width = options.output.format == "wide" ? report::Width::wide : report::Width::normal;
-    show(options.output, *list, [width](const report::ContainerList& shown) { return render_text(shown, width); });
+    show(options.output, *list,
+         [width](const report::ContainerList& shown) { return render_text(shown, width, terminal_width()); });
     if (!options.watch) {
       const bool inaccessible = std::ranges::any_of(list->lines, [](const report::ContainerLine& line) {
         return line.state != container::State::ok && line.state != container::State::not_owed;
@@ -107,19 +102,19 @@ std::string code_of(const std::string& argument) {
   return code.starts_with("HF-") ? code : "HF-" + code;
 }
 
-int explain_code(const std::string& code) {
+int explain_code(const std::string& code, const Output& output) {
   const std::string page = report::page_of(code_of(code));
   if (page.empty()) {
     return complain({std::errc::invalid_argument,
                      "finding " + quote(code) + ": no such code; there are " + join(report::codes_with_pages(), " ")});
   }
-  print(page);
+  print(output.is_text() ? page : in_format(output, report::render_page_json(code_of(code), page)));
   return kFine;
 }
 
 int show_diagnosis(const ContainerOptions& options) {
   if (!options.code.empty()) {
-    return explain_code(options.code);
+    return explain_code(options.code, options.output);
   }
   host::HostOpener opener;
   const Result<host::OpenHost*> open = open_as_root(opener);
@@ -133,7 +128,11 @@ int show_diagnosis(const ContainerOptions& options) {
   }
   progress.done();
   const int status = status_of(report->findings);
-  if (!options.all && options.output.format == "text") {
+  if (options.quiet) {
+    print(report::render_worst(*report));
+    return status;
+  }
+  if (!options.all && options.containers.empty() && options.output.is_text()) {
     const auto is_note = [](const report::Finding& finding) { return finding.severity == Severity::note; };
     const auto notes = std::ranges::count_if(report->findings, is_note);
     std::erase_if(report->findings, is_note);
@@ -176,7 +175,7 @@ int show_devices(const ContainerOptions& options) {
   if (::geteuid() != 0) {
     list->inventory.notes.emplace_back("containers and holders of devices are shown to root only");
   }
-  show(options.output, *list, [](const report::DeviceList& shown) { return render_text(shown); });
+  show(options.output, *list, [](const report::DeviceList& shown) { return render_text(shown, terminal_width()); });
   const bool bad =
       std::ranges::any_of(list->inventory.units, [](const auto& unit) { return unit.health == device::Health::bad; }) ||
       std::ranges::any_of(list->inventory.nodes, [](const auto& node) { return node.is_stale(); }) ||
@@ -212,7 +211,9 @@ void add_doctor(CLI::App& app, int& status) {
                       "a name, the beginning of an id, or pod/container; none: all, and the host");
   command->add_flag("--deep", options->deep,
                     "also open the devices and ask NVIDIA's libraries: may wake a sleeping GPU");
-  command->add_flag("--all", options->all, "also what is worth knowing but needs nothing done");
+  command->add_flag("--all", options->all,
+                    "also what is worth knowing but needs nothing done; always so for a CONTAINER");
+  command->add_flag("--quiet", options->quiet, "one line at most: the worst problem; nothing where there is none");
   command->add_option("--explain", options->code, "print the page of a finding, such as HF-101");
   add_output(*command, options->output, {"text", "json", "yaml"});
   command->footer(

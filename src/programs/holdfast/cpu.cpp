@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,11 +11,14 @@
 #include "adapters/cpu_file/scenario_file.h"
 #include "adapters/cpu_file/topology_file.h"
 #include "commands.h"
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/cpu/machine.h"
 #include "core/report/cpu_report.h"
 #include "kernel/files/file.h"
-#include "output.h"
+#include "kernel/files/host.h"
+#include "kernel/process/process.h"
+#include "programs/console/output.h"
 #include "render/cpu.h"
 #include "services/cpus/machine.h"
 #include "services/cpus/state.h"
@@ -32,6 +37,7 @@ struct CpuOptions {
   std::vector<std::string> policy_options;
   std::vector<std::string> devices;
   bool rebuild = false;
+  bool force = false;
   bool dry_run = false;
   Output output;
 };
@@ -52,7 +58,17 @@ Result<cpu::Options> options_of(const CpuOptions& options) {
     }
     named[option.substr(0, equals)] = option.substr(equals + 1);
   }
-  return cpu::parse_options(named);
+  const std::map<std::string, bool> all = cpu::option_values({});
+  Result<cpu::Options> parsed = cpu::parse_options(named);
+  const auto unknown = std::ranges::find_if(named, [&all](const auto& entry) { return !all.contains(entry.first); });
+  if (parsed || unknown == named.end()) {
+    return parsed;
+  }
+  std::vector<std::string> names;
+  std::ranges::transform(all, std::back_inserter(names), [](const auto& entry) { return entry.first; });
+  const std::string meant = did_you_mean(unknown->first, names);
+  return fail(parsed.error().code,
+              parsed.error().message + (meant.empty() ? "; there are " + join(names, ", ") : meant));
 }
 
 Result<std::uint32_t> count_of(const std::string& text) {
@@ -94,9 +110,12 @@ Result<int> show_topology(const CpuOptions& options) {
     map.state = TRY(cpus::read_state(options.file));
   }
   if (options.output.format == "svg") {
+    if (map.state && options.machine.empty()) {  // of another machine, no pod runs here
+      map.pod_names = cpus::read_pod_names().value_or(std::map<std::string, std::string>());
+    }
     print(render_svg(map));
   } else {
-    print(options.output.is_json() ? render_json(map) : render_text(map));
+    print(options.output.is_text() ? render_text(map) : in_format(options.output, render_json(map)));
   }
   return kFine;
 }
@@ -152,7 +171,7 @@ Result<report::CpuPlan> plan_for(const CpuOptions& options) {
 
 Result<int> show_plan(const CpuOptions& options) {
   const report::CpuPlan plan = TRY(plan_for(options));
-  print(options.output.is_json() ? render_json(plan) : render_text(plan));
+  print(options.output.is_text() ? render_text(plan) : in_format(options.output, render_json(plan)));
   return plan.error.empty() ? kFine : kProblem;
 }
 
@@ -167,13 +186,41 @@ Result<int> show_simulation(const CpuOptions& options) {
   for (const std::string& note : file.notes) {
     complain({std::errc::invalid_argument, "note: " + note});
   }
-  print(options.output.is_json() ? report::render_json(simulation) : report::render_text(simulation));
+  print(options.output.is_text() ? report::render_text(simulation)
+                                 : in_format(options.output, report::render_json(simulation)));
   const bool is_served =
       std::ranges::all_of(simulation.steps, [](const cpu::StepResult& step) { return step.error.empty(); });
   return is_served ? kFine : kProblem;
 }
 
+bool is_kubelet_running() {
+  const Result<kernel::Host> host = kernel::open_host();
+  return host && std::ranges::any_of(kernel::list_processes(*host), [&host](container::Pid pid) {
+           const Result<kernel::Process> process = kernel::read_process(*host, pid);
+           return process && process->name == "kubelet" && !process->has_ended;
+         });
+}
+
+// Kubelet keeps its state in memory and would write it over the new file, and a sound file is better than a guess.
+Result<void> check_rebuild(const CpuOptions& options, const cpu::Policy& policy) {
+  if (options.force || options.dry_run) {
+    return {};
+  }
+  const Result<report::CpuStateReport> now =
+      cpus::check_state(options.file, {.policy = &policy, .policy_name = options.policy});
+  if (now && now->problems.empty()) {
+    return fail(std::errc::file_exists,
+                options.file + " is sound: nothing needs to be rebuilt (--force does it all the same)");
+  }
+  if (options.file == cpus::kKubeletState && is_kubelet_running()) {
+    return fail(std::errc::device_or_resource_busy,
+                "kubelet runs, and would replace the new file: systemctl stop kubelet first (or --force)");
+  }
+  return {};
+}
+
 Result<int> rebuild(const CpuOptions& options, const cpu::Policy& policy) {
+  TRY(check_rebuild(options, policy));
   const cpu::Rebuilt rebuilt = TRY(cpus::rebuild_state(policy));
   report::CpuStateReport report{.file = options.file, .format = "v2", .policy = "static"};
   report.state = rebuilt.state;
@@ -189,7 +236,7 @@ Result<int> rebuild(const CpuOptions& options, const cpu::Policy& policy) {
       report.notes.push_back("the old file is now " + replaced.kept_aside);
     }
   }
-  print(options.output.is_json() ? render_json(report) : render_text(report));
+  print(options.output.is_text() ? render_text(report) : in_format(options.output, render_json(report)));
   return kFine;
 }
 
@@ -206,7 +253,7 @@ Result<int> show_state(const CpuOptions& options) {
   }
   const report::CpuStateReport report =
       TRY(cpus::check_state(options.file, {.policy = &policy, .policy_name = options.policy}));
-  print(options.output.is_json() ? render_json(report) : render_text(report));
+  print(options.output.is_text() ? render_text(report) : in_format(options.output, render_json(report)));
   return report.problems.empty() ? kFine : kProblem;
 }
 
@@ -246,7 +293,7 @@ void add_topology(CLI::App& cpu, int& status) {
   command->add_option("--state", options->file, "a cpu_manager_state: which container owns which core")
       ->type_name("FILE");
   options->output.format = "table";
-  add_output(*command, options->output, {"table", "text", "json", "svg"});
+  add_output(*command, options->output, {"table", "text", "json", "yaml", "svg"});
   command->footer("machines:\n" + render_machines() +
                   "try:  holdfast cpu topology --from dgx-a100 -o svg > machine.svg\n"
                   "      holdfast cpu topology --from 'synthetic:pack:2 numa:2 l3:1 core:8 pu:2'");
@@ -293,6 +340,7 @@ void add_state(CLI::App& cpu, int& status) {
       "--rebuild", options->rebuild,
       "replace the file by one made from the cpusets of the running containers; the old one is kept beside it");
   command->add_flag("--dry-run", options->dry_run, "with --rebuild: only show it");
+  command->add_flag("--force", options->force, "with --rebuild: also where the file is sound, or kubelet runs");
   add_output(*command, options->output);
   command->footer("exit: 0 it is sound; 1 it is not; 2 usage, or it could not be read");
   command->callback([options, &status] { run(*options, show_state, status); });

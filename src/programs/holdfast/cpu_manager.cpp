@@ -1,7 +1,9 @@
 // `holdfast cpu status`, `assign` and `release`: what the CPU manager of holdfastd does, seen and done by hand.
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -10,8 +12,9 @@
 #include "commands.h"
 #include "core/base/text.h"
 #include "host/cpu_tenant.h"
+#include "host/target.h"
 #include "kernel/files/clock.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/cpu.h"
 #include "services/cpus/manager.h"
 
@@ -26,6 +29,8 @@ struct ManagerOptions {
   Output output;
 };
 
+constexpr std::chrono::milliseconds kTimeToNotice{1500};  // until holdfastd has seen the end of a container
+
 // The host with its containers, and a manager for one call.
 struct Opened {
   kernel::Host host;
@@ -36,7 +41,7 @@ struct Opened {
 
 Result<std::unique_ptr<Opened>> open() {
   if (::geteuid() != 0) {
-    return fail(std::errc::operation_not_permitted, "needs root: it reads and writes the cpusets of containers");
+    return fail(std::errc::operation_not_permitted, "read and write the cpusets of containers");
   }
   const Progress progress("looking at the containers");
   kernel::Host host = TRY(kernel::open_host());
@@ -64,7 +69,7 @@ void show(const report::CpuStatus& status, const Output& output) {
   if (output.format == "svg") {
     print(render_svg(status));
   } else {
-    print(output.is_json() ? render_json(status) : render_text(status));
+    print(output.is_text() ? render_text(status, terminal_width()) : in_format(output, render_json(status)));
   }
 }
 
@@ -87,7 +92,7 @@ Result<const host::CpuTenant*> find_tenant(const Opened& opened, const std::stri
   }
   const std::vector<const container::Container*> matches = matches_of(containers, name);
   if (matches.empty()) {
-    return fail(std::errc::invalid_argument, "no container " + quote(name) + ": holdfast ps lists them");
+    return fail(std::errc::invalid_argument, host::no_such_container(containers, name));
   }
   if (matches.size() > 1) {
     return fail(std::errc::invalid_argument, quote(name) + " names " + std::to_string(matches.size()) +
@@ -114,6 +119,23 @@ void note_if_off(const Opened& opened) {
   }
 }
 
+// Without a manager nobody else gives back the CPUs of containers that have ended. A manager knows of containers that
+// are being created, so that it is left to it, and given the time.
+Result<void> remove_ended(const Opened& opened, cpus::Manager& manager) {
+  if (!opened.config.cpus.manages) {
+    return manager.reconcile(opened.tenants, {.census_at = kernel::monotonic_now(), .owners = {}});
+  }
+  const report::CpuStatus status = TRY(manager.read_status(opened.tenants));
+  const bool has_ended = std::ranges::any_of(status.state.entries, [&](const auto& entry) {
+    return std::ranges::none_of(opened.tenants,
+                                [&](const host::CpuTenant& one) { return one.tenant.owner == entry.first; });
+  });
+  if (has_ended) {
+    std::this_thread::sleep_for(kTimeToNotice);
+  }
+  return {};
+}
+
 Result<int> assign(const ManagerOptions& options) {
   const cpu::CpuRequest request = TRY(request_of(options));
   const std::unique_ptr<Opened> opened = TRY(open());
@@ -125,6 +147,7 @@ Result<int> assign(const ManagerOptions& options) {
   }
   host::locate_devices(opened->host, opened->config, opened->discovered, opened->tenants);
   cpus::Manager manager = TRY(manager_of(*opened));
+  TRY(remove_ended(*opened, manager));
   TRY(manager.assign(opened->tenants, tenant.tenant.owner, request));
   note_if_off(*opened);
   show(manager.status(), options.output);
@@ -158,7 +181,7 @@ void run(const ManagerOptions& options, Run function, int& status) {
 void add_cpu_manager(CLI::App& cpu, int& status) {
   const auto options = std::make_shared<ManagerOptions>();
   CLI::App* show = cpu.add_subcommand("status", "the shared pool, and which container has which CPUs of its own");
-  add_output(*show, options->output, {"text", "json", "svg"});
+  add_output(*show, options->output, {"text", "json", "yaml", "svg"});
   show->footer("exit: 0 every container has what it should; 1 one has not; 2 usage, or it could not be determined");
   show->callback([options, &status] { run(*options, show_status, status); });
 
@@ -172,7 +195,7 @@ void add_cpu_manager(CLI::App& cpu, int& status) {
   give->add_option("--option", options->policy_options, "an option of the static policy, such as full-pcpus-only")
       ->take_all()
       ->type_name("NAME[=BOOL]");
-  add_output(*give, options->output, {"text", "json", "svg"});
+  add_output(*give, options->output, {"text", "json", "yaml", "svg"});
   give->footer(
       "exit: 0 done; 1 there are not enough free CPUs; 2 usage, or it could not be done\n"
       "try:  holdfast cpu assign train 4");
@@ -180,7 +203,7 @@ void add_cpu_manager(CLI::App& cpu, int& status) {
 
   CLI::App* take = cpu.add_subcommand("release", "take the CPUs back: the container runs in the shared pool again");
   take->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container")->required();
-  add_output(*take, options->output, {"text", "json", "svg"});
+  add_output(*take, options->output, {"text", "json", "yaml", "svg"});
   take->callback([options, &status] { run(*options, release, status); });
 }
 

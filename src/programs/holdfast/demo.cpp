@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "core/report/demo_report.h"
 #include "host/open_host.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/demo.h"
 #include "services/demo/attack.h"
 #include "services/demo/demo.h"
@@ -80,7 +80,7 @@ Result<report::DemoReport> run_demo(const DemoOptions& options) {
   }
   host::HostOpener opener;
   const host::OpenHost& open = *TRY(opener.get());
-  Display display(options.output.is_json());
+  Display display(!options.output.is_text());
   demo::Settings settings;
   settings.length = options.once ? demo::Length::once : demo::Length::seconds;
   settings.guarded = std::chrono::seconds(options.seconds);
@@ -96,7 +96,8 @@ int show_demo(const DemoOptions& options) {
   if (!report) {
     return complain(report.error());
   }
-  print(options.output.is_json() ? render_json(*report) : "\n" + render_text(*report) + "\n" + kNextSteps);
+  print(options.output.is_text() ? "\n" + render_text(*report) + "\n" + kNextSteps
+                                 : in_format(options.output, render_json(*report)));
   return report->has_held() && !report->is_interrupted ? kFine : kProblem;
 }
 

@@ -15,7 +15,7 @@
 #include "core/report/heal_report.h"
 #include "kernel/files/clock.h"
 #include "kernel/files/host.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/blame.h"
 #include "render/heal.h"
 #include "services/guard/manual_heal.h"
@@ -55,9 +55,15 @@ Result<std::int64_t> parse_span(const std::string& text) {
   return std::int64_t(*number) * scale;
 }
 
-bool is_about(const BlameRecord& record, const std::string& name) {
-  return name.empty() || record.container == name || record.id == name ||
-         (name.size() >= 3 && record.id.starts_with(name)) || record.container.ends_with("/" + name);
+// As `ps` and `doctor` name containers: an id or its beginning, or the last parts of namespace/pod/container, or of
+// namespace/pod and pod.
+bool is_about(const BlameRecord& record, const std::string& argument) {
+  constexpr std::string_view kForced = "container:";
+  const std::string name = argument.starts_with(kForced) ? argument.substr(kForced.size()) : argument;
+  const std::string whole = "/" + record.container;
+  const std::string pod = whole.substr(0, whole.rfind('/'));
+  return name.empty() || record.id == name || (name.size() >= 3 && record.id.starts_with(name)) ||
+         whole.ends_with("/" + name) || pod.ends_with("/" + name);
 }
 
 Result<std::string> journal_directory(const kernel::Host& host, const GuardOptions& options) {
@@ -80,6 +86,7 @@ Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
       return fail(target.error().code, target.error().message + ", and none in the journal was");
     }
   }
+  std::ranges::sort(kept.records, {}, [](const BlameRecord& record) { return std::pair(record.at, record.number); });
   return std::move(kept.records);
 }
 
@@ -88,7 +95,7 @@ int show_blame(const GuardOptions& options) {
   if (!records) {
     return complain(records.error());
   }
-  print(options.output.is_json() ? render_json(*records) : render_text(*records));
+  print(options.output.is_text() ? render_text(*records) : in_format(options.output, render_json(*records)));
   return std::ranges::any_of(*records, &BlameRecord::is_loss) ? kProblem : kFine;
 }
 
@@ -113,7 +120,10 @@ int show_watch(const GuardOptions& options) {
     const std::int64_t left = end == 0 ? kLongest : std::min(kLongest, end - kernel::wall_now());
     for (const BlameRecord& record : tail->wait(std::chrono::milliseconds(std::max<std::int64_t>(left, 0)))) {
       if (is_about(record, options.container) && (!options.losses || record.is_loss())) {
-        print(options.output.is_json() ? render_line(record) + "\n" : render_text(record));
+        const bool is_yaml = options.output.format == "yaml";
+        print(options.output.is_text()
+                  ? render_text(record)
+                  : (is_yaml ? "---\n" : "") + in_format(options.output, render_line(record) + "\n"));
       }
     }
     if (std::fflush(stdout) != 0) {
@@ -128,7 +138,7 @@ int show_heal(const GuardOptions& options) {
     return complain({std::errc::invalid_argument, "heal: name containers, or say --all"});
   }
   if (::geteuid() != 0) {
-    return complain({std::errc::operation_not_permitted, "heal containers: Operation not permitted (try sudo)"});
+    return complain({std::errc::operation_not_permitted, "heal containers"});
   }
   host::HostOpener opener;
   const Result<host::OpenHost*> open = opener.get();
@@ -141,7 +151,7 @@ int show_heal(const GuardOptions& options) {
   if (!report) {
     return complain(report.error());
   }
-  print(options.output.is_json() ? render_json(*report) : render_text(*report));
+  print(options.output.is_text() ? render_text(*report) : in_format(options.output, render_json(*report)));
   const bool would_change =
       options.dry_run && std::ranges::any_of(report->lines, [](const auto& line) { return !line.steps.empty(); });
   return report->is_all_well() && !would_change ? kFine : kProblem;
@@ -168,6 +178,7 @@ void add_heal(CLI::App& app, int& status) {
 void add_mend(CLI::App& app, int& status) {
   const auto options = std::make_shared<GuardOptions>();
   CLI::App* command = app.add_subcommand("mend", "deprecated: 'heal' recreates device nodes as well");
+  command->group("");  // not listed
   command->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container")->required();
   command->add_option("DEVICE", options->device, "ignored: heal gives back everything the container is owed");
   command->add_flag("--dry-run", options->dry_run, "say what would be done, change nothing");
@@ -202,7 +213,9 @@ void add_watch(CLI::App& app, int& status) {
   command->add_flag("--losses", options->losses, "only changes that removed something it is owed");
   command->add_option("--journal", options->journal, "the directory of the records, instead of the configured one");
   add_output(*command, options->output);
-  command->footer("Shows what holdfastd records; with -o json one object per line.");
+  command->footer(
+      "Shows what holdfastd records; with -o json one object per line.\n"
+      "exit: 0 ended as requested, 2 usage, or there are no records to watch");
   command->callback([options, &status] { status = show_watch(*options); });
 }
 

@@ -2,23 +2,52 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
 #include "kernel/files/fd.h"
+#include "kernel/process/host_root.h"
+#include "programs/console/output.h"
+#include "programs/console/usage.h"
 
 namespace {
 
-// Files that we open must not get the descriptor of a closed standard stream, to which libraries may write.
-void fill_standard_files() {
-  while (true) {
-    const int file = ::open("/dev/null", O_RDWR);
-    if (file < 0 || file > STDERR_FILENO) {
-      ::close(file);
-      return;
+void enter_host_root() {
+  if (const hf::Result<void> entered = hf::kernel::enter_host_root(); !entered) {
+    throw std::runtime_error(entered.error().message);
+  }
+}
+
+struct Group {
+  const char* title;
+  std::vector<void (*)(CLI::App&, int&)> commands;
+};
+
+void add_commands(CLI::App& app, int& status) {
+  namespace programs = hf::programs;
+  const std::vector<Group> groups = {
+      {"Inspect",
+       {programs::add_ps, programs::add_doctor, programs::add_explain, programs::add_devices, programs::add_rules}},
+      {"Repair", {programs::add_heal, programs::add_grant_and_revoke, programs::add_mend}},
+      {"Find out who did it", {programs::add_blame, programs::add_watch}},
+      {"Prepare a host", {programs::add_setup, programs::add_cdi}},
+      {"CPUs", {programs::add_cpu}},
+      {"Try it", {programs::add_demo}},
+  };
+  for (const Group& group : groups) {
+    for (const auto add : group.commands) {
+      const std::size_t before = app.get_subcommands({}).size();
+      add(app, status);
+      const std::vector<CLI::App*> all = app.get_subcommands({});
+      for (std::size_t i = before; i < all.size(); ++i) {
+        if (!all[i]->get_group().empty()) {
+          all[i]->group(group.title);
+        }
+      }
     }
   }
 }
@@ -26,38 +55,32 @@ void fill_standard_files() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  fill_standard_files();
+  hf::programs::fill_standard_files();
   hf::kernel::raise_descriptor_limit();  // each BPF program of the host is held open, and there may be thousands
   CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
   app.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);
   app.require_subcommand(0, 1);
   int status = hf::programs::kFine;
-  hf::programs::add_ps(app, status);
-  hf::programs::add_doctor(app, status);
-  hf::programs::add_explain(app, status);
-  hf::programs::add_devices(app, status);
-  hf::programs::add_mend(app, status);
-  hf::programs::add_heal(app, status);
-  hf::programs::add_blame(app, status);
-  hf::programs::add_watch(app, status);
-  hf::programs::add_rules(app, status);
-  hf::programs::add_grant_and_revoke(app, status);
-  hf::programs::add_cdi(app, status);
-  hf::programs::add_setup(app, status);
-  hf::programs::add_cpu(app, status);
-  hf::programs::add_demo(app, status);
+  add_commands(app, status);
+  app.parse_complete_callback(enter_host_root);  // before a command runs, and not for --help
+  if (argc > 1 && std::string_view(argv[1]) == "complete") {
+    hf::programs::print_completions(app, {argv + 2, argv + argc});  // an unfinished command line is not for the parser
+    return hf::programs::kFine;
+  }
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
-      throw CLI::RequiredError(
-          "a command: ps, doctor, explain, devices, heal, blame, watch, rules, grant, revoke, cdi, setup or "
-          "demo");
+      std::cerr << "holdfast: a command is missing\n\n"
+                << hf::programs::list_commands(app)
+                << "\nholdfast COMMAND --help describes one. A first look: holdfast doctor\n";
+      return hf::programs::kCannotTell;
     }
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    std::cerr << "holdfast: " << error.what() << " (see holdfast --help)\n";
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::cerr << "holdfast: " << hf::programs::explain_usage(app, error, arguments) << '\n';
     return hf::programs::kCannotTell;
   } catch (const std::exception& error) {
     std::cerr << "holdfast: " << error.what() << "\n";

@@ -10,7 +10,7 @@
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "core/report/rules_report.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/rules.h"
 #include "services/rules/inspect.h"
 #include "target.h"
@@ -39,7 +39,7 @@ int show_host(const RulesOptions& options) {
   if (!found) {
     return complain(found.error());
   }
-  print(options.output.is_json() ? render_json(*found) : render_text(*found));
+  print(options.output.is_text() ? render_text(*found) : in_format(options.output, render_json(*found)));
   return kFine;
 }
 
@@ -56,7 +56,7 @@ int show_targets(const RulesOptions& options) {
     const report::TargetRules& last = shown.back();
     is_exact = is_exact && (last.effective.exact || last.source == report::Source::probe);
   }
-  print(options.output.is_json() ? render_json(shown) : render_text(shown));
+  print(options.output.is_text() ? render_text(shown) : in_format(options.output, render_json(shown)));
   return is_exact ? kFine : kCannotTell;
 }
 
@@ -71,7 +71,7 @@ class Questions {
                        : answer.kind == Answer::Kind::deny ? kProblem
                                                            : kCannotTell;
     status_ = std::max(status_, status);
-    if (output_.is_json()) {
+    if (!output_.is_text()) {
       asked_.push_back({question, answer});
     } else {
       print(report::render_text(answer) + "\n");
@@ -87,8 +87,8 @@ class Questions {
   }
 
   int finish() {
-    if (output_.is_json()) {
-      print(report::render_json(inspection_.name(), asked_));
+    if (!output_.is_text()) {
+      print(in_format(output_, report::render_json(inspection_.name(), asked_)));
     }
     return status_;
   }
@@ -139,7 +139,7 @@ int show_difference(const RulesOptions& options) {
   const std::string doubt = !sides[0].exact ? sides[0].why : sides[1].why;
   const report::TargetDifference difference{options.left, options.right,
                                             device::compare(sides[0].table, sides[1].table), doubt};
-  print(options.output.is_json() ? render_json(difference) : render_text(difference));
+  print(options.output.is_text() ? render_text(difference) : in_format(options.output, render_json(difference)));
   if (!doubt.empty()) {
     return kCannotTell;
   }

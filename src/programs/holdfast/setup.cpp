@@ -1,3 +1,4 @@
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -6,25 +7,33 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "core/base/text.h"
 #include "kernel/files/file.h"
 #include "kernel/process/command.h"
-#include "output.h"
+#include "programs/console/output.h"
 #include "render/setup.h"
 #include "services/setup/engine_setup.h"
 #include "services/setup/host_setup.h"
+#include "services/setup/program_setup.h"
 
 namespace hf::programs {
 namespace {
 
 using report::SetupReport;
 
+constexpr std::chrono::seconds kRestartLimit(120);
+
 struct SetupOptions {
   std::string config;
   std::string runtime_path;
+  std::string directory;
   bool by_default = false;
+  bool pod_annotations = false;
   bool dry_run = false;
   bool undo = false;
+  bool restart = false;
   bool load_modules = false;
+  bool keep_device_files = false;
   bool quiet = false;
   Output output;
 
@@ -44,16 +53,19 @@ int show(const Result<SetupReport>& report, const SetupOptions& options) {
   }
   const bool is_well = report->failed.empty() && (report->is_done || report->changes_nothing());
   if (!options.quiet || !report->failed.empty()) {
-    print(options.output.is_json() ? render_json(*report) : render_text(*report));
+    print(options.output.is_text() ? render_text(*report) : in_format(options.output, render_json(*report)));
   }
   return is_well ? kFine : kProblem;
 }
 
+std::string runtime_beside() { return std::filesystem::path(kernel::own_path()).parent_path() / "holdfast-runtime"; }
+
 // The runtime in the directory of this program, unless another is named.
 Result<std::string> find_runtime(const SetupOptions& options) {
-  const std::filesystem::path beside = std::filesystem::path(kernel::own_path()).parent_path() / "holdfast-runtime";
-  std::string path = options.runtime_path.empty() ? beside.string() : options.runtime_path;
-  TRY(kernel::check_trusted_program(path));
+  std::string path = options.runtime_path.empty() ? runtime_beside() : options.runtime_path;
+  if (const Result<void> checked = kernel::check_trusted_program(path); !checked) {
+    return fail(checked.error().code, checked.error().message + " (--runtime-path names another one)");
+  }
   return path;
 }
 
@@ -68,7 +80,35 @@ Result<SetupReport> set_up_engine(const std::string& engine, const SetupOptions&
   }
   engine_options.registration.program = TRY(find_runtime(options));
   engine_options.registration.standing = options.by_default ? engine::Standing::by_default : engine::Standing::offered;
+  engine_options.registration.passes_annotations = options.pod_annotations;
   return setup::register_runtime(host, engine_options);
+}
+
+// The engine reads its config again only if it was changed. Containers go on meanwhile.
+Result<SetupReport> restart_engine(SetupReport report) {
+  if (!report.is_done || report.changes_nothing() || report.command.empty()) {
+    return report;
+  }
+  kernel::Command command;
+  for (const std::string_view part : split_fields(std::string_view(report.command))) {
+    command.arguments.emplace_back(part);
+  }
+  const std::string program = kernel::find_program(command.arguments.front());
+  command.arguments.front() = program.empty() ? command.arguments.front() : program;
+  const Result<std::string> ran = kernel::run(command, kRestartLimit);
+  if (ran) {
+    report.steps.push_back("run " + report.command);
+    report.command.clear();
+  } else {
+    report.failed.push_back("run " + report.command + ": " + ran.error().message);
+  }
+  return report;
+}
+
+Result<SetupReport> set_up_program(const SetupOptions& options) {
+  const setup::ProgramSetupOptions program{
+      runtime_beside(), std::filesystem::absolute(options.directory).lexically_normal(), options.mode()};
+  return options.undo ? setup::remove_program(program) : setup::install_program(program);
 }
 
 Result<SetupReport> set_up_host(const SetupOptions& options) {
@@ -77,6 +117,7 @@ Result<SetupReport> set_up_host(const SetupOptions& options) {
   host_options.program = kernel::own_path();
   host_options.mode = options.mode();
   host_options.modules = options.load_modules ? setup::Modules::load : setup::Modules::leave;
+  host_options.device_files = options.keep_device_files ? setup::DeviceFiles::by_setup : setup::DeviceFiles::by_driver;
   if (options.undo) {
     return setup::undo_host(host, host_options);
   }
@@ -98,17 +139,38 @@ void add_engine(CLI::App& setup, const std::string& name, const std::string& whe
   CLI::Option* path = command->add_option("--runtime-path", options->runtime_path,
                                           "of holdfast-runtime, if not in the directory of holdfast");
   command->add_option("--config", options->config, "another file than the default");
+  if (name == "containerd") {
+    command->add_flag("--pod-annotations", options->pod_annotations,
+                      "pass annotations cdi.k8s.io/… of pods to the runtime, for a containerd without CDI");
+  }
   add_common(*command, *options);
   command->get_option("--undo")->excludes(by_default)->excludes(path);
-  command->callback([name, options, &status] { status = show(set_up_engine(name, *options), *options); });
+  command->add_flag("--restart", options->restart, "restart the engine where its config was changed");
+  command->callback([name, options, &status] {
+    const Result<SetupReport> report = set_up_engine(name, *options);
+    status = show(report && options->restart ? restart_engine(*report) : report, *options);
+  });
+}
+
+void add_runtime(CLI::App& setup, int& status) {
+  const auto options = std::make_shared<SetupOptions>();
+  CLI::App* command =
+      setup.add_subcommand("runtime", "copy holdfast-runtime to a directory of the host, from a container");
+  command->add_option("--to", options->directory, "the directory")->required();
+  add_common(*command, *options);
+  command->callback([options, &status] { status = show(set_up_program(*options), *options); });
 }
 
 void add_node(CLI::App& setup, int& status) {
   const auto options = std::make_shared<SetupOptions>();
   CLI::App* command = setup.add_subcommand("node", "device nodes, links in /dev/char, and a udev rule for both");
   command->add_flag("--load-modules", options->load_modules, "load NVIDIA's modules first, where there are any");
+  CLI::Option* keep = command->add_flag("--keep-device-files", options->keep_device_files,
+                                        "keep NVIDIA's driver from creating device nodes, also in containers: they "
+                                        "need no hook for that then");
   command->add_flag("--quiet", options->quiet, "print nothing unless something failed");
   add_common(*command, *options);
+  command->get_option("--undo")->excludes(keep);
   command->callback([options, &status] { status = show(set_up_host(*options), *options); });
 }
 
@@ -120,7 +182,7 @@ void add_setup(CLI::App& app, int& status) {
   command->require_subcommand(0, 1);
   command->callback([command] {
     if (command->get_subcommands().empty()) {
-      throw CLI::RequiredError("setup: docker, containerd, crio, podman or node");
+      throw CLI::RequiredError("setup: docker, containerd, crio, podman, node or runtime");
     }
   });
   add_engine(*command, "docker", "/etc/docker/daemon.json", status);
@@ -128,6 +190,7 @@ void add_setup(CLI::App& app, int& status) {
   add_engine(*command, "crio", "/etc/crio/crio.conf.d/99-holdfast.conf", status);
   add_engine(*command, "podman", "/etc/containers/containers.conf.d/99-holdfast.conf", status);
   add_node(*command, status);
+  add_runtime(*command, status);
   command->footer(
       "Every other key, comment and byte of a file stays; the old file is kept beside it as FILE.holdfast-backup.\n"
       "--undo restores it; if the file was edited since, only holdfast's lines are removed.\n"

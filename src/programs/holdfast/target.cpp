@@ -23,7 +23,7 @@ Result<rules::NamedTarget> target_of(const std::string& argument) {
   const host::Census census = TRY(host::take_census(host, TRY(config::read_config(host))));
   const std::vector<const host::DiscoveredContainer*> found = TRY(host::find_discovered(host, census, {name}));
   const container::Container& it = found.front()->container;
-  return rules::NamedTarget{"pid:" + std::to_string(it.init.value), it};
+  return rules::NamedTarget{name, it};
 }
 
 }  // namespace hf::programs

@@ -8,7 +8,7 @@
 
 namespace hf::programs {
 
-// The container that an argument names, shown as "pid:N"; or what an argument in another form (pid:, cgroup:, program:,
+// The container that an argument names; or what an argument in another form (pid:, cgroup:, program:,
 // file:) means.
 Result<rules::NamedTarget> target_of(const std::string& argument);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "adapters/journal/journal.h"
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "core/report/blame.h"
@@ -16,6 +17,8 @@
 #include "kernel/cgroup/filters.h"
 #include "kernel/cgroup/shield.h"
 #include "kernel/container/node_prober.h"
+#include "kernel/net/socket.h"
+#include "kernel/process/host_root.h"
 #include "kernel/process/signals.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
@@ -59,12 +62,13 @@ Result<config::Config> read_config(const kernel::Host& host, const DaemonOptions
 }
 
 int show_config(const config::Config& config) {
-  std::cout << "config is fine: " << (config.files.empty() ? "no file, all defaults" : "") << '\n';
+  std::cout << "config is fine" << (config.files.empty() ? ": no file, all defaults" : "") << '\n';
   for (const std::string& file : config.files) {
     std::cout << "  read " << file << '\n';
   }
   std::cout << "  mode " << to_string(config.policy.mode) << ", shield " << to_string(config.policy.shield) << ", "
-            << config.policy.rules.size() << " rules, " << config.classes.size() << " device classes\n";
+            << config.policy.rules.size() << " rules, " << config.classes.size() << " device classes, CPU manager "
+            << (config.cpus.manages ? "on" : "off") << ", NRI " << (config.nri.is_enabled ? "on" : "off") << '\n';
   return kFine;
 }
 
@@ -130,9 +134,9 @@ int remove_shields(const kernel::Host& host) {
 // The CPU manager's thread publishes, the recorder's reads.
 class CpuBoard {
  public:
-  void publish(const report::CpuStatus& status) {
+  void publish(std::shared_ptr<const report::CpuStatus> status) {
     const std::scoped_lock lock(mutex_);
-    status_ = std::make_shared<const report::CpuStatus>(status);
+    status_ = std::move(status);
   }
   [[nodiscard]] std::shared_ptr<const report::CpuStatus> latest() const {
     const std::scoped_lock lock(mutex_);
@@ -145,6 +149,9 @@ class CpuBoard {
 };
 
 int serve(const DaemonOptions& options) {
+  if (const Result<void> entered = kernel::enter_host_root(); !entered) {
+    return complain(entered.error());
+  }
   Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
@@ -152,6 +159,11 @@ int serve(const DaemonOptions& options) {
   const Result<config::Config> config = read_config(*host, options);
   if (!config) {
     return complain(config.error());
+  }
+  if (!config->web.listen.empty()) {
+    if (const Result<void> checked = kernel::check_address(config->web.listen); !checked) {
+      return complain(checked.error());
+    }
   }
   if (options.check_config) {
     return show_config(*config);
@@ -161,6 +173,10 @@ int serve(const DaemonOptions& options) {
   }
   if (options.remove_shields) {
     return remove_shields(*host);
+  }
+  const Result<kernel::Fd> only_one = journal::lock_journal(*host, config->journal.directory);
+  if (!only_one && only_one.error().code == std::errc::device_or_resource_busy) {
+    return complain(only_one.error());  // without a journal, for any other reason, it guards all the same
   }
   guard::DaemonSettings settings;
   settings.config = *config;
@@ -187,16 +203,13 @@ int serve(const DaemonOptions& options) {
   };
   settings.missing_capabilities = drop_capabilities(log);
   CpuBoard cpu_board;
-  std::optional<cpus::ManagerThread> cpu_manager;
-  if (config->cpus.manages || config->nri.is_enabled) {
-    cpu_manager.emplace(*host,
-                        cpus::ThreadSettings{*config, settings.callbacks.log,
-                                             [&](const report::CpuStatus& status) { cpu_board.publish(status); }});
-    settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager->take_census(discovered, began); };
-    settings.offer_census = [&](std::function<void()> request) { cpu_manager->set_census_request(std::move(request)); };
-    settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager->add(discovered); };
-    settings.callbacks.cpus = [&] { return cpu_board.latest(); };
-  }
+  cpus::ManagerThread cpu_manager(
+      *host, {*config, settings.callbacks.log, [&](auto status) { cpu_board.publish(std::move(status)); }});
+  settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager.take_census(discovered, began); };
+  settings.offer_census = [&](std::function<void()> request) { cpu_manager.set_census_request(std::move(request)); };
+  settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager.add(discovered); };
+  settings.reloaded = [&](const config::Config& now) { cpu_manager.set_config(now); };
+  settings.callbacks.cpus = [&] { return cpu_board.latest(); };
   const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
   const Result<void> ran = guard::run_daemon(*host, settings);
   return ran ? kFine : complain(ran.error());

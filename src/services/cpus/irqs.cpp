@@ -37,6 +37,9 @@ std::string render(const kernel::IrqAffinities& affinities) {
 Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directory, const cpu::CpuSet& exclusive) {
   const std::string file = directory + "/irqs";
   const kernel::IrqAffinities saved = parse(kernel::read_text(AT_FDCWD, file).value_or(""));
+  if (saved.empty() && exclusive.empty()) {
+    return {};
+  }
   const kernel::IrqAffinities now = kernel::read_irq_affinities(host);
   kernel::IrqAffinities original = saved;
   std::erase_if(original, [&now](const auto& entry) { return !now.contains(entry.first); });
@@ -48,13 +51,17 @@ Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directo
   if (original != saved && !original.empty()) {  // before anything is moved
     TRY(kernel::replace_file(AT_FDCWD, file, {.text = render(original), .mode = 0600}));
   }
+  Result<void> problem;
   for (const auto& [irq, cpus] : original) {
     const cpu::CpuSet wanted = cpus - exclusive;
-    if (!wanted.empty() && wanted != now.at(irq)) {
-      (void)kernel::write_irq_affinity(host, irq, wanted);
+    const bool is_moved = !wanted.empty() && wanted != now.at(irq);
+    const Result<void> moved = is_moved ? kernel::write_irq_affinity(host, irq, wanted) : Result<void>();
+    // EIO: the kernel manages this interrupt itself.
+    if (!moved && moved.error().code != std::errc::io_error) {
+      problem = moved;
     }
   }
-  return exclusive.empty() ? kernel::remove_file(AT_FDCWD, file) : Result<void>();
+  return exclusive.empty() && problem ? kernel::remove_file(AT_FDCWD, file) : problem;
 }
 
 }  // namespace hf::cpus

@@ -1,6 +1,7 @@
 #include "services/cpus/machine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fcntl.h>
@@ -92,7 +93,10 @@ Result<cpu::NumaId> numa_node_of(const cpu::Topology& topology, std::string_view
   };
   const auto found = std::ranges::find_if(topology.devices, is_named);
   if (found == topology.devices.end()) {
-    return fail(std::errc::invalid_argument, "device " + quote(device) + ": this topology has no such device");
+    std::vector<std::string> names;
+    std::ranges::transform(topology.devices, std::back_inserter(names), &cpu::DeviceLocation::name);
+    return fail(std::errc::invalid_argument, "device " + quote(device) + ": this topology has no such device" +
+                                                 (names.empty() ? ", and no other" : "; it has " + join(names, ", ")));
   }
   if (!found->numa) {
     return fail(std::errc::invalid_argument,

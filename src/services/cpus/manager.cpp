@@ -95,6 +95,9 @@ Result<void> Manager::refresh_machine() {
   }
   auto layout = std::make_unique<cpu::Layout>(TRY(settings_.topology(host_)));
   const cpu::CpuSet listed = settings_.cpus.reserved & layout->cpus;
+  if (const cpu::CpuSet absent = settings_.cpus.reserved - layout->cpus; !absent.empty()) {
+    settings_.log("cpus-reserved not-here=" + to_string(absent), false);
+  }
   const std::optional<std::uint32_t> count =
       listed.empty() ? std::optional(settings_.cpus.reserved_count) : std::nullopt;
   const cpu::Policy policy = TRY(make_policy(*layout, settings_.cpus.options, listed, count));
@@ -222,7 +225,22 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
     given = TRY(cpu::assign_one(machine_.policy, state, *tenant, request));
     return {};
   }));
-  return given;
+  const auto managed = std::ranges::find(managed_, owner, &cpu::ManagedContainer::owner);
+  if (managed != managed_.end() && managed->present == given) {
+    return given;
+  }
+  // What could not be written is not kept: it would take CPUs from others for nothing.
+  const std::string why = problem_of(managed == managed_.end() ? std::string() : managed->id);
+  TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
+    remove(state, owner);
+    return {};
+  }));
+  return fail(std::errc::resource_unavailable_try_again, "its cpuset cannot be set" + (why.empty() ? "" : ": " + why));
+}
+
+std::string Manager::problem_of(const std::string& id) const {
+  const auto found = problems_.find(id);
+  return found == problems_.end() ? std::string() : found->second;
 }
 
 Result<void> Manager::release(const Tenants& tenants, const cpu::Owner& owner) {

@@ -105,7 +105,7 @@ class Manager {
   Result<void> save(const cpu::State& state);
   void note_changes_of_others();
   [[nodiscard]] bool is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const;
-  std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
+  [[nodiscard]] std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
   void judge_contests(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed);
   void carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed);
   bool write(const cpu::Write& write, cpu::ManagedContainer& managed);
@@ -114,6 +114,7 @@ class Manager {
   void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
   Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   void note_problem(const std::string& id, const std::string& problem);
+  [[nodiscard]] std::string problem_of(const std::string& id) const;  // "" where there is none
   std::vector<cpu::Tenant> values_of(const Tenants& tenants);  // without requests for more than the settings allow
   void note_refusals(const std::vector<cpu::Refusal>& refusals, const Tenants& tenants);
   void publish(const cpu::State& state, const Tenants& tenants, const std::vector<cpu::ManagedContainer>& managed);

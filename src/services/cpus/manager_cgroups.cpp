@@ -210,12 +210,12 @@ void Manager::follow(const cpu::State& state, const Tenants& tenants) {
         std::ranges::any_of(tenants, [&unit](const host::CpuTenant& one) { return one.container.unit == unit; });
     return !is_alive && systemd::remove_allowed_cpus(host_, unit);
   });
-  const cpu::CpuSet given = given_cpus(state);
-  if (settings_.cpus.moves_irqs && (!moved_irqs_ || *moved_irqs_ != given)) {
-    if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, given); !moved) {
+  const cpu::CpuSet without_irqs = settings_.cpus.moves_irqs ? given_cpus(state) : cpu::CpuSet();
+  if (!moved_irqs_ || *moved_irqs_ != without_irqs) {
+    if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, without_irqs); !moved) {
       settings_.log("irqs error=" + quote(moved.error().message), true);
     }
-    moved_irqs_ = given;
+    moved_irqs_ = without_irqs;
   }
 }
 

@@ -67,7 +67,7 @@ class Managing : public testing::Test {
     settings.directory = at("state");
     settings.log = [this](const std::string& line, bool) { log_ += line + "\n"; };
     settings.clock = [this] { return ++now_; };
-    settings.topology = [](const kernel::Host&) { return *cpu::find_machine("workstation"); };
+    settings.topology = [this](const kernel::Host&) { return topology_; };
     return Manager::open(host_, std::move(settings));
   }
   void reconcile(Manager& manager, const Tenants& tenants) {
@@ -90,6 +90,7 @@ class Managing : public testing::Test {
     settings.reserved = *cpu::parse_cpu_set("0");
     return settings;
   }();
+  cpu::Topology topology_ = *cpu::find_machine("workstation");
   std::uint64_t now_ = 1;
   std::string log_;
 };
@@ -271,6 +272,66 @@ TEST_F(Managing, LabelsMayAskForSoManyAndNoMore) {
   EXPECT_EQ(problem_of(manager, "a"), "it asks for 3 CPUs, and cpus.most allows 2");
   EXPECT_EQ(cpus("b"), "1,9");
   EXPECT_EQ(cpus("pod"), "2-3,10-11");
+}
+
+TEST_F(Managing, InterruptsLeaveExclusiveCpusAndComeBack) {
+  for (const auto& [irq, cpus] : std::map<std::string, std::string>{{"24", "0-15"}, {"25", "1,9"}, {"26", "3"}}) {
+    fs::create_directories(at("proc/irq/" + irq));
+    put(at("proc/irq/" + irq + "/smp_affinity_list"), cpus + "\n");
+  }
+  const auto affinities = [this] {
+    std::string all;
+    for (const char* irq : {"24", "25", "26"}) {
+      all += get(at(std::string("proc/irq/") + irq + "/smp_affinity_list")) + " ";
+    }
+    return all;
+  };
+  {
+    Manager without = *open();
+    reconcile(without, {tenant("a", 2)});
+    EXPECT_EQ(affinities(), "0-15 1,9 3 ");
+  }
+  settings_.moves_irqs = true;
+  {
+    Manager manager = *open();
+    reconcile(manager, {tenant("a", 2)});
+    EXPECT_EQ(affinities(), "0,2-8,10-15 1,9 3 ");  // the second one would have no CPU left
+    reconcile(manager, {tenant("a", 2), tenant("b", 2)});
+    EXPECT_EQ(affinities(), "0,3-8,11-15 1,9 3 ");
+  }
+  {
+    Manager again = *open();  // it knows what they were from the file
+    reconcile(again, {tenant("b", 2)});
+    EXPECT_EQ(affinities(), "0-1,3-9,11-15 1,9 3 ");
+  }
+  settings_.moves_irqs = false;
+  Manager off = *open();
+  reconcile(off, {tenant("b", 2)});
+  EXPECT_EQ(affinities(), "0-15 1,9 3 ");
+  EXPECT_FALSE(fs::exists(at("state/irqs")));
+}
+
+TEST_F(Managing, MemoryFollowsExclusiveCpus) {
+  settings_.moves_memory = true;
+  topology_ = *cpu::find_machine("dgx-a100");
+  put(at("sys/devices/system/cpu/online"), "0-255\n");
+  make("a", "0-255");
+  make("b", "0-255");
+  for (const char* name : {"a", "b"}) {
+    put(cgroup(name) / "cpuset.mems", "0-7\n");
+  }
+  host::CpuTenant near = tenant("a", 4);
+  near.tenant.device_nodes = {cpu::NumaId{3}};
+  near.tenant.request->options.emplace();
+  near.tenant.request->options->near_devices = true;
+  Manager manager = *open();
+  reconcile(manager, {near, tenant("b")});
+  EXPECT_EQ(cpus("a"), "48-49,176-177");
+  EXPECT_EQ(get(cgroup("a") / "cpuset.mems"), "3");
+  EXPECT_EQ(get(cgroup("b") / "cpuset.mems"), "0-7");
+  near.tenant.request->count = 0;
+  ASSERT_TRUE(manager.release({near, tenant("b")}, near.tenant.owner));
+  EXPECT_EQ(get(cgroup("a") / "cpuset.mems"), "0-7");
 }
 
 TEST_F(Managing, ByHand) {

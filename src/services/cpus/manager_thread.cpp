@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <utility>
+
+#include <fcntl.h>
 
 #include "core/base/text.h"
 #include "host/inventory.h"
 #include "host/nri_container.h"
 #include "host/writer.h"
 #include "kernel/files/clock.h"
+#include "kernel/files/file.h"
 #include "kernel/process/thread.h"
 
 namespace hf::cpus {
@@ -22,11 +26,33 @@ constexpr std::uint64_t kCreationTime = 120 * kSecond;  // from a container's cr
 }  // namespace
 
 ManagerThread::ManagerThread(const kernel::Host& host, ThreadSettings settings)
-    : host_(host), settings_(std::move(settings)), thread_([this] { work(); }) {}
+    : host_(host),
+      settings_(std::move(settings)),
+      is_on_(settings_.config.manages_cpus()),
+      thread_([this] { work(); }) {}
 
 ManagerThread::~ManagerThread() {
   loop_.post([this] { stops_ = true; });
   thread_.join();
+}
+
+void ManagerThread::set_config(const config::Config& config) {
+  is_on_ = config.manages_cpus();
+  loop_.post([this, config] {
+    const config::Config before = std::exchange(settings_.config, config);
+    if (before.nri != config.nri) {
+      nri_.reset();
+    }
+    if (before.cpus != config.cpus) {
+      placements_.reset();
+      manager_.reset();
+      writes_.reset();
+      has_census_ = false;
+      due_ = 0;
+      publish();
+    }
+    request_census();
+  });
 }
 
 void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began) {
@@ -37,7 +63,7 @@ void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& di
 }
 
 void ManagerThread::add(const host::DiscoveredContainer& discovered) {
-  Tenants added = host::cpu_tenants_of({discovered});
+  Tenants added = is_on_ ? host::cpu_tenants_of({discovered}) : Tenants();
   if (added.empty()) {
     return;
   }
@@ -91,13 +117,41 @@ void ManagerThread::open(std::uint64_t now) {
     problem_.clear();
     settings_.log("cpus-managed", false);
     watch_writes();
+    open_placements();
   } else if (problem_ != opened.error().message) {
     problem_ = opened.error().message;
     settings_.log("cpus-not-managed error=" + quote(problem_), true);
-    report::CpuStatus status;
-    status.problem = problem_;
-    settings_.publish(status);
+    publish();
   }
+}
+
+void ManagerThread::publish() {
+  if (!settings_.config.cpus.manages) {
+    settings_.publish(nullptr);
+    return;
+  }
+  auto status = std::make_shared<report::CpuStatus>(manager_ ? manager_->status() : report::CpuStatus());
+  status->problem = problem_;
+  settings_.publish(std::move(status));
+}
+
+// Without it containers start at once, and are moved as soon as they are seen.
+void ManagerThread::open_placements() {
+  placements_.reset();
+  (void)kernel::make_directories(AT_FDCWD, kDirectory);
+  Result<std::unique_ptr<PlacementServer>> opened = PlacementServer::open(
+      loop_, {.socket = host::kPlacementSocket,
+              .is_placed = [this](const std::string& container) { return is_placed(container); }});
+  if (opened) {
+    placements_ = *std::move(opened);
+  } else {
+    settings_.log("cpus-not-at-creation error=" + quote(opened.error().message), true);
+  }
+}
+
+bool ManagerThread::is_placed(const std::string& container) const {
+  return !manager_ ||
+         std::ranges::any_of(tenants_, [&](const host::CpuTenant& one) { return one.container.id.value == container; });
 }
 
 // Others who change a cpuset are seen at once and named. Without fanotify the next reconciliation finds the change.
@@ -156,9 +210,10 @@ void ManagerThread::reconcile(const Manager::Ended& ended) {
   } else {
     problem_.clear();
   }
-  report::CpuStatus status = manager_ ? manager_->status() : report::CpuStatus();
-  status.problem = problem_;
-  settings_.publish(status);
+  publish();
+  if (placements_) {
+    placements_->answer();
+  }
 }
 
 // ---- NRI ----
@@ -255,14 +310,19 @@ void ManagerThread::stop(const nri::Container& container) {
   loop_.post([this, owner] { reconcile({.census_at = {}, .owners = {owner}}); });
 }
 
+std::uint64_t ManagerThread::next_due() const {
+  const std::uint64_t due = is_on_ ? due_ : kernel::EventLoop::kNever;
+  return std::min({due, nri_ ? nri_->next_due() : due, placements_ ? placements_->next_due() : due});
+}
+
 void ManagerThread::work() {
   kernel::name_thread("hf-cpus");
   const config::Config& config = settings_.config;
-  if (config.nri.is_enabled) {
-    nri_.emplace(loop_, config.nri, nri_handlers(), settings_.log);
-  }
   while (!stops_) {
     const std::uint64_t now = kernel::monotonic_now();
+    if (config.nri.is_enabled && !nri_) {
+      nri_.emplace(loop_, config.nri, nri_handlers(), settings_.log);
+    }
     forget_expected(now);
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
@@ -275,9 +335,13 @@ void ManagerThread::work() {
     if (nri_) {
       nri_->work(now);
     }
-    loop_.run_until(nri_ ? std::min(due_, nri_->next_due()) : due_);
+    if (placements_) {
+      placements_->work(now);
+    }
+    loop_.run_until(next_due());
   }
   nri_.reset();
+  placements_.reset();
 }
 
 }  // namespace hf::cpus

@@ -18,13 +18,14 @@
 #include "kernel/watch/cgroup_writes.h"
 #include "services/cpus/manager.h"
 #include "services/cpus/nri_client.h"
+#include "services/cpus/placement_server.h"
 
 namespace hf::cpus {
 
 struct ThreadSettings {
   config::Config config;
   std::function<void(const std::string& line, bool is_warning)> log;
-  std::function<void(const report::CpuStatus&)> publish;
+  std::function<void(std::shared_ptr<const report::CpuStatus>)> publish;  // empty: CPUs are not managed
 };
 
 class ManagerThread {
@@ -40,10 +41,15 @@ class ManagerThread {
   void add(const host::DiscoveredContainer& discovered);
   // How to ask for a census; empty: it cannot be asked for any more.
   void set_census_request(std::function<void()> request);
+  // Switches manager and NRI on, off or over. Containers keep the CPUs that they have.
+  void set_config(const config::Config& config);
 
  private:
   void work();
   void open(std::uint64_t now);
+  void open_placements();
+  void publish();
+  [[nodiscard]] bool is_placed(const std::string& container) const;
   void adopt(Tenants tenants, std::uint64_t began);
   void reconcile(const Manager::Ended& ended = {});
   void request_census();
@@ -56,6 +62,7 @@ class ManagerThread {
   void stop(const nri::Container& container);
   void expect(const nri::Container& container);
   void forget_expected(std::uint64_t now);
+  [[nodiscard]] std::uint64_t next_due() const;
 
   const kernel::Host& host_;
   ThreadSettings settings_;
@@ -74,7 +81,9 @@ class ManagerThread {
   std::mutex request_mutex_;
   std::function<void()> request_;
   bool stops_ = false;
+  std::atomic<bool> is_on_ = false;  // read by the threads that tell of containers
   std::optional<NriClient> nri_;
+  std::unique_ptr<PlacementServer> placements_;
   std::optional<kernel::CgroupWrites> writes_;
   std::thread thread_;
 };

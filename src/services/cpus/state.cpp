@@ -113,6 +113,19 @@ Result<cpu::State> read_state(const std::string& file) {
   return report.state;
 }
 
+Result<std::map<std::string, std::string>> read_pod_names() {
+  const kernel::Host host = TRY(kernel::open_host());
+  const host::Census census = TRY(host::take_census(host, TRY(config::read_config(host))));
+  std::map<std::string, std::string> names;
+  for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
+    const std::optional<container::Pod>& pod = discovered.container.pod;
+    if (pod && !pod->uid.empty() && !pod->name.empty()) {
+      names[pod->uid] = (pod->name_space.empty() ? "" : pod->name_space + "/") + pod->name;
+    }
+  }
+  return names;
+}
+
 Result<void> write_state(const std::string& file, const cpu::State& state) {
   if (!state.pods.empty()) {
     return fail(std::errc::not_supported, "write " + file + ": its format has no place for budgets of pods");

@@ -1,6 +1,7 @@
 // State: kubelet's files that say which containers have which CPUs: checked, written safely, and rebuilt when damaged.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Expected {
 Result<report::CpuStateReport> check_state(const std::string& file, const Expected& expected);
 
 Result<cpu::State> read_state(const std::string& file);  // checked by itself, against no machine
+// "namespace/name" of the pods that run on this host, by uid: kubelet's file has uids only.
+Result<std::map<std::string, std::string>> read_pod_names();
 
 // Atomic: by rename, after the new file is on the disk.
 Result<void> write_state(const std::string& file, const cpu::State& state);

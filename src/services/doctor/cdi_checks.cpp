@@ -14,7 +14,7 @@ using report::Severity;
 
 std::string generate_command(const cdi::Spec& spec) {
   const bool is_nvidia = spec.kind.substr(0, spec.kind.find('/')).ends_with("nvidia.com");
-  return is_nvidia ? "holdfast cdi generate --output " + spec.file
+  return is_nvidia ? "holdfast cdi generate --file " + spec.file
                    : "recreate " + spec.file + " with the vendor's tool for " + spec.kind;
 }
 

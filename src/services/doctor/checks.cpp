@@ -4,56 +4,46 @@
 #include <array>
 #include <iterator>
 
+#include "core/report/verdict.h"
+
 namespace hf::doctor {
 namespace {
 
-// What a finding says about the container's state that its nodes do not show.
-enum class Meaning : std::uint8_t {
-  none,
-  at_risk,         // it will lose a device
-  allocated_gone,  // it is owed a device that the host no longer has
-};
-
-struct ContainerEntry {
-  ContainerCheck* find;
-  Meaning meaning = Meaning::none;
-};
-
 // `holdfast ps` lists the codes in this order.
-constexpr std::array kContainerChecks = {
-    ContainerEntry{find_lost_access},
-    ContainerEntry{find_access_never_given},
-    ContainerEntry{find_denial_above},
-    ContainerEntry{find_nothing_injected},
-    ContainerEntry{find_missing_nodes},
-    ContainerEntry{find_stale_nodes},
-    ContainerEntry{find_unloaded_driver},
-    ContainerEntry{find_refusing_permission_bits},
-    ContainerEntry{find_refusing_security_module},
-    ContainerEntry{find_nodev_mount},
-    ContainerEntry{find_refusing_driver},
-    ContainerEntry{find_gone_device},
-    ContainerEntry{find_failed_initialisation},
-    ContainerEntry{find_busy_device},
-    ContainerEntry{find_other_file_in_place},
-    ContainerEntry{find_unclear_access},
-    ContainerEntry{find_devices_not_in_unit, Meaning::at_risk},
-    ContainerEntry{find_devices_runc_left_out, Meaning::at_risk},
-    ContainerEntry{find_loss_at_update, Meaning::at_risk},
-    ContainerEntry{find_loss_by_kubelet, Meaning::at_risk},
-    ContainerEntry{find_ineffective_denials},
-    ContainerEntry{find_too_many_programs},
-    ContainerEntry{find_moved_container},
-    ContainerEntry{find_unattached_program},
-    ContainerEntry{find_wider_unit},
-    ContainerEntry{find_access_without_evidence},
-    ContainerEntry{find_other_library_version},
-    ContainerEntry{find_deleted_driver_files},
-    ContainerEntry{find_untrusted_records},
-    ContainerEntry{find_unconfirmed_requests},
-    ContainerEntry{find_unserved_requests},
-    ContainerEntry{find_nodes_not_owed},
-    ContainerEntry{find_gone_allocations, Meaning::allocated_gone},
+constexpr std::array<ContainerCheck*, 33> kContainerChecks = {
+    find_lost_access,
+    find_access_never_given,
+    find_denial_above,
+    find_nothing_injected,
+    find_missing_nodes,
+    find_stale_nodes,
+    find_unloaded_driver,
+    find_refusing_permission_bits,
+    find_refusing_security_module,
+    find_nodev_mount,
+    find_refusing_driver,
+    find_gone_device,
+    find_failed_initialisation,
+    find_busy_device,
+    find_other_file_in_place,
+    find_unclear_access,
+    find_devices_not_in_unit,
+    find_devices_runc_left_out,
+    find_loss_at_update,
+    find_loss_by_kubelet,
+    find_ineffective_denials,
+    find_too_many_programs,
+    find_moved_container,
+    find_unattached_program,
+    find_wider_unit,
+    find_access_without_evidence,
+    find_other_library_version,
+    find_deleted_driver_files,
+    find_untrusted_records,
+    find_unconfirmed_requests,
+    find_unserved_requests,
+    find_nodes_not_owed,
+    find_gone_allocations,
 };
 
 constexpr std::array<HostCheck*, 19> kHostChecks = {
@@ -70,19 +60,17 @@ constexpr std::array<HostCheck*, 19> kHostChecks = {
 
 ContainerDiagnosis check_container(const HostFacts& host, const ContainerFacts& facts) {
   ContainerDiagnosis diagnosis;
+  for (ContainerCheck* const find : kContainerChecks) {
+    std::ranges::move(find(host, facts), std::back_inserter(diagnosis.findings));
+  }
   bool at_risk = false;
-  bool allocated_gone = false;
-  for (const ContainerEntry& check : kContainerChecks) {
-    Findings found = check.find(host, facts);
-    at_risk = at_risk || (check.meaning == Meaning::at_risk && !found.empty());
-    allocated_gone = allocated_gone || (check.meaning == Meaning::allocated_gone && !found.empty());
-    std::ranges::move(found, std::back_inserter(diagnosis.findings));
+  std::vector<const report::Finding*> findings;
+  for (const report::Finding& finding : diagnosis.findings) {
+    at_risk = at_risk || report::is_about_risk(finding.code);
+    findings.push_back(&finding);
   }
   diagnosis.shield = container::cover_of(facts.entitlement, facts.observed);
-  diagnosis.state = state_of(facts.nodes, at_risk && !diagnosis.shield.is_on);
-  if (diagnosis.state == container::State::not_owed && allocated_gone) {
-    diagnosis.state = container::State::lost;
-  }
+  diagnosis.state = report::state_with(state_of(facts.nodes, at_risk && !diagnosis.shield.is_on), findings);
   return diagnosis;
 }
 

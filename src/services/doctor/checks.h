@@ -90,6 +90,10 @@ HostCheck find_unregistered_devices;   // HF-317
 HostCheck find_unreadable_checkpoint;  // HF-318
 HostCheck find_engine_without_nri;     // HF-319
 
+// Why updates of this container's resources rewrite its rules, and what makes kubelet send them; empty where they do
+// not.
+std::vector<std::string> causes_of_updates(const HostFacts& host, const ContainerFacts& facts);
+
 struct ContainerDiagnosis {
   Findings findings;
   container::State state = container::State::not_owed;

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/shell.h"
 #include "core/base/text.h"
+#include "core/report/verdict.h"
 #include "render/time.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/denials.h"
+#include "services/doctor/runtime_matrix.h"
 #include "services/doctor/texts.h"
 
 namespace hf::doctor {
@@ -49,6 +52,7 @@ std::vector<std::string> holders_of(const ContainerFacts& facts, const Nodes& no
 
 std::vector<std::string> evidence_of(const ContainerFacts& facts, const std::vector<Denial>& denials) {
   std::vector<std::string> lines;
+  lines.reserve(denials.size());
   for (const Denial& denial : denials) {
     lines.push_back(evidence_line(facts, denial));
   }
@@ -70,7 +74,23 @@ std::vector<std::string> cures_of(const ContainerFacts& facts, const Nodes& node
     cures.push_back(*std::move(command));
   }
   cures.push_back(grant_command(facts, nodes));
+  if (facts.container().pod && how_update_loses(facts.container())) {
+    cures.back() += "   # until the next update; holdfastd keeps it for good";
+  }
   return cures;
+}
+
+// What the guard has seen: who took one of these nodes, and when. The owner of a gate is only a guess by its form.
+const HostFacts::History::Loss* recorded_loss(const HostFacts& host, const ContainerFacts& facts, const Nodes& nodes) {
+  const auto history = host.history.find(facts.container().id.value);
+  if (history == host.history.end() || !history->second.last_loss) {
+    return nullptr;
+  }
+  const std::vector<std::string>& devices = history->second.last_loss->devices;
+  const bool is_same = std::ranges::any_of(nodes, [&devices](const NodeState* node) {
+    return std::ranges::find(devices, node->owed->path) != devices.end();
+  });
+  return is_same ? &*history->second.last_loss : nullptr;
 }
 
 // " by systemd", or "" where the writer is unknown.
@@ -91,10 +111,16 @@ Findings find_lost_access(const HostFacts& host, const ContainerFacts& facts) {
     return {};
   }
   const Nodes nodes = nodes_of(lost);
-  Finding finding = finding_about(facts, "HF-101", nodes,
-                                  "lost the right to open " + list_paths(nodes) + ": its device rules were rewritten" +
-                                      by_writer(facts, lost.front().gate));
+  const HostFacts::History::Loss* const recorded = recorded_loss(host, facts, nodes);
+  const std::string by = recorded != nullptr ? " by " + recorded->writer + " at " + report::render_time(recorded->at)
+                                             : by_writer(facts, lost.front().gate);
+  Finding finding = finding_about(
+      facts, "HF-101", nodes, "lost the right to open " + list_paths(nodes) + ": its device rules were rewritten" + by);
   finding.evidence = evidence_of(facts, lost);
+  if (recorded != nullptr) {
+    finding.evidence.push_back("recorded by holdfastd: holdfast blame " + report::argument_of(facts.container()));
+  }
+  std::ranges::copy(causes_of_updates(host, facts), std::back_inserter(finding.evidence));
   finding.cure = cures_of(facts, nodes);
   return {finding};
 }
@@ -134,6 +160,7 @@ Findings find_denial_above(const HostFacts& host, const ContainerFacts& facts) {
                            to_string(*denial.node->owed->device) + " rw'");
   }
   finding.cure.push_back(grant_command(facts, nodes));
+  finding.needs_all_cures = true;
   std::ranges::sort(finding.evidence);
   finding.evidence.erase(std::ranges::unique(finding.evidence).begin(), finding.evidence.end());
   return {finding};

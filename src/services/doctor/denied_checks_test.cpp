@@ -175,6 +175,34 @@ TEST(DeniedChecks, GrantAtTheTopmostListFirst) {
   scene.facts.observed.v1_above.push_back({"/cg/devices", *device::parse_v1_list("c 195:255 rwm\n")});
   EXPECT_EQ(first_finding(scene).cure, (std::vector<std::string>{"holdfast grant cgroup:/cg/devices 'c 195:0 rw'",
                                                                  "holdfast grant web 'c 195:0 rw'"}));
+  EXPECT_TRUE(first_finding(scene).needs_all_cures);
+}
+
+TEST(DeniedChecks, NameTheWriterThatTheGuardHasRecorded) {
+  ContainerScene scene;
+  deny_since(scene, 3600);
+  doctor::HostFacts::History& history = scene.host.history[scene.container().id.value];
+  history.last_loss = {0, "runc (pid 7), for kubelet", {kGpu}};
+  const Finding finding = first_finding(scene);
+  EXPECT_EQ(finding.verdict,
+            "lost the right to open /dev/nvidia0: its device rules were rewritten by runc (pid 7), for kubelet at "
+            "1970-01-01T00:00:00Z");
+  EXPECT_EQ(finding.evidence.back(), "recorded by holdfastd: holdfast blame web");
+  history.last_loss->devices = {"/dev/nvidia1"};  // another loss
+  EXPECT_EQ(first_finding(scene).verdict,
+            "lost the right to open /dev/nvidia0: its device rules were rewritten by runc");
+}
+
+TEST(DeniedChecks, KeepTheCauseThatWasForetold) {
+  ContainerScene scene;
+  deny_since(scene, 3600);
+  scene.put_in_pod();
+  scene.container().runtime = container::Runtime{"runc", "/usr/bin/runc", "1.0.0-rc93"};
+  scene.host.cpu_state = kube::CpuState{"static", {}};
+  const Finding finding = first_finding(scene);
+  ASSERT_EQ(finding.code, "HF-101");
+  EXPECT_NE(finding.evidence.back().find("kubelet's static CPU manager is active"), std::string::npos);
+  EXPECT_NE(finding.cure.back().find("until the next update"), std::string::npos);
 }
 
 }  // namespace

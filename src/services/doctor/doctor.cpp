@@ -149,8 +149,10 @@ Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wan
   ContainerExaminer examiner(machine, host);
   for (const host::DiscoveredContainer* discovered : discovered_containers) {
     auto [facts, diagnosis] = examiner.examine(*discovered, wanted.deep ? kernel::Depth::open : kernel::Depth::access);
-    ++report.states[to_string(diagnosis.state)];
-    ++report.containers;
+    if (!discovered->container.is_sandbox) {  // as ps counts them
+      ++report.states[to_string(diagnosis.state)];
+      ++report.containers;
+    }
     if (!facts.entitlement.owes_nothing()) {
       report.shields.push_back({title_of(discovered->container), diagnosis.shield});
     }

@@ -35,6 +35,20 @@ bool is_unknowable(const std::string& id, const device::Inventory& inventory) {
   return id.starts_with("MIG-") && driver != nullptr && driver->library_version.empty();
 }
 
+std::vector<std::string> ways_to_get_gpus(const container::Container& container) {
+  if (container.engine == "docker") {
+    return {
+        "start it again with the runtime holdfast: docker run --runtime holdfast --gpus all … (once before: holdfast "
+        "setup docker)"};
+  }
+  if (container.engine == "podman") {
+    return {
+        "start it again with a CDI device: podman run --device nvidia.com/gpu=all … (once before: holdfast cdi "
+        "generate --file /etc/cdi/nvidia.yaml)"};
+  }
+  return {"start it again with holdfast-runtime in place of runc, or with a CDI device such as nvidia.com/gpu=all"};
+}
+
 bool is_of(const kube::Allocation& allocation, const container::Pod& pod) {
   return allocation.pod_uid == pod.uid && allocation.container == pod.container;
 }
@@ -63,7 +77,7 @@ Findings find_unserved_requests(const HostFacts& /*host*/, const ContainerFacts&
         finding_for(facts, "HF-126", Severity::warning,
                     "asks for a GPU in its environment, but its runtime has no part that gives it"));
     describe(finding, claim);
-    finding.cure.emplace_back("run it with the NVIDIA runtime, with --gpus, or with a CDI device");
+    finding.cure = ways_to_get_gpus(facts.container());
   }
   return findings;
 }

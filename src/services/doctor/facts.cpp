@@ -195,6 +195,9 @@ std::map<std::string, HostFacts::History> read_history(const kernel::Host& host,
   for (const report::BlameRecord& record : kept ? kept->records : std::vector<report::BlameRecord>()) {
     HostFacts::History& entry = history[record.id];
     entry.rewrites += record.is_loss() || record.is_shielded ? 1 : 0;
+    if (record.is_loss() && title_of(record.writer) != "") {
+      entry.last_loss = {record.at / 1000, title_of(record.writer), record.devices};
+    }
     entry.is_completed =
         entry.is_completed || record.action == report::Action::completed || record.action == report::Action::mended;
   }
@@ -218,7 +221,7 @@ Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& c
   facts.has_v2 = host.v2.has_value();
   facts.inventory =
       host::take_inventory(host, facts.config, questions.libraries ? host::Libraries::ask : host::Libraries::leave);
-  facts.sources = host::read_sources(host);
+  facts.sources = host::read_sources(host, facts.config);
   facts.jit_harden = parse_number<std::uint32_t>(read(host, "proc/sys/net/core/bpf_jit_harden"));
   facts.has_systemd = systemd::is_running(host);
   facts.has_nri = kernel::exists(host.root.get(), kernel::below_root(facts.config.nri.socket));
@@ -238,7 +241,7 @@ Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& c
   facts.missing_cdi_files = find_missing_files(host, facts.sources.cdi);
   facts.lxc_rules = find_lxc_rules(host);
   facts.has_guard = journal::read_status(host).has_value();
-  if (questions.journal && facts.has_guard) {
+  if (questions.journal) {
     facts.history = read_history(host, facts.config.journal.directory);
   }
   return facts;

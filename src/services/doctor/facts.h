@@ -59,8 +59,14 @@ struct HostFacts {
   struct History {
     std::size_t rewrites = 0;   // rule rewrites that took a device away, or would have without the shield
     bool is_completed = false;  // the guard added nodes or rules that the runtime had left out
+    struct Loss {
+      std::int64_t at = 0;  // seconds since 1970
+      std::string writer;
+      std::vector<std::string> devices;
+    };
+    std::optional<Loss> last_loss = std::nullopt;
   };
-  std::map<std::string, History> history;  // by container id, from the journal; empty for the daemon's own diagnosis
+  std::map<std::string, History> history;  // by container id, from the journal
 };
 struct HostQuestions {
   bool libraries = false;  // also ask NVML

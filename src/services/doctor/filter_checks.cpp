@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "core/report/verdict.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/texts.h"
 
@@ -114,7 +115,7 @@ Findings find_ineffective_denials(const HostFacts& /*host*/, const ContainerFact
                     "has a filter that means less than it says: a denied access passes with O_RDWR"));
     finding.evidence.push_back(name_of(gate) + ": " + join(slips, ", ") +
                                " can be opened for reading and writing at once only");
-    finding.cure.push_back("holdfast revoke " + shell_name_of(facts.container()) + " '" + slips.front() + " rw'");
+    finding.cure.push_back("holdfast revoke " + report::argument_of(facts.container()) + " '" + slips.front() + " rw'");
   }
   return findings;
 }

@@ -201,7 +201,7 @@ TEST(CdiChecks, ShowEightMissingFilesAtMost) {
   const report::Finding finding = doctor::find_unusable_cdi_specs(scene.host, {}).front();
   ASSERT_EQ(finding.evidence.size(), 9U);
   EXPECT_EQ(finding.evidence.back(), "and 2 more");
-  EXPECT_EQ(finding.cure, std::vector<std::string>{"holdfast cdi generate --output /etc/cdi/a.yaml"});
+  EXPECT_EQ(finding.cure, std::vector<std::string>{"holdfast cdi generate --file /etc/cdi/a.yaml"});
 }
 
 TEST(CdiChecks, TellAConflictFromASpecThatIsOnlyHidden) {

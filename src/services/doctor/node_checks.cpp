@@ -47,13 +47,21 @@ std::vector<std::string> owed_lines(const Nodes& missing) {
   return lines;
 }
 
-std::vector<std::string> heal_or_grant(const ContainerFacts& facts, const Nodes& nodes) {
-  std::vector<std::string> cures;
-  if (std::optional<std::string> command = heal_command(facts, nodes)) {
-    cures.push_back(*std::move(command));
+std::vector<std::string> heal_cure(const ContainerFacts& facts, const Nodes& nodes) {
+  std::optional<std::string> command = heal_command(facts, nodes);
+  return command ? std::vector{*std::move(command)} : std::vector<std::string>();
+}
+
+// What is missing besides nodes: the driver's libraries, which only a runtime can mount.
+std::string start_again(const ContainerFacts& facts) {
+  if (facts.container().pod) {
+    return "recreate the pod with a runtimeClassName whose runtime gives GPUs (holdfast setup containerd prints one): "
+           "the driver's libraries are missing in the container as well";
   }
-  cures.push_back(grant_command(facts, nodes));
-  return cures;
+  return "start the container again with the runtime holdfast (" +
+         std::string(facts.container().engine == "docker" ? "docker run --runtime holdfast --gpus all …"
+                                                          : "or a CDI device: --device nvidia.com/gpu=all") +
+         "): the driver's libraries are missing in it as well";
 }
 
 // No driver has the node's number, because the device has another one now.
@@ -68,7 +76,7 @@ Findings find_missing_nodes(const HostFacts& /*host*/, const ContainerFacts& fac
     Finding& finding = findings.emplace_back(
         finding_about(facts, "HF-104", missing, "has no " + list_paths(missing) + ", though the host has it"));
     finding.evidence = owed_lines(missing);
-    finding.cure = heal_or_grant(facts, missing);
+    finding.cure = heal_cure(facts, missing);
   }
   const Nodes nowhere = nodes_with(facts, AccessFailure::missing_on_host);
   if (!nowhere.empty()) {
@@ -92,14 +100,14 @@ Findings find_nothing_injected(const HostFacts& host, const ContainerFacts& fact
     finding.severity = Severity::critical;
     finding.evidence = owed_lines(missing);
     finding.evidence.push_back(not_in_bundle);
-    finding.cure.emplace_back("start the container again: libraries are missing in it as well");
+    finding.cure.push_back(start_again(facts));
     return {finding};
   }
   if (is_completed_without_libraries(host, facts)) {
     Finding finding = finding_for(facts, "HF-105", Severity::critical,
                                   verdict + "its runtime injected nothing: holdfast added nodes and rules alone");
     finding.evidence = {not_in_bundle, "no driver library is mounted in it"};
-    finding.cure.emplace_back("start the container again with a GPU runtime: libraries are missing in it");
+    finding.cure.push_back(start_again(facts));
     return {finding};
   }
   return {};
@@ -116,7 +124,7 @@ Findings find_stale_nodes(const HostFacts& /*host*/, const ContainerFacts& facts
       finding_about(facts, "HF-106", stale,
                     "has " + list_paths(stale) + " with stale device numbers: another driver, or none, is behind");
   finding.evidence = diagnosis_lines(stale);
-  finding.cure = heal_or_grant(facts, stale);
+  finding.cure = heal_cure(facts, stale);
   return {finding};
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/shell.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/texts.h"
 

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/base/version.h"
 #include "core/container/gate/shield.h"
+#include "core/report/verdict.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/runtime_matrix.h"
 #include "services/doctor/texts.h"
@@ -126,7 +127,7 @@ std::vector<std::string> evidence_of(const HostFacts& host, const ContainerFacts
   std::vector<std::string> lines = {risk.loss.why};
   if (const auto history = host.history.find(facts.container().id.value); history != host.history.end()) {
     lines.push_back("its rules were rewritten " + std::to_string(history->second.rewrites) +
-                    " times so far (holdfast blame " + shell_name_of(facts.container()) + ")");
+                    " times so far (holdfast blame " + report::argument_of(facts.container()) + ")");
   }
   if (risk.loss.keeps == Loss::Keeps::bundle) {
     lines.push_back(facts.discovered->spec_file + " has no rule for " + list_paths(risk.nodes));
@@ -137,11 +138,35 @@ std::vector<std::string> evidence_of(const HostFacts& host, const ContainerFacts
   return lines;
 }
 
-std::string cure_of(const ContainerFacts& facts, const UpdateRisk& risk) {
-  if (risk.by_unit && facts.unit->pinned.empty()) {
-    return unit_command(facts, risk.nodes).value_or(kStartAgain);
+// In a pod nobody passes --device: its devices come from the device plugin and its runtime.
+std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFacts& facts, const UpdateRisk& risk) {
+  std::vector<std::string> cures;
+  if (!host.has_guard) {
+    cures.emplace_back(
+        "systemctl start holdfastd && systemctl enable holdfastd   # gives it back at once, for every pod, without a "
+        "restart; "
+        "start first: enable reloads systemd");
   }
-  return risk.by_unit || risk.loss.keeps == Loss::Keeps::bundle ? kStartAgain : risk.loss.cure;
+  if (is_run_by(facts.container(), "runc") && !risk.by_unit) {
+    cures.emplace_back("upgrade runc to 1.1 or newer, whose updates leave device rules alone, and recreate the pod");
+  }
+  cures.emplace_back(
+      "holdfast setup containerd, then runtimeClassName: holdfast in the pod: its config lists the devices");
+  cures.emplace_back(
+      "a device plugin that returns device nodes or CDI names: holdfast-kube, or NVIDIA's with PASS_DEVICE_SPECS=true "
+      "or "
+      "DEVICE_LIST_STRATEGY=cdi-cri");
+  return cures;
+}
+
+std::vector<std::string> cures_of(const HostFacts& host, const ContainerFacts& facts, const UpdateRisk& risk) {
+  if (risk.by_unit && facts.unit->pinned.empty()) {
+    return {unit_command(facts, risk.nodes).value_or(kStartAgain)};
+  }
+  if (!risk.by_unit && risk.loss.keeps != Loss::Keeps::bundle && !risk.loss.cure.empty()) {
+    return {risk.loss.cure};
+  }
+  return facts.container().pod ? cures_for_pod(host, facts, risk) : std::vector<std::string>{kStartAgain};
 }
 
 Finding finding_about_update(const HostFacts& host, const ContainerFacts& facts, const char* code,
@@ -158,11 +183,20 @@ Finding finding_about_update(const HostFacts& host, const ContainerFacts& facts,
                             : "will lose " + paths + " " + when);
   finding.severity = is_kept ? Severity::note : Severity::warning;
   finding.evidence = evidence_of(host, facts, risk);
-  finding.cure.push_back(cure_of(facts, risk));
+  finding.cure = cures_of(host, facts, risk);
   return finding;
 }
 
 }  // namespace
+
+std::vector<std::string> causes_of_updates(const HostFacts& host, const ContainerFacts& facts) {
+  const std::optional<Loss> loss = how_update_loses(facts.container());
+  const Trigger trigger = trigger_of(host, facts);
+  if (!loss || trigger == Trigger::unknown) {
+    return {};
+  }
+  return {loss->why, describe(trigger, host)};
+}
 
 Findings find_devices_not_in_unit(const HostFacts& host, const ContainerFacts& facts) {
   const Nodes nodes = compare_with_unit(host, facts).others;

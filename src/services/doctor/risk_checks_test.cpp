@@ -181,5 +181,19 @@ TEST(RiskChecks, CureByTheUnitWhereThatListsDevices) {
                 "start it again with its devices in the bundle: by CDI, or with --device for each node"});
 }
 
+TEST(RiskChecks, TellsAPodWhatHelpsInItsOwnTerms) {
+  ContainerScene scene;
+  lose_by_kubelet(scene, "static", "1.30.0");
+  const std::vector<report::Finding> findings = doctor::check_container(scene.host, scene.facts).findings;
+  const auto found = std::ranges::find(findings, "HF-204", &report::Finding::code);
+  ASSERT_NE(found, findings.end());
+  ASSERT_EQ(found->cure.size(), 4U);
+  EXPECT_TRUE(found->cure[0].starts_with("systemctl start holdfastd && systemctl enable holdfastd"));
+  EXPECT_TRUE(found->cure[1].starts_with("upgrade runc"));
+  EXPECT_NE(found->cure[2].find("runtimeClassName: holdfast"), std::string::npos);
+  EXPECT_NE(found->cure[3].find("holdfast-kube"), std::string::npos);
+  EXPECT_FALSE(found->needs_all_cures);
+}
+
 }  // namespace
 }  // namespace hf::test

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/base/shell.h"
 #include "core/base/text.h"
+#include "core/report/verdict.h"
 
 namespace hf::doctor {
 namespace {
@@ -67,7 +69,7 @@ Finding finding_about(const ContainerFacts& facts, const char* code, const Nodes
 }
 
 std::string grant_command(const ContainerFacts& facts, const Nodes& nodes) {
-  std::string command = "holdfast grant " + shell_name_of(facts.container());
+  std::string command = "holdfast grant " + report::argument_of(facts.container());
   for (const NodeState* node : nodes) {
     if (node->owed->device) {
       command += " '" + to_string(*node->owed->device) + " " + to_string(request_for(*node->owed).access) + "'";
@@ -79,7 +81,7 @@ std::string grant_command(const ContainerFacts& facts, const Nodes& nodes) {
 std::optional<std::string> heal_command(const ContainerFacts& facts, const Nodes& nodes) {
   // Not mknod: the container may have placed symlinks in the path that lead out of its file system.
   const bool any = std::ranges::any_of(nodes, [](const NodeState* node) { return node->owed->device.has_value(); });
-  return any ? std::optional("holdfast heal " + shell_name_of(facts.container())) : std::nullopt;
+  return any ? std::optional("holdfast heal " + report::argument_of(facts.container())) : std::nullopt;
 }
 
 std::optional<std::string> unit_command(const ContainerFacts& facts, const Nodes& nodes) {
@@ -123,24 +125,6 @@ const device::DriverState* loaded_driver(const HostFacts& host) {
 
 bool is_about(const nvidia::LogEvent& event, const device::Unit& unit) {
   return !event.pci.empty() && unit.pci.starts_with(event.pci);
-}
-
-std::string shell_name_of(const container::Container& container) {
-  return quoted_for_shell(container::unambiguous_name_of(container));
-}
-
-std::string quoted_for_shell(const std::string& argument) {
-  const bool plain = !argument.empty() && argument.find_first_not_of(
-                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                              "_-./:@=+,") == std::string::npos;
-  if (plain) {
-    return argument;
-  }
-  std::string quoted = "'";
-  for (const char character : argument) {
-    quoted += character == '\'' ? "'\\''" : std::string(1, character);
-  }
-  return quoted + "'";
 }
 
 }  // namespace hf::doctor

@@ -42,8 +42,4 @@ const device::DriverState* loaded_driver(const HostFacts& host);
 // The driver writes only the GPU's slot to the kernel log, without the PCI function.
 bool is_about(const nvidia::LogEvent& event, const device::Unit& unit);
 
-// The container's name, quoted for the shell.
-std::string shell_name_of(const container::Container& container);
-std::string quoted_for_shell(const std::string& argument);
-
 }  // namespace hf::doctor

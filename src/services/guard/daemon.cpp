@@ -194,8 +194,8 @@ class Loop {
     reports.result = [this](const VisitResult& result) {
       recorder_.post([result](Recorder& recorder) { recorder.record(result); });
     };
-    reports.findings = [this](const std::vector<report::Finding>& findings) {
-      recorder_.post([findings](Recorder& recorder) { recorder.set_findings(findings); });
+    reports.findings = [this](const std::vector<report::Finding>& findings, std::uint64_t began_at) {
+      recorder_.post([findings, began_at](Recorder& recorder) { recorder.set_findings(findings, began_at); });
     };
     reports.reloaded = [this] {
       loop_.post([this] {
@@ -229,6 +229,9 @@ class Loop {
   // Adopting a survey visits containers, as adding a newcomer does. Pending events are handled first: they name the
   // writer of a change, which a visit cannot.
   void adopt(const SurveyPtr& survey, SurveyScope scope) {
+    if (survey->config != config_number_) {
+      return;  // it was under way when the config changed, and would bring the old policy back
+    }
     take_events(kernel::monotonic_now());
     guard_.adopt(*survey);
     is_releasing_ = is_releasing_ || scope == SurveyScope::everything;
@@ -318,8 +321,11 @@ class Loop {
       const Result<config::Config> config = settings_.reload();
       if (config) {
         set_policy(config->policy);
-        survey_thread_.set_config(*config);
+        survey_thread_.set_config(*config, ++config_number_);
         newcomers_.set_config(*config);
+        if (settings_.reloaded) {
+          settings_.reloaded(*config);
+        }
         settings_.callbacks.log("config-read", false);
       } else {
         settings_.callbacks.log("config-refused error=" + quote(config.error().message), true);
@@ -366,6 +372,7 @@ class Loop {
   std::uint64_t counted_since_ = 0;
   std::size_t counted_ = 0;
   bool is_flooded_ = false;
+  std::uint64_t config_number_ = 0;  // how often the config was read again
   std::uint64_t next_sweep_ = 0;
   std::uint64_t poll_pause_ = kFastPoll;
   std::optional<std::uint64_t> next_waiting_;

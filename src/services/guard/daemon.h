@@ -28,6 +28,7 @@ struct DaemonSettings {
   std::function<void(const host::DiscoveredContainer&)> newcomer;
   // Called at the start with a function that asks for a census, from any thread, and at the end with none.
   std::function<void(std::function<void()>)> offer_census;
+  std::function<void(const config::Config&)> reloaded;   // after SIGHUP; may be empty
   std::function<void(const std::string& state)> notify;  // sends to the service manager: "READY=1", …
   std::chrono::milliseconds watchdog{0};                 // the limit between two "WATCHDOG=1"; 0: none
   Callbacks callbacks;

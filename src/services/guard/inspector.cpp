@@ -126,7 +126,7 @@ void Inspector::diagnose_if_due(std::uint64_t now) {
   last_diagnosis_ = kernel::monotonic_now();
   diagnosis_cpu_ = kernel::thread_cpu_now() - worked;
   if (findings) {
-    reports_.findings(*std::move(findings));
+    reports_.findings(*std::move(findings), now);
   }
   ::malloc_trim(0);
 }

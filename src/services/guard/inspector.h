@@ -27,7 +27,8 @@ class Inspector {
   struct Reports {
     std::function<void(InsideView)> view;
     std::function<void(VisitResult)> result;
-    std::function<void(std::vector<report::Finding>)> findings;
+    // With the time at which the diagnosis began, in nanoseconds of CLOCK_MONOTONIC.
+    std::function<void(std::vector<report::Finding>, std::uint64_t)> findings;
     std::function<void()> reloaded;                                  // systemd has read its units again
     std::function<Result<std::vector<report::Finding>>()> diagnose;  // runs the doctor
   };

@@ -89,6 +89,13 @@ Result<report::HealReport> heal_manually(host::OpenHost& open, const std::vector
   });
   HealReport report;
   report.is_done = mode == RunMode::carry_out;
+  for (const host::DiscoveredContainer* discovered : wanted) {
+    if (std::ranges::none_of(survey.guarded_containers, [discovered](const GuardedContainerPtr& guarded) {
+          return guarded->container.id == discovered->container.id;
+        })) {
+      report.not_owed.push_back(title_of(discovered->container));
+    }
+  }
   for (const GuardedContainerPtr& guarded : survey.guarded_containers) {
     HealReport::Line line;
     line.id = guarded->container.id.value;

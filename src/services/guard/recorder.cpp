@@ -5,26 +5,21 @@
 #include <set>
 #include <string_view>
 
-#include <malloc.h>
-
-#include "adapters/journal/plugin_status.h"
 #include "core/base/text.h"
 #include "core/device/compare.h"
-#include "host/container_view.h"
+#include "core/report/verdict.h"
 #include "host/writer.h"
 #include "kernel/files/clock.h"
 
 namespace hf::guard {
 namespace {
 
-using container::AccessFailure;
 using container::NodeState;
 using report::Action;
 using report::BlameRecord;
 
 constexpr std::uint64_t kMergeTime = 50'000'000;  // what one writer does within 50 ms is one record
 constexpr std::uint64_t kSnapshotPause = 250'000'000;
-constexpr std::uint64_t kBetweenTrims = 5'000'000'000;
 constexpr std::uint64_t kOldestSnapshot = 30'000'000'000;
 constexpr std::size_t kMostRecords = 500;  // in the snapshot
 
@@ -44,6 +39,9 @@ BlameRecord record_of(const GuardedContainer& guarded) {
   record.container = title_of(guarded.container);
   record.engine = guarded.container.engine;
   record.name_space = name_space_of(guarded.container);
+  if (guarded.container.pod && guarded.container.pod->is_named_by_cri && !guarded.container.pod->uid.empty()) {
+    record.pod = guarded.container.pod;
+  }
   return record;
 }
 
@@ -68,28 +66,14 @@ void sum(const std::optional<std::uint64_t>& more, std::optional<std::uint64_t>&
   }
 }
 
-// Does the last visit contradict the older probe from inside?
-bool is_outdated(const NodeState& node, const std::vector<std::string>& denied_paths) {
-  const bool denied = std::ranges::find(denied_paths, node.owed->path) != denied_paths.end();
-  return node.diagnosis.failure == (denied ? AccessFailure::none : AccessFailure::cgroup_denies);
+bool is_usable(const std::vector<NodeState>& nodes, const std::string& path) {
+  const auto found = std::ranges::find_if(nodes, [&path](const NodeState& node) { return node.owed->path == path; });
+  return found != nodes.end() && !found->is_inaccessible();
 }
 
-// The nodes as probed from inside, corrected by the last visit. Copied only where they differ: there are thousands of
-// them in every snapshot.
-Shared<std::vector<NodeState>> as_visited(const Shared<std::vector<NodeState>>& seen,
-                                          const std::vector<std::string>& denied_paths) {
-  if (std::ranges::none_of(*seen, [&](const NodeState& node) { return is_outdated(node, denied_paths); })) {
-    return seen;
-  }
-  std::vector<NodeState> nodes = *seen;
-  for (NodeState& node : nodes) {
-    if (is_outdated(node, denied_paths)) {
-      const bool denied = node.diagnosis.failure == AccessFailure::none;
-      node.diagnosis = denied ? container::Diagnosis{AccessFailure::cgroup_denies, "the device cgroup denies it"}
-                              : container::Diagnosis{};
-    }
-  }
-  return nodes;
+bool is_disproved_by(const std::vector<NodeState>& nodes, const report::Finding& finding) {
+  return report::is_about_access(finding.code) && !finding.nodes.empty() &&
+         std::ranges::all_of(finding.nodes, [&nodes](const std::string& path) { return is_usable(nodes, path); });
 }
 
 std::string log_line_of(const BlameRecord& record) {
@@ -119,6 +103,10 @@ void Recorder::open_journal(const std::string& directory, std::uint64_t size) {
     return;
   }
   journal_.emplace(*std::move(opened));
+  for (BlameRecord& record : journal_->take_history(kMostRecords)) {
+    snapshot_.records.push_back(std::make_shared<const BlameRecord>(std::move(record)));
+  }
+  is_dirty_ = true;
 }
 
 void Recorder::record(const VisitResult& result) {
@@ -164,6 +152,10 @@ void Recorder::record(const VisitResult& result) {
   record.doubt = result.before.exact ? result.found.why : result.before.why;
   Score& score = scores_[record.id];
   score.denied = result.left.is_loss() ? result.left.denied : std::vector<std::string>();
+  if (score.denied.empty()) {
+    score.allowed_at = kernel::monotonic_now();
+    drop_findings([this](const report::Finding& finding) { return is_outdated(finding); });
+  }
   score.held_opens += result.held_opens;
   snapshot_.counters.held_opens += result.held_opens;
   if (result.drift.denied.empty()) {
@@ -267,7 +259,11 @@ void Recorder::adopt(const SurveyPtr& survey) {
   is_dirty_ = true;
 }
 
+// The inspector's thread probes and diagnoses, one after the other: a probe is newer than the findings before it.
 void Recorder::set_view(InsideView view) {
+  drop_findings([&view](const report::Finding& finding) {
+    return finding.container == view.guarded->container.id.value && is_disproved_by(view.nodes, finding);
+  });
   views_.insert_or_assign(key_of(*view.guarded), Shared(std::move(view.nodes)));
   is_dirty_ = true;
 }
@@ -279,13 +275,29 @@ void Recorder::fail_survey(const std::string& why) {
   callbacks_.log("blind error=" + quote(why), true);
 }
 
-void Recorder::set_findings(std::vector<report::Finding> findings) {
-  codes_.clear();
-  for (const report::Finding& finding : findings) {
-    codes_.emplace(finding.container, finding.code);
-  }
+void Recorder::set_findings(std::vector<report::Finding> findings, std::uint64_t began_at) {
+  diagnosed_at_ = began_at;
+  std::erase_if(findings, [this](const report::Finding& finding) { return is_outdated(finding); });
   snapshot_.findings = std::move(findings);
+  findings_.clear();
+  for (const report::Finding& finding : *snapshot_.findings) {
+    findings_.emplace(finding.container, &finding);
+  }
   is_dirty_ = true;
+}
+
+// A visit since the diagnosis has found, or made, the rules as they should be.
+bool Recorder::is_outdated(const report::Finding& finding) const {
+  const auto score = scores_.find(finding.container);
+  return report::is_about_rules(finding.code) && score != scores_.end() && score->second.allowed_at > diagnosed_at_;
+}
+
+void Recorder::drop_findings(const std::function<bool(const report::Finding&)>& is_wrong) {
+  if (std::ranges::any_of(*snapshot_.findings, is_wrong)) {
+    std::vector<report::Finding> right = *snapshot_.findings;
+    std::erase_if(right, is_wrong);
+    set_findings(std::move(right), diagnosed_at_);
+  }
 }
 
 void Recorder::count(const std::map<std::string, std::uint64_t>& events) {
@@ -315,65 +327,6 @@ void Recorder::flush() {
     write(pending);
   }
   pending_.clear();
-}
-
-report::ContainerStatus Recorder::status_of(const GuardedContainerPtr& shared) const {
-  const GuardedContainer& guarded = *shared;
-  report::ContainerStatus status;
-  status.container = {shared, guarded.container};
-  status.owed = guarded.owed;
-  status.mode = to_string(guarded.mode);
-  const auto score = scores_.find(guarded.container.id.value);
-  const Score none;
-  const Score& known = score == scores_.end() ? none : score->second;
-  status.losses = known.losses;
-  status.heals = known.heals;
-  status.last_loss_at = known.last_loss_at;
-  status.is_hardened = known.is_hardened;
-  status.is_locked = known.is_locked;
-  status.is_shielded = known.is_shielded;
-  status.why_not_shielded = known.why_not_shielded;
-  status.held_opens = known.held_opens;
-  const auto view = views_.find(key_of(guarded));
-  status.nodes = view != views_.end() ? view->second : Shared(host::unseen_nodes(guarded.owed, "not probed yet"));
-  if (score != scores_.end()) {
-    status.nodes = as_visited(status.nodes, known.denied);
-  }
-  bool at_risk = !guarded.missing_in_unit.empty() && !known.is_hardened && !known.is_shielded;
-  const auto [first, last] = codes_.equal_range(guarded.container.id.value);
-  for (const auto& [container, code] : std::ranges::subrange(first, last)) {
-    status.codes.push_back(code);
-    at_risk = at_risk || (report::is_about_risk(code) && !known.is_hardened && !known.is_shielded);
-  }
-  status.state = state_of(*status.nodes, at_risk);
-  return status;
-}
-
-void Recorder::publish() {
-  auto snapshot = std::make_shared<report::Snapshot>(snapshot_);
-  snapshot->at = kernel::wall_now();
-  if (survey_) {
-    snapshot->inventory = survey_->inventory;
-    snapshot->online_cpus = survey_->online_cpus;
-    snapshot->containers.reserve(survey_->guarded_containers.size() + survey_->others.size());
-    for (const GuardedContainerPtr& guarded : survey_->guarded_containers) {
-      snapshot->containers.push_back(status_of(guarded));
-    }
-    snapshot->containers.insert(snapshot->containers.end(), survey_->others.begin(), survey_->others.end());
-  }
-  if (std::optional<journal::PluginStatus> plugin = journal::read_plugin_status(host_)) {
-    snapshot->offers = std::move(plugin->resources);
-  }
-  if (callbacks_.cpus) {
-    snapshot->cpus = callbacks_.cpus();
-  }
-  is_dirty_ = false;
-  callbacks_.snapshot(std::move(snapshot));
-  const std::uint64_t now = kernel::monotonic_now();
-  if (now - trimmed_at_ > kBetweenTrims) {  // the previous snapshot was just freed, and was as large
-    trimmed_at_ = now;
-    ::malloc_trim(0);
-  }
 }
 
 }  // namespace hf::guard

@@ -38,7 +38,8 @@ class Recorder {
   void adopt(const SurveyPtr& survey);
   void set_view(InsideView view);
   void fail_survey(const std::string& why);
-  void set_findings(std::vector<report::Finding> findings);
+  // `began_at`: when the diagnosis began, in nanoseconds of CLOCK_MONOTONIC. What happened since is newer.
+  void set_findings(std::vector<report::Finding> findings, std::uint64_t began_at);
   void count(const std::map<std::string, std::uint64_t>& events);
 
   // Writes records that have waited long enough for more changes by the same writer, and publishes the snapshot if it
@@ -62,12 +63,16 @@ class Recorder {
     std::string why_not_shielded;
     std::uint64_t held_opens = 0;
     std::vector<std::string> denied;  // paths, at the last visit
+    std::uint64_t allowed_at = 0;  // nanoseconds of CLOCK_MONOTONIC: the last visit that left nothing denied; 0: none
   };
 
   void record_upkeep(const VisitResult& result);
   void write(Pending& pending);
   void append(report::BlameRecord record);
   void publish();
+  [[nodiscard]] bool is_outdated(const report::Finding& finding) const;
+  void drop_findings(const std::function<bool(const report::Finding&)>& is_wrong);
+  void judge(report::ContainerStatus& status, bool at_risk) const;
   [[nodiscard]] report::ContainerStatus status_of(const GuardedContainerPtr& shared) const;
 
   const kernel::Host& host_;
@@ -77,7 +82,8 @@ class Recorder {
   std::map<std::string, Pending> pending_;                                   // by container
   std::map<std::string, Score> scores_;                                      // by container
   std::map<ContainerKey, Shared<std::vector<container::NodeState>>> views_;  // as last probed from inside
-  std::multimap<std::string, std::string> codes_;                            // of findings, by container
+  std::multimap<std::string, const report::Finding*> findings_;              // of the snapshot, by container
+  std::uint64_t diagnosed_at_ = 0;  // when the diagnosis behind them began, nanoseconds of CLOCK_MONOTONIC
   SurveyPtr survey_;
   bool is_dirty_ = true;
   std::uint64_t published_at_ = 0;

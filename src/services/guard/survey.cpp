@@ -112,7 +112,7 @@ Result<GuardedContainerPtr> examine_newcomer(const Newcomer& newcomer, const con
   const kernel::Host& host = newcomer.host;
   host::DiscoveredContainer discovered = newcomer.discovered;
   const container::Entitlement owed =
-      host::entitlement_of(host, discovered, host::read_sources(host), inventory, config);
+      host::entitlement_of(host, discovered, host::read_sources(host, config), inventory, config);
   if (owed.owes_nothing()) {
     return nullptr;
   }
@@ -191,18 +191,19 @@ Result<Survey> Surveyor::take(const config::Config& config, SurveyScope scope) {
   }
   survey.started_at = started;
   host::Census census = TRY(host::take_census(host_, config, versions_, known_));
-  if (listener_) {
+  const bool has_listener = listener_ && config.manages_cpus();
+  if (has_listener) {
     listener_(census.discovered_containers, started);
   }
   for (host::DiscoveredContainer& discovered : census.discovered_containers) {
-    keep_what_is_needed(discovered, bool(listener_));
+    keep_what_is_needed(discovered, has_listener);
   }
   known_.clear();
   survey.inventory = host::take_inventory(host_, config, host::Libraries::leave);
   survey.online_cpus =
       trim(kernel::read_text(host_.root.get(), "sys/devices/system/cpu/online").value_or(std::string()));
   survey.notes = census.notes;
-  const host::Sources sources = host::read_sources(host_);
+  const host::Sources sources = host::read_sources(host_, config);
   for (host::DiscoveredContainer& discovered : census.discovered_containers) {
     add_container(discovered, host::entitlement_of(host_, discovered, sources, survey.inventory, config), survey,
                   config, scope);

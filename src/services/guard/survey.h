@@ -29,6 +29,7 @@ struct Survey {
   std::uint64_t started_at = 0;  // nanoseconds of CLOCK_MONOTONIC
   std::uint64_t took_ns = 0;
   std::uint64_t cpu_ns = 0;  // CPU time, without waiting
+  std::uint64_t config = 0;  // how often the config had been read again
 };
 using SurveyPtr = std::shared_ptr<const Survey>;
 
@@ -47,7 +48,7 @@ Result<GuardedContainerPtr> examine_newcomer(const Newcomer& newcomer, const con
 class Surveyor {
  public:
   // Called with every container before what the guard does not need is dropped, and with the time at which the census
-  // began (nanoseconds of CLOCK_MONOTONIC); may be empty.
+  // began (nanoseconds of CLOCK_MONOTONIC), while the config has CPUs managed; may be empty.
   using Listener = std::function<void(const std::vector<host::DiscoveredContainer>&, std::uint64_t)>;
 
   explicit Surveyor(const kernel::Host& host, Listener listener = {}) : host_(host), listener_(std::move(listener)) {}

@@ -37,9 +37,10 @@ void SurveyThread::request(SurveyScope scope) {
   loop_.post([this, scope] { schedule_.request(scope, kernel::monotonic_now()); });
 }
 
-void SurveyThread::set_config(const config::Config& config) {
-  loop_.post([this, config] {
+void SurveyThread::set_config(const config::Config& config, std::uint64_t number) {
+  loop_.post([this, config, number] {
     config_ = config;
+    config_number_ = number;
     schedule_.request_at_once(SurveyScope::everything, kernel::monotonic_now());
   });
 }
@@ -64,6 +65,7 @@ void SurveyThread::survey_if_due(std::uint64_t now) {
     reports_.failed(survey.error().message);
     return;
   }
+  survey->config = config_number_;
   schedule_.has_taken(*scope, kernel::monotonic_now(), survey->cpu_ns);
   reports_.survey(std::make_shared<const Survey>(*std::move(survey)), *scope);
   if (*scope == SurveyScope::everything && reports_.refresh) {

@@ -35,13 +35,14 @@ class SurveyThread {
   void request(SurveyScope scope);  // a survey soon
   // Asks the thread to end, and waits up to `limit`. False: it still reads.
   bool ends_within(std::chrono::milliseconds limit);
-  void set_config(const config::Config& config);
+  void set_config(const config::Config& config, std::uint64_t number);  // `number`: see Survey::config
 
  private:
   void work();
   void survey_if_due(std::uint64_t now);
 
   config::Config config_;
+  std::uint64_t config_number_ = 0;
   Reports reports_;
   Surveyor surveyor_;
   kernel::EventLoop loop_;

@@ -4,6 +4,7 @@
 
 #include "adapters/nvidia/driver.h"
 #include "core/base/text.h"
+#include "core/resource/cluster_device.h"
 #include "host/inventory.h"
 #include "kernel/files/device_node.h"
 #include "kernel/files/file.h"
@@ -96,7 +97,11 @@ void Catalog::refresh(const resource::Ailments& ailments) {
       all.emplace(resource::key_of(unit), "it is cut into MIG devices, and NVML does not say what they are called");
     }
   }
-  offers_ = resource::offers_of(inventory_, config_.classes, config_.kube.policy, all);
+  const config::KubeSettings& kube = config_.kube;
+  offers_ = resource::offers_of(inventory_, config_.classes, kube.policy, all);
+  cluster_offers_ = kube.dra.is_enabled
+                        ? offers_of(inventory_, config_.classes, resource::cluster_policy(kube.policy), all)
+                        : std::vector<resource::Offer>();
 }
 
 const resource::Offer* Catalog::find(std::string_view resource) const {

@@ -27,6 +27,8 @@ class Catalog {
   // Of the device classes it has only those that are offered: reading all takes several times as long.
   [[nodiscard]] const config::Config& config() const { return config_; }
   [[nodiscard]] const std::vector<resource::Offer>& offers() const { return offers_; }
+  // The same devices for Dynamic Resource Allocation: without replicas, by UUID. Empty where that is not enabled.
+  [[nodiscard]] const std::vector<resource::Offer>& cluster_offers() const { return cluster_offers_; }
   [[nodiscard]] const resource::Offer* find(std::string_view resource) const;
   [[nodiscard]] const device::Inventory& inventory() const { return inventory_; }
   // Changes when the libraries have to be asked again: another driver, other GPUs, other MIG devices.
@@ -42,6 +44,7 @@ class Catalog {
   std::optional<nvidia::LibraryAnswer> answer_;
   device::Inventory inventory_;
   std::vector<resource::Offer> offers_;
+  std::vector<resource::Offer> cluster_offers_;
   std::string driver_key_;
 };
 

@@ -20,6 +20,8 @@
 #include "kernel/watch/host_changes.h"
 #include "services/plugin/catalog.h"
 #include "services/plugin/device_errors.h"
+#include "services/plugin/dra/dra_driver.h"
+#include "services/plugin/features_file.h"
 #include "services/plugin/plugin.h"
 
 namespace hf::plugin {
@@ -35,12 +37,17 @@ constexpr std::uint64_t kStopLimit = 2 * kSecond;
 constexpr const char* kSpecPending = "its CDI spec is being written";
 
 // Everything that a CDI spec is made of, as far as offers show it.
-std::string key_of(const std::vector<Offer>& offers) {
+std::string key_of(const Catalog& catalog) {
   std::string key;
-  for (const Offer& offer : offers) {
-    for (const OfferedDevice& device : offer.devices) {
-      key += device.device + (device.is_healthy() ? " " : " not ") + join(device.nodes, " ") + "\n";
+  for (const std::vector<Offer>* offers : {&catalog.offers(), &catalog.cluster_offers()}) {
+    for (const Offer& offer : *offers) {
+      for (const OfferedDevice& device : offer.devices) {
+        key += device.device + (device.is_healthy() ? " " : " not ") + join(device.nodes, " ") + "\n";
+      }
     }
+  }
+  for (const device::Node& node : catalog.inventory().nodes) {
+    key += node.path + (node.live ? " " + to_string(*node.live) : "") + "\n";
   }
   return key;
 }
@@ -51,7 +58,9 @@ class Loop {
       : host_(host),
         settings_(settings),
         catalog_(host, settings.config),
-        errors_(loop_, settings.config.web.socket, [this](const DeviceErrors::Error& error) { report(error); }),
+        features_(host, settings.log),
+        errors_(loop_, {settings.config.web.socket, [this](const DeviceErrors::Error& error) { report(error); },
+                        settings.record}),
         signals_(kernel::open_signals()),
         driver_thread_(host, settings.refresh_specs, [this](DriverThread::Report report) {
           loop_.post([this, report = std::move(report)] { adopt(report); });
@@ -93,11 +102,33 @@ class Loop {
       settings_.log("no-events error=" + quote(drivers.error().message), true);
     }
     const config::KubeSettings& kube = catalog_.config().kube;
+    open_dra(kube);
     if (const Result<void> opened = kube.watches_errors ? errors_.open(host_, kube.ignored_xids) : Result<void>();
         !opened) {
       settings_.log("no-errors-of-gpus error=" + quote(opened.error().message), true);
     }
     return {};
+  }
+
+  void open_dra(const config::KubeSettings& kube) {
+    if (!kube.dra.is_enabled) {
+      return;
+    }
+    claim_reader_.emplace(settings_.read_access);
+    DraDriverSettings settings;
+    settings.pool = {kube.dra.driver, settings_.node, ""};
+    settings.directory = kube.dra.directory + "/" + kube.dra.driver;
+    settings.registry = kube.registry;
+    settings.api = settings_.api;
+    settings.read_claim = [this](apiserver::Request request, ApiDone done) {
+      claim_reader_->request(std::move(request), std::move(done));
+    };
+    settings.look = [this] {
+      look();
+      return cluster_devices_;
+    };
+    settings.log = settings_.log;
+    dra_.emplace(host_, loop_, std::move(settings));
   }
 
   void report(const DeviceErrors::Error& error) {
@@ -111,6 +142,22 @@ class Loop {
         next_look_ = 0;
       }
     }
+  }
+
+  // What kubelet's record of the device plugin says, by device: no claim may have it as well.
+  [[nodiscard]] resource::Taken taken_by_pods() const {
+    host::Sources sources;
+    host::read_allocations(host_, sources);
+    resource::Taken taken;
+    for (const kube::Allocation& allocation : sources.checkpoint.value_or(kube::Checkpoint()).allocations) {
+      const Offer* const offer = catalog_.find(allocation.resource);
+      for (const std::string& id : offer == nullptr ? std::vector<std::string>() : allocation.ids) {
+        if (const OfferedDevice* const device = offer->find(id)) {
+          taken[device->nodes] = "the pod " + allocation.pod_uid + " has it as " + allocation.resource;
+        }
+      }
+    }
+    return taken;
   }
 
   // A pod that shares a GPU and keeps its own repair from succeeding does not take the GPU from the others.
@@ -141,7 +188,7 @@ class Loop {
       devices_->add(host_, directory);
     }
     catalog_.refresh(health_.ailments(now));
-    if (catalog_.driver_key() != asked_key_ || key_of(catalog_.offers()) != requested_key_) {
+    if (catalog_.driver_key() != asked_key_ || key_of(catalog_) != requested_key_) {
       request(catalog_.driver_key() != asked_key_);
     }
     publish();
@@ -159,7 +206,7 @@ class Loop {
     task.asks_libraries = asks_libraries;
     task.loads_uvm = uvm != nullptr && !uvm->numbers() && now >= next_module_;
     next_module_ = task.loads_uvm ? now + kModulePause : next_module_;
-    task.key = key_of(catalog_.offers());
+    task.key = key_of(catalog_);
     asked_key_ = catalog_.driver_key();
     requested_key_ = task.key;
     driver_thread_.request(std::move(task));
@@ -184,12 +231,15 @@ class Loop {
     return ways.contains(resource::Way::cdi_cri) || ways.contains(resource::Way::cdi_annotations);
   }
 
-  // A device whose name in CDI is not written yet cannot be given to a container.
-  void hold_back(Offer& offer) const {
-    const auto before = std::ranges::find(offers_, offer.resource, &Offer::resource);
-    const bool is_current = spec_key_ == key_of(catalog_.offers()) && !spec_problem_;
+  [[nodiscard]] bool has_current_specs() const { return spec_key_ == key_of(catalog_) && !spec_problem_; }
+
+  // A device whose name in CDI is not written yet cannot be given to a container. `told`: the offers as kubelet or the
+  // cluster knows them.
+  void hold_back(Offer& offer, const std::vector<Offer>& told) const {
+    const auto before = std::ranges::find(told, offer.resource, &Offer::resource);
+    const bool is_current = has_current_specs();
     for (OfferedDevice& device : offer.devices) {
-      const OfferedDevice* const known = before == offers_.end() ? nullptr : before->find(device.id);
+      const OfferedDevice* const known = before == told.end() ? nullptr : before->find(device.id);
       const bool was_given = known != nullptr && known->is_healthy();
       if (device.is_healthy() && !is_current && !was_given) {
         device.problem = spec_problem_.value_or(kSpecPending);
@@ -201,9 +251,13 @@ class Loop {
     if (!is_ready_) {
       return;
     }
-    std::vector<Offer> offers = catalog_.offers();
+    publish_to_cluster();
+    std::vector<Offer> offers = catalog_.config().kube.serves_device_plugin ? catalog_.offers() : std::vector<Offer>();
+    if (dra_) {
+      hold_taken(offers, dra_->taken());
+    }
     if (uses_cdi()) {
-      std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer); });
+      std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer, offers_); });
     }
     // A resource that has lost all its devices stays, with an empty list: kubelet then knows that there are none.
     for (const auto& [resource, plugin] : plugins_) {
@@ -222,11 +276,39 @@ class Loop {
       offers_ = std::move(offers);
       is_written_ = false;
     }
+    features_.refresh(catalog_.config().kube, catalog_.inventory());
     if (!is_announced_) {
       is_announced_ = true;
       settings_.notify("READY=1\nSTATUS=offering " + std::to_string(offers_.size()) + " resources");
       settings_.log("ready resources=" + std::to_string(offers_.size()), false);
     }
+  }
+
+  // Containers get its devices by their names in CDI alone: while the specs are not current none can be given, but that
+  // is no reason to tell the cluster that they are gone.
+  void publish_to_cluster() {
+    if (!dra_) {
+      return;
+    }
+    std::vector<Offer> offers = catalog_.cluster_offers();
+    if (catalog_.config().kube.serves_device_plugin) {
+      hold_taken(offers, taken_by_pods());
+    }
+    for (Offer& offer : offers) {
+      hold_back(offer, cluster_offers_);
+      const auto before = std::ranges::find(cluster_offers_, offer.resource, &Offer::resource);
+      if (!catalog_.config().kube.serves_device_plugin) {
+        log_changes(offer, before == cluster_offers_.end() ? nullptr : &*before);
+      }
+    }
+    cluster_devices_ = resource::cluster_devices(catalog_.inventory(), offers, catalog_.config().kube.policy);
+    const bool is_writing = spec_key_ != key_of(catalog_);
+    for (resource::ClusterDevice& device : cluster_devices_) {
+      device.problem = device.problem ? std::move(device.problem) : spec_problem_;
+      device.waits_for = is_writing ? std::optional<std::string>(kSpecPending) : std::nullopt;
+    }
+    cluster_offers_ = std::move(offers);
+    dra_->publish(cluster_devices_);
   }
 
   void log_changes(const Offer& offer, const Offer* before) const {
@@ -311,6 +393,9 @@ class Loop {
       is_written_ =
           is_written_ && std::exchange(connected_[resource], plugin->is_connected()) == plugin->is_connected();
     }
+    if (dra_) {
+      dra_->work(now);
+    }
     errors_.work(now);
     if (!is_written_ && is_ready_) {
       write_status();
@@ -322,7 +407,7 @@ class Loop {
     for (const auto& [resource, plugin] : plugins_) {
       due = std::min(due, plugin->next_due());
     }
-    return due;
+    return dra_ ? std::min(due, dra_->next_due()) : due;
   }
 
   void write_status() {
@@ -349,7 +434,9 @@ class Loop {
         return;
       }
       settings_.notify("RELOADING=1");
-      if (const Result<config::Config> config = settings_.reload()) {
+      if (Result<config::Config> config = settings_.reload()) {
+        config->kube.dra = catalog_.config().kube.dra;  // sockets and slices have its names
+        config->kube.serves_device_plugin = catalog_.config().kube.serves_device_plugin;
         catalog_.set_config(*config);
         settings_.log("config-read", false);
         look();
@@ -361,7 +448,10 @@ class Loop {
   }
 
   void stop() {
-    std::size_t left = plugins_.size();
+    std::size_t left = plugins_.size() + (dra_ ? 1 : 0);
+    if (dra_) {
+      dra_->stop([&left] { --left; });
+    }
     for (const auto& [resource, plugin] : plugins_) {
       plugin->stop([&left] { --left; });
     }
@@ -379,13 +469,18 @@ class Loop {
   const DaemonSettings& settings_;
   kernel::EventLoop loop_;
   Catalog catalog_;
+  FeaturesFile features_;
   resource::HealthLog health_;
   DeviceErrors errors_;
   kernel::Fd signals_;
   std::optional<kernel::DirectoryEvents> devices_;
   std::optional<kernel::DirectoryEvents> sockets_;
   std::optional<kernel::DriverEvents> drivers_;
-  std::vector<Offer> offers_;  // as kubelet was told
+  std::vector<Offer> offers_;          // as kubelet was told
+  std::vector<Offer> cluster_offers_;  // as the cluster was told
+  std::vector<resource::ClusterDevice> cluster_devices_;
+  std::optional<ClaimReader> claim_reader_;
+  std::optional<DraDriver> dra_;
   std::map<std::string, std::unique_ptr<Plugin>> plugins_;
   std::map<std::string, bool> connected_;
   std::map<std::string, std::uint64_t> allocated_;  // how often, by resource

@@ -6,7 +6,9 @@
 
 #include "adapters/config/config.h"
 #include "core/base/result.h"
+#include "core/report/blame.h"
 #include "kernel/files/host.h"
+#include "services/plugin/dra/claim_reader.h"
 #include "services/plugin/driver_thread.h"
 
 namespace hf::plugin {
@@ -14,8 +16,13 @@ namespace hf::plugin {
 struct DaemonSettings {
   config::Config config;
   std::string version;
-  std::function<Result<config::Config>()> reload;  // on SIGHUP
-  DriverThread::RefreshSpecs refresh_specs;        // the CDI specs that allocations refer to
+  std::function<Result<config::Config>()> reload;          // on SIGHUP
+  DriverThread::RefreshSpecs refresh_specs;                // the CDI specs that allocations refer to
+  std::function<void(const report::BlameRecord&)> record;  // called for each record of the guard
+  // For Dynamic Resource Allocation.
+  std::string node;  // the cluster's name for this host
+  Api api;           // sends what is written, and repeats it until the API server has it
+  ClaimReader::ReadAccess read_access;
   std::function<void(const std::string& state)> notify;
   std::function<void(const std::string& line, bool is_warning)> log;
 };

@@ -17,10 +17,15 @@ bool is_at(const device::Unit& unit, std::string pci) {
 
 }  // namespace
 
-DeviceErrors::DeviceErrors(kernel::EventLoop& loop, const std::string& socket, Tell tell)
+DeviceErrors::DeviceErrors(kernel::EventLoop& loop, Settings settings)
     : loop_(loop),
-      tell_(std::move(tell)),
-      guard_(loop, socket, [this](const report::BlameRecord& record) { take_record(record); }) {}
+      settings_(std::move(settings)),
+      guard_(loop, settings_.socket, [this](const report::BlameRecord& record) {
+        if (settings_.record) {
+          settings_.record(record);
+        }
+        take_record(record);
+      }) {}
 
 Result<void> DeviceErrors::open(const kernel::Host& host, const std::set<unsigned>& ignored_xids) {
   ignored_xids_ = ignored_xids;
@@ -35,8 +40,8 @@ void DeviceErrors::take_log() {
   for (const nvidia::LogEvent& event : log_->take()) {
     const bool is_xid = event.kind == Kind::xid && !ignored_xids_.contains(event.xid);
     if (!event.pci.empty() && (is_xid || event.kind == Kind::lost || event.kind == Kind::initialisation_failed)) {
-      tell_({[&event](const device::Unit& unit) { return is_at(unit, event.pci); }, "",
-             printable("the driver reported: " + event.line)});
+      settings_.tell({[&event](const device::Unit& unit) { return is_at(unit, event.pci); }, "",
+                      printable("the driver reported: " + event.line)});
     }
   }
 }
@@ -49,9 +54,10 @@ void DeviceErrors::take_record(const report::BlameRecord& record) {
   }
   const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(record.cgroup);
   for (const std::string& path : record.devices) {
-    tell_({[&path](const device::Unit& unit) { return std::ranges::count(unit.nodes, path) > 0; },
-           name ? name->pod_uid : "",
-           printable(record.container + " lost " + path + ", and it could not be given back: " + record.error)});
+    settings_.tell(
+        {[&path](const device::Unit& unit) { return std::ranges::count(unit.nodes, path) > 0; },
+         name ? name->pod_uid : "",
+         printable(record.container + " lost " + path + ", and it could not be given back: " + record.error)});
   }
 }
 

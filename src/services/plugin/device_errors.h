@@ -24,8 +24,12 @@ class DeviceErrors {
   };
   using Tell = std::function<void(const Error&)>;
 
-  // `socket`: holdfastd's; "": there is none.
-  DeviceErrors(kernel::EventLoop& loop, const std::string& socket, Tell tell);
+  struct Settings {
+    std::string socket;  // holdfastd's; "": there is none
+    Tell tell;
+    std::function<void(const report::BlameRecord&)> record;  // gets every record of the guard
+  };
+  DeviceErrors(kernel::EventLoop& loop, Settings settings);
 
   // NVIDIA's driver writes its errors (Xid) to the kernel log, whether NVML answers or not.
   Result<void> open(const kernel::Host& host, const std::set<unsigned>& ignored_xids);
@@ -37,7 +41,7 @@ class DeviceErrors {
   void take_record(const report::BlameRecord& record);
 
   kernel::EventLoop& loop_;
-  Tell tell_;
+  Settings settings_;
   std::set<unsigned> ignored_xids_;
   std::optional<nvidia::KernelLogEvents> log_;
   GuardEvents guard_;

@@ -15,6 +15,9 @@ class NoProber : public kernel::NodeProber {
   Result<std::vector<container::NodeView>> probe(const kernel::ProbeRequest& /*request*/) override {
     return fail(std::errc::not_supported, "probe");
   }
+  Result<std::vector<container::NodeView>> look_up(const kernel::ProbeRequest& request) override {
+    return probe(request);
+  }
 };
 
 class ChangeTest : public testing::Test {

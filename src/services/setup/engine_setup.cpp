@@ -1,6 +1,7 @@
 #include "services/setup/engine_setup.h"
 
 #include "render/text_diff.h"
+#include "services/setup/docker_gpus.h"
 #include "services/setup/engines.h"
 #include "services/setup/host_file.h"
 
@@ -45,6 +46,9 @@ std::vector<std::string> read_others(const kernel::Host& host, const ConfigFiles
   return texts;
 }
 
+// Another file belongs to another docker, which may search another PATH.
+bool is_systems_docker(const EngineSetupOptions& options) { return options.engine == "docker" && options.file.empty(); }
+
 std::string text_of(const HostFile::Content& content) { return content ? content->text : std::string(); }
 
 void add_diff(SetupReport& report, const HostFile& file, std::string_view before, std::string_view after) {
@@ -66,8 +70,8 @@ bool is_untouched(const kernel::Host& host, const ConfigFiles& files, const std:
   if (!found || !*found || !(*found)->program) {
     return false;
   }
-  const Result<engine::Edited> again =
-      files.engine.add(before, {*(*found)->program, (*found)->standing}, read_others(host, files));
+  const Result<engine::Edited> again = files.engine.add(
+      before, {*(*found)->program, (*found)->standing, (*found)->passes_annotations}, read_others(host, files));
   return again && again->text == text;
 }
 
@@ -103,8 +107,10 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   report.is_done = options.mode == RunMode::carry_out;
   report.notes = edited.notes;
   const std::string what = standing_text(options.registration.standing);
+  TRY(is_systems_docker(options) ? offer_gpus(host, options.registration.program, report) : Result<void>());
+  report.manifest = files.engine.manifest;
   if (old && edited.text == text) {
-    report.verdict = "holdfast is " + what + " already: nothing to do";
+    report.verdict = "holdfast is " + what + " already" + (report.changes_nothing() ? ": nothing to do" : "");
     return report;
   }
   report.verdict = "holdfast " + done_or_planned(report, "is " + what + " now", "would be " + what);
@@ -128,6 +134,11 @@ Result<SetupReport> undo_registration(const kernel::Host& host, const EngineSetu
   report.subject = files.engine.name;
   report.is_done = options.mode == RunMode::carry_out;
   const auto found = TRY(named(files.engine.find(text_of(old)), files.file.path()));
+  TRY(is_systems_docker(options) ? stop_offering_gpus(host, report) : Result<void>());
+  if (!found && !report.changes_nothing()) {
+    report.verdict = "docker " + done_or_planned(report, "finds", "would find") + " no hook for --gpus any more";
+    return report;
+  }
   if (!found) {
     report.verdict = files.file.path() + (old ? " has nothing of holdfast's" : " is not there") + ": nothing to undo";
     return report;

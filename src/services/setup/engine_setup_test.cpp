@@ -134,7 +134,7 @@ TEST_F(SetupTest, WritesANewBackupOfAFileThatNoLongerHasOurRuntime) {
 TEST_F(SetupTest, WritesNothingOnADryRun) {
   write(kDocker, "{}\n");
   const Result<report::SetupReport> planned = add("docker", Standing::by_default, RunMode::dry_run);
-  EXPECT_EQ(planned->steps.size(), 2U);
+  EXPECT_EQ(planned->steps.size(), 3U);
   EXPECT_FALSE(planned->is_done);
   EXPECT_EQ(read(kDocker), "{}\n");
   EXPECT_FALSE(exists(std::string(kDocker) + kBackup));
@@ -144,6 +144,31 @@ TEST_F(SetupTest, WritesNothingOnADryRun) {
   const std::string text = read(kDocker);
   EXPECT_FALSE(undo("docker", RunMode::dry_run)->changes_nothing());
   EXPECT_EQ(read(kDocker), text);
+}
+
+TEST_F(SetupTest, LetsDockerOfferGpusWhereNvidiasHookIsNotThere) {
+  const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
+  const auto target = [&] { return std::filesystem::read_symlink(path(hook)).string(); };
+  ASSERT_TRUE(add("docker", Standing::offered, RunMode::dry_run));
+  EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
+  ASSERT_TRUE(add("docker", Standing::offered));
+  EXPECT_EQ(target(), "/usr/bin/holdfast-runtime");
+  EXPECT_TRUE(add("docker", Standing::offered)->changes_nothing());
+  std::filesystem::remove(path(hook));
+  EXPECT_FALSE(add("docker", Standing::offered)->changes_nothing());  // registered, but the symlink was gone
+  ASSERT_TRUE(undo("docker"));
+  EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
+  write(hook, "NVIDIA's");
+  const Result<report::SetupReport> beside = add("docker", Standing::offered);
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(beside->notes.size(), 1U);
+  ASSERT_TRUE(undo("docker"));
+  EXPECT_EQ(read(hook), "NVIDIA's");
+}
+
+TEST_F(SetupTest, PrintsTheRuntimeClassOfEnginesWithPods) {
+  EXPECT_NE(add("containerd", Standing::offered)->manifest.find("handler: holdfast"), std::string::npos);
+  EXPECT_EQ(add("docker", Standing::offered)->manifest, "");
 }
 
 TEST_F(SetupTest, NamesTheFileAndTheLineOfASyntaxError) {
@@ -163,7 +188,7 @@ TEST_F(SetupTest, RefusesASymlink) {
   std::filesystem::create_symlink("../real.json", path(kDocker));
   const Result<report::SetupReport> refused = add("docker", Standing::offered);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("/etc/docker/daemon.json: it is a symlink"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("etc/docker/daemon.json: it is a symlink"), std::string::npos)
       << refused.error().message;
   EXPECT_EQ(read("/etc/real.json"), "{}");
 }

@@ -11,6 +11,13 @@ namespace {
 
 using Others = std::vector<std::string>;
 
+constexpr const char* kRuntimeClass =
+    "apiVersion: node.k8s.io/v1\n"
+    "kind: RuntimeClass\n"
+    "metadata:\n"
+    "  name: holdfast\n"
+    "handler: holdfast\n";
+
 // For engines with a single config file.
 auto without_others(Result<engine::Edited> (*add)(std::string_view, const engine::Registration&)) {
   return [add](std::string_view text, const engine::Registration& registration, const Others& /*others*/) {
@@ -27,6 +34,7 @@ Result<Engine> find_engine(std::string_view name) {
                   {},
                   "systemctl reload docker",
                   "systemctl restart docker",  // a reload does not remove a runtime
+                  "",
                   without_others(engine::add_to_docker),
                   engine::remove_from_docker,
                   engine::find_in_docker,
@@ -38,6 +46,7 @@ Result<Engine> find_engine(std::string_view name) {
                   {},
                   "systemctl restart containerd",
                   "systemctl restart containerd",
+                  kRuntimeClass,
                   without_others(engine::add_to_containerd),
                   engine::remove_from_containerd,
                   engine::find_in_containerd,
@@ -49,6 +58,7 @@ Result<Engine> find_engine(std::string_view name) {
                   {"/etc/crio/crio.conf", "/etc/crio/crio.conf.d"},
                   "systemctl restart crio",
                   "systemctl restart crio",
+                  kRuntimeClass,
                   engine::add_to_crio,
                   engine::remove_from_crio,
                   engine::find_in_crio,
@@ -58,6 +68,7 @@ Result<Engine> find_engine(std::string_view name) {
     return Engine{"podman",
                   "/etc/containers/containers.conf.d/99-holdfast.conf",
                   {},
+                  "",
                   "",
                   "",
                   without_others(engine::add_to_podman),

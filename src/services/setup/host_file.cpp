@@ -2,18 +2,8 @@
 
 namespace hf::setup {
 
-// Errors of the kernel layer have paths relative to the root directory; users expect absolute paths.
-std::unexpected<Error> HostFile::with_full_path(Error error) const {
-  const std::string below = kernel::below_root(path_);
-  if (const std::size_t at = error.message.find(below); at != std::string::npos) {
-    error.message.replace(at, below.size(), path_);
-  }
-  return std::unexpected(std::move(error));
-}
-
 Result<HostFile::Content> HostFile::read() const {
-  Result<Content> content = kernel::read_plain_file(host_.root.get(), kernel::below_root(path_));
-  return content ? std::move(content) : with_full_path(content.error());
+  return kernel::read_plain_file(host_.root.get(), kernel::below_root(path_));
 }
 
 Result<void> HostFile::check_unchanged(const Content& read) const {
@@ -42,14 +32,12 @@ Result<void> HostFile::write(const Content& read, std::string_view text) const {
 
 Result<void> HostFile::write_copy(const kernel::PlainFile& file) const {
   const kernel::NewFile replacement{file.text, file.mode, file.owner, true};
-  const Result<void> written = kernel::replace_file(host_.root.get(), kernel::below_root(path_), replacement);
-  return written ? written : with_full_path(written.error());
+  return kernel::replace_file(host_.root.get(), kernel::below_root(path_), replacement);
 }
 
 Result<void> HostFile::remove(const Content& read) const {
   TRY(check_unchanged(read));
-  const Result<void> removed = kernel::remove_file(host_.root.get(), kernel::below_root(path_));
-  return removed ? removed : with_full_path(removed.error());
+  return kernel::remove_file(host_.root.get(), kernel::below_root(path_));
 }
 
 }  // namespace hf::setup

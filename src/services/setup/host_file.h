@@ -27,7 +27,6 @@ class HostFile {
 
  private:
   [[nodiscard]] Result<void> check_unchanged(const Content& read) const;
-  [[nodiscard]] std::unexpected<Error> with_full_path(Error error) const;
 
   const kernel::Host& host_;
   std::string path_;

@@ -97,22 +97,62 @@ bool has_udev(const kernel::Host& host) {
          kernel::exists(host.root.get(), "lib/udev");
 }
 
-Result<void> install_rule(const kernel::Host& host, const HostSetupOptions& options, SetupReport& report) {
-  if (!has_udev(host)) {
-    report.notes.emplace_back("there is no udev here: run this again whenever the driver is loaded");
-    return {};
-  }
-  const HostFile file(host, kUdevRule);
+// A file that only we write, and that is removed by --undo.
+struct OwnFile {
+  const char* path;
+  std::string text;
+};
+
+std::string module_options() {
+  return std::string(kOurs) +
+         "; `holdfast setup node --undo` removes it.\n"
+         "# Device nodes are made by its udev rule. The driver's libraries make none, in containers neither.\n"
+         "options nvidia NVreg_ModifyDeviceFiles=0\n";
+}
+
+Result<void> install(const kernel::Host& host, const OwnFile& wanted, SetupReport& report) {
+  const HostFile file(host, wanted.path);
   const HostFile::Content old = TRY(file.read());
-  const std::string wanted = udev_rule_for(options.program);
   const std::string before = old ? old->text : "";
-  if (before == wanted) {
+  if (before == wanted.text) {
     return {};
   }
-  report.files.push_back({kUdevRule, report::render_diff({kUdevRule, before, wanted})});
-  add_step(report, std::string(old ? "write " : "create ") + kUdevRule,
-           report.is_done ? file.write(old, wanted) : Result<void>());
+  report.files.push_back({wanted.path, report::render_diff({wanted.path, before, wanted.text})});
+  add_step(report, std::string(old ? "write " : "create ") + wanted.path,
+           report.is_done ? file.write(old, wanted.text) : Result<void>());
   return {};
+}
+
+Result<void> install_files(const kernel::Host& host, const HostSetupOptions& options, SetupReport& report) {
+  if (has_udev(host)) {
+    TRY(install(host, {kUdevRule, udev_rule_for(options.program)}, report));
+  } else {
+    report.notes.emplace_back("there is no udev here: run this again whenever the driver is loaded");
+  }
+  if (options.device_files == DeviceFiles::by_setup) {
+    const std::size_t before = report.files.size();
+    TRY(install(host, {kModuleOptions, module_options()}, report));
+    if (report.files.size() > before) {
+      report.notes.emplace_back("the driver heeds " + std::string(kModuleOptions) + " when it is loaded next");
+    }
+  }
+  return {};
+}
+
+// False where there is no such file of ours.
+Result<bool> uninstall(const kernel::Host& host, const char* path, SetupReport& report) {
+  const HostFile file(host, path);
+  const HostFile::Content old = TRY(file.read());
+  if (old && !old->text.starts_with(kOurs)) {
+    report.notes.push_back(std::string(path) + " is not holdfast's: it is left as it is");
+  }
+  if (!old || !old->text.starts_with(kOurs)) {
+    return false;
+  }
+  report.files.push_back({path, report::render_diff({path, old->text, ""})});
+  TRY(report.is_done ? file.remove(old) : Result<void>());
+  report.steps.push_back(std::string("remove ") + path);
+  return true;
 }
 
 std::string verdict_of(const SetupReport& report) {
@@ -149,7 +189,7 @@ Result<SetupReport> set_up_host(const kernel::Host& host, const HostSetupOptions
   }
   set_up_devices(host, TRY(read_facts(host)), report);
   TRY(report.is_done ? check_devices(host, report) : Result<void>());
-  TRY(install_rule(host, options, report));
+  TRY(install_files(host, options, report));
   report.verdict = verdict_of(report);
   return report;
 }
@@ -158,19 +198,14 @@ Result<SetupReport> undo_host(const kernel::Host& host, const HostSetupOptions& 
   SetupReport report;
   report.subject = "node";
   report.is_done = options.mode == RunMode::carry_out;
-  const HostFile file(host, kUdevRule);
-  const HostFile::Content old = TRY(file.read());
-  if (!old) {
-    report.verdict = std::string(kUdevRule) + " is not there: nothing to undo";
+  const bool had_rule = TRY(uninstall(host, kUdevRule, report));
+  const bool had_options = TRY(uninstall(host, kModuleOptions, report));
+  if (!had_rule && !had_options) {
+    report.verdict =
+        report.notes.empty() ? std::string(kUdevRule) + " is not there: nothing to undo" : report.notes.front();
+    report.notes.clear();
     return report;
   }
-  if (!old->text.starts_with(kOurs)) {
-    report.verdict = std::string(kUdevRule) + " is not holdfast's: it is left as it is";
-    return report;
-  }
-  report.files.push_back({kUdevRule, report::render_diff({kUdevRule, old->text, ""})});
-  TRY(report.is_done ? file.remove(old) : Result<void>());
-  report.steps.push_back(std::string("remove ") + kUdevRule);
   report.notes.emplace_back("nodes and links stay: they have the driver's own numbers, and go with the next start");
   report.verdict =
       report.is_done ? "new nodes and links are left to others now" : "new nodes and links would be left to others";

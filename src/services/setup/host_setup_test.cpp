@@ -160,11 +160,30 @@ TEST_F(HostSetupTest, LoadsOnlyAvailableModulesThatAreNotLoaded) {
   const std::string modprobe = fake_.root() + "/modprobe";
   std::ofstream(modprobe) << "#!/bin/sh\necho \"$@\" >> " + fake_.root() + "/called\n";
   ::chmod(modprobe.c_str(), 0755);
-  HostSetupOptions options{"/usr/bin/holdfast", modprobe, Modules::load, RunMode::carry_out};
+  HostSetupOptions options;
+  options.program = "/usr/bin/holdfast";
+  options.modprobe = modprobe;
+  options.modules = Modules::load;
   const Result<report::SetupReport> done = set_up_host(host_, options);
   ASSERT_TRUE(done);
   EXPECT_EQ(done->steps.front(), "load the module nvidia-uvm");
   EXPECT_EQ(*kernel::read_text(host_.root.get(), "called"), "--dry-run --quiet nvidia-uvm\nnvidia-uvm\n");
+}
+
+TEST_F(HostSetupTest, KeepsTheDriverFromCreatingNodesOnRequest) {
+  HostSetupOptions options;
+  options.program = "/usr/bin/holdfast";
+  ASSERT_TRUE(set_up_host(host_, options));
+  EXPECT_FALSE(std::filesystem::exists(fake_.root() + kModuleOptions));
+  options.device_files = DeviceFiles::by_setup;
+  const Result<report::SetupReport> done = set_up_host(host_, options);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->steps, std::vector<std::string>{std::string("create ") + kModuleOptions});
+  const std::string text = *kernel::read_text(host_.root.get(), kernel::below_root(kModuleOptions));
+  EXPECT_TRUE(text.ends_with("\noptions nvidia NVreg_ModifyDeviceFiles=0\n")) << text;
+  EXPECT_TRUE(set_up_host(host_, options)->changes_nothing());
+  EXPECT_EQ(undo_host(host_, options)->steps.size(), 2U);
+  EXPECT_FALSE(std::filesystem::exists(fake_.root() + kModuleOptions));
 }
 
 TEST_F(HostSetupTest, LeavesARuleThatIsNotOurs) {

@@ -22,8 +22,8 @@ std::string names_of_gpus(const device::Inventory& inventory) {
   std::vector<std::string> names;
   for (const device::Unit& unit : inventory.units) {
     if (unit.device_class == "nvidia" && !unit.is_excluded) {
-      names.push_back(unit.uuid.empty() ? std::to_string(names.size())
-                                        : std::to_string(names.size()) + " (" + unit.uuid + ")");
+      const std::string index = "index " + std::to_string(names.size());
+      names.push_back(unit.uuid.empty() ? index : index + " (" + unit.uuid + ")");
     }
   }
   return names.empty() ? "none" : join(names, ", ");
@@ -56,8 +56,8 @@ Result<void> add_unknown_gpus(Claims& claims, const kernel::Host& host, const Fa
     }
     const std::optional<ContainerEdits> edits = facts.sources.cdi.edits_of("nvidia.com/gpu=" + gpu);
     if (!edits) {
-      return refuse(facts.request.nvidia_description + ", but no GPU here is called " + quote(gpu) + "; there are " +
-                    names_of_gpus(facts.inventory) + " ('holdfast devices' lists them)");
+      return refuse(facts.request.nvidia_description + ", but no GPU here is called " + quote(gpu) +
+                    "; GPUs here: " + names_of_gpus(facts.inventory) + " ('holdfast devices' lists them)");
     }
     add_claim(claims, host, "nvidia.com/gpu=" + gpu, *edits);
   }

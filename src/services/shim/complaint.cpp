@@ -64,4 +64,13 @@ void complain(const oci::CommandLine& line, Level level, const std::string& mess
   (void)std::fprintf(stderr, "holdfast-runtime: %s\n", text.c_str());
 }
 
+void write_decision(const std::string& file, const oci::CommandLine& line, const std::string& decision) {
+  const kernel::Fd log(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0600));
+  const std::string text = time_now() + " pid=" + std::to_string(::getpid()) +
+                           " container=" + quote(printable(line.container)) + " " + printable(decision) + "\n";
+  if (log) {
+    [[maybe_unused]] const ssize_t written = ::write(log.get(), text.data(), text.size());
+  }
+}
+
 }  // namespace hf::shim

@@ -12,4 +12,7 @@ enum class Level : std::uint8_t { warning, error };
 // Writes one line to standard error and, if the engine named a log, one line there in the format it asked for.
 void complain(const oci::CommandLine& line, Level level, const std::string& message);
 
+// One line about a decision, for `runtime.log`. A file that cannot be written stops no container.
+void write_decision(const std::string& file, const oci::CommandLine& line, const std::string& decision);
+
 }  // namespace hf::shim

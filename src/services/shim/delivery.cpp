@@ -1,6 +1,7 @@
 #include "services/shim/delivery.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "adapters/cdi/cdi.h"
 #include "adapters/nvidia/request.h"
@@ -22,6 +23,10 @@ void note_refused(Delivery& delivery, const Entitlement& owed) {
   for (const Claim& claim : owed.refused) {
     if (claim.source == container::Source::oci) {
       continue;  // the writer of the spec left a node without a rule on purpose
+    }
+    const std::vector<std::string> paths = paths_of(claim);
+    if (std::ranges::all_of(paths, [&owed](const std::string& path) { return owed.find(path) != nullptr; })) {
+      continue;  // another source gives them
     }
     delivery.notes.push_back("not given: " + join(paths_of(claim), ", ") + ": " + claim.refused);
   }
@@ -91,6 +96,13 @@ bool has_gpu(const Entitlement& owed) {
   return std::ranges::any_of(owed.nodes, [](const OwedNode& node) { return node.device_class == "nvidia"; });
 }
 
+bool has_every_gpu(const Entitlement& owed, const device::Inventory& inventory) {
+  return std::ranges::all_of(inventory.units, [&owed](const device::Unit& unit) {
+    return unit.device_class != "nvidia" || unit.is_excluded || unit.nodes.empty() ||
+           owed.find(unit.nodes.front()) != nullptr;
+  });
+}
+
 // NVIDIA's hooks, which this runtime replaces.
 std::vector<std::string> replaced_hooks(const oci::Spec& spec) {
   std::vector<std::string> paths;
@@ -111,9 +123,14 @@ Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& c
   }
   Claims claims = TRY(collect_claims(host, input, facts));
   const Entitlement owed = entitle(claims.claims, facts.inventory, config.classes);
+  if (facts.trusts_nvidia() && !facts.request.nvidia.mistakes.empty()) {
+    return refuse(facts.request.nvidia.mistakes.front());
+  }
   Delivery delivery;
   delivery.change.edits = std::move(claims.edits);
   delivery.notes = std::move(claims.notes);
+  std::ranges::copy(facts.request.ignored, std::back_inserter(delivery.notes));
+  delivery.has_every_gpu = has_every_gpu(owed, facts.inventory);
   note_refused(delivery, owed);
   for (const OwedNode& node : owed.nodes) {
     const bool is_ours = !node.device_class.empty() || claims.named_paths.contains(node.path);
@@ -127,7 +144,9 @@ Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& c
     }
   }
   if (has_gpu(owed) && facts.trusts_nvidia()) {
-    append(delivery.change.edits, TRY(driver_edits(host, config.runtime, input, facts.request)));
+    DriverEdits driver = TRY(driver_edits(host, config.runtime, input, facts.request));
+    append(delivery.change.edits, driver.edits);
+    delivery.identities = std::move(driver.identities);
     delivery.change.dropped_hooks = replaced_hooks(input.spec);
   }
   if (has_gpu(owed) && !facts.pod) {

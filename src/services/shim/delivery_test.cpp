@@ -103,6 +103,21 @@ TEST_F(DeliveryTest, GivesAGpuWithAllItsNodesAndCurrentNumbers) {
   EXPECT_EQ(all->given.size(), 5U);
 }
 
+TEST_F(DeliveryTest, RefusesValuesThatMeanNothing) {
+  EXPECT_EQ(
+      why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_DRIVER_CAPABILITIES=compue,utility")")),
+      "NVIDIA_DRIVER_CAPABILITIES=compue,utility: there is no 'compue'; did you mean compute?; valid: all, compute, "
+      "compat32, display, graphics, ngx, utility, video");
+  for (const char* variable :
+       {"NVIDIA_IMEX_CHANNELS=0,x", "NVIDIA_MIG_CONFIG_DEVICES=0", "NVIDIA_MIG_MONITOR_DEVICES=some"}) {
+    EXPECT_NE(why_not(asking("\"NVIDIA_VISIBLE_DEVICES=0\",\"" + std::string(variable) + "\"")), "") << variable;
+    EXPECT_EQ(why_not(asking("\"" + std::string(variable) + "\"")), "") << "without a request for GPUs: " << variable;
+  }
+  const Result<Delivery> switched = plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_GDS=true")"));
+  ASSERT_TRUE(switched);
+  EXPECT_EQ(switched->notes, std::vector<std::string>{"NVIDIA_GDS=true has no effect: it takes 'enabled'"});
+}
+
 TEST_F(DeliveryTest, GivesNoUvmWithoutTheComputeCapability) {
   const Result<Delivery> delivery = plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_DRIVER_CAPABILITIES=utility")"));
   ASSERT_TRUE(delivery);

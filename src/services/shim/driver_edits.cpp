@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "adapters/nvidia/driver_cache.h"
 #include "adapters/nvidia/files.h"
 #include "adapters/nvidia/requirement.h"
 #include "kernel/files/device_node.h"
@@ -43,9 +44,9 @@ void add_node(ContainerEdits& edits, const kernel::Host& host, const std::string
 
 }  // namespace
 
-Result<ContainerEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
-                                    const DeliveryInput& input, const DeviceRequest& request) {
-  const Result<nvidia::DriverFiles> files = nvidia::read_driver_files(host, settings.driver_root);
+Result<DriverEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
+                                 const DeliveryInput& input, const DeviceRequest& request) {
+  const Result<nvidia::DriverFiles> files = nvidia::read_driver_files_once(host, settings.driver_root);
   if (!files) {
     return refuse(request.nvidia_description + ", but the driver's files cannot be read: " + files.error().message +
                   " (runtime.driver_root in /etc/holdfast/config.yaml says where they lie)");
@@ -57,7 +58,7 @@ Result<ContainerEdits> driver_edits(const kernel::Host& host, const config::Runt
       hook.arguments.insert(hook.arguments.end(), {"--spec", input.file});
     }
   }
-  return edits;
+  return DriverEdits{std::move(edits), files->identities};
 }
 
 ContainerEdits feature_edits(const kernel::Host& host, const std::vector<std::string>& features) {

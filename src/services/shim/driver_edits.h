@@ -2,10 +2,12 @@
 // it uses together with the GPU.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "adapters/config/config.h"
+#include "adapters/nvidia/library_identity.h"
 #include "core/base/result.h"
 #include "core/container/entitlement/edits.h"
 #include "kernel/files/host.h"
@@ -14,8 +16,12 @@
 namespace hf::shim {
 
 // Fails where the files cannot be read, or the image requires another driver.
-Result<container::ContainerEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
-                                               const DeliveryInput& input, const DeviceRequest& request);
+struct DriverEdits {
+  container::ContainerEdits edits;
+  std::map<std::string, nvidia::LibraryIdentity> identities;  // of the libraries, by their paths on the host
+};
+Result<DriverEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
+                                 const DeliveryInput& input, const DeviceRequest& request);
 
 // The host's nodes, and the files that go with them, of "gds", "mofed", "gdrcopy" and "nvswitch".
 container::ContainerEdits feature_edits(const kernel::Host& host, const std::vector<std::string>& features);

@@ -22,12 +22,15 @@ bool has_nodes_of_others_than_nvidia(const oci::Spec& spec, const device::Device
   });
 }
 
-container::Pod pod_of(const oci::Spec& spec) {
+container::Pod pod_of(const oci::Spec& spec, Starter starter) {
   const std::string cgroup = container::cgroup_named_by(spec.cgroups_path);
   const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(cgroup);
   container::Pod pod;
   pod.uid = name ? name->pod_uid : "";
   pod.container = kube::container_name_in(spec.annotations);
+  pod.name = oci::annotation_of(spec, "io.kubernetes.cri.sandbox-name");
+  pod.name_space = oci::annotation_of(spec, "io.kubernetes.cri.sandbox-namespace");
+  pod.is_named_by_cri = starter == Starter::kubelets_shim;
   return pod;
 }
 
@@ -73,8 +76,9 @@ std::optional<Facts> read_facts(const kernel::Host& host, const config::Config& 
   // Only the cgroup says whether the container is in a pod, because that decides which requests are trusted.
   if (is_of_pod(input.spec, input.starter)) {
     host::read_allocations(host, facts.sources);
-    if (config.runtime.environment != Trust::always) {
-      facts.pod = pod_of(input.spec);
+    const container::Pod pod = pod_of(input.spec, input.starter);
+    if (config.runtime.environment != Trust::always && find_trust(config.trust, pod) == nullptr) {
+      facts.pod = pod;
     }
   }
   read_inventory(host, config, input.spec, facts);

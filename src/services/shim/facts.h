@@ -24,7 +24,7 @@ struct DeliveryInput {
 
 struct Facts {
   DeviceRequest request;
-  std::optional<container::Pod> pod;  // absent outside pods, and where the config trusts every environment
+  std::optional<container::Pod> pod;  // absent outside pods, and where the config trusts it
   host::Sources sources;              // kubelet's, and CDI's where plan_delivery needs them
   device::Inventory inventory;
 

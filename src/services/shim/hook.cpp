@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "adapters/nvidia/graphics_profile.h"
 #include "adapters/nvidia/loader_cache.h"
 #include "adapters/oci/hook_state.h"
 #include "adapters/oci/spec.h"
@@ -20,6 +21,8 @@
 
 namespace hf::shim {
 namespace {
+
+using nvidia::HookOptions;
 
 constexpr const char* kCompat = "/usr/local/cuda/compat";
 constexpr const char* kCacheDirectory = "/etc";
@@ -41,12 +44,26 @@ kernel::Fd open_ldconfig() {
   return {};
 }
 
+// Runs in the sandbox.
+Result<void> write_graphics_profile(int root) {
+  const std::string profile = nvidia::graphics_profile(kernel::list_names(root, "dev"));
+  Result<kernel::Fd> directory = kernel::make_directory_inside(root, nvidia::kGraphicsProfileDirectory);
+  if (profile.empty() || (!directory && directory.error().code == std::errc::cross_device_link)) {
+    return {};  // /etc is a volume rather than part of the image
+  }
+  const kernel::Fd opened = TRY(std::move(directory));
+  return kernel::replace_file(opened.get(), nvidia::kGraphicsProfileName, {profile, 0644});
+}
+
 // Runs in the sandbox. Returns the existing directories with libraries, one per line, beginning with the image's own
 // newer CUDA.
 Result<std::string> prepare_libraries(const HookOptions& options) {
   const kernel::Fd root = TRY(kernel::open_directory(AT_FDCWD, "/"));
   for (const HookOptions::Link& link : options.links) {
     TRY(kernel::make_symlink_inside(root.get(), link.path, link.target));
+  }
+  if (options.limits_graphics) {
+    TRY(write_graphics_profile(root.get()));
   }
   std::string found = find_compat_directory(root.get(), options.driver_version);
   for (const std::string& directory : options.directories) {
@@ -67,7 +84,11 @@ Result<std::string> create_cache(int root, const kernel::Fd& ldconfig, const std
   if (!cache) {
     return fail(cache.error().code, "write the loader's cache of the container: " + cache.error().message);
   }
-  TRY(check_cache(*cache));
+  // Names come from the image, and other programs read them. A later format of the host's ldconfig is none of it.
+  const Result<nvidia::LoaderCache> parsed = nvidia::parse_loader_cache(*cache);
+  if (!parsed && parsed.error().code != std::errc::not_supported) {
+    return std::unexpected(parsed.error());
+  }
   return cache;
 }
 
@@ -127,8 +148,8 @@ Result<kernel::Fd> open_root_of(const oci::HookState& state, const std::string& 
   return kernel::open_directory(AT_FDCWD, path);
 }
 
-Result<void> run_hook(const HookOptions& options) {
-  const oci::HookState state = TRY(oci::parse_hook_state(TRY(kernel::read_input())));
+Result<void> run_hook(const HookOptions& options, const Result<std::string>& input) {
+  const oci::HookState state = TRY(oci::parse_hook_state(TRY(input)));
   const kernel::Fd root = TRY(open_root_of(state, options.spec));
   TRY(set_up_libraries(root.get(), options));
   return options.keeps_device_files ? keep_device_files(root.get()) : Result<void>();
@@ -147,54 +168,6 @@ std::uint32_t release_of(std::string_view name) {
 
 }  // namespace
 
-Result<HookOptions> parse_hook_options(const std::vector<std::string>& arguments) {
-  HookOptions parsed;
-  if (arguments.empty() || arguments[0] != "create-container") {  // other stages run in the host's mount namespace
-    return fail(std::errc::invalid_argument, "hook wants a stage: create-container");
-  }
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    const bool has_value = i + 1 < arguments.size();
-    if (arguments[i] == "--keep-device-files") {
-      parsed.keeps_device_files = true;
-    } else if ((arguments[i] == "--directory" || arguments[i] == "--folder") && has_value) {  // CDI specs of 0.1
-      parsed.directories.push_back(arguments[++i]);
-    } else if (arguments[i] == "--spec" && has_value) {
-      parsed.spec = arguments[++i];
-    } else if (arguments[i] == "--cuda-compat" && has_value) {
-      parsed.driver_version = arguments[++i];
-    } else if (arguments[i] == "--link" && has_value) {
-      const std::string& pair = arguments[++i];
-      const std::size_t colons = pair.find("::");
-      if (colons == std::string::npos || colons == 0 || colons + 2 == pair.size()) {
-        return fail(std::errc::invalid_argument, "--link wants TARGET::PATH, not " + quote(pair));
-      }
-      parsed.links.push_back({pair.substr(0, colons), pair.substr(colons + 2)});
-    } else {
-      return fail(std::errc::invalid_argument, "hook knows no " + quote(arguments[i]) + ", or it lacks its value");
-    }
-  }
-  for (const std::string& directory : parsed.directories) {
-    if (!directory.starts_with('/')) {
-      return fail(std::errc::invalid_argument, "--directory wants an absolute path, not " + quote(directory));
-    }
-  }
-  return parsed;
-}
-
-Result<void> check_cache(std::string_view cache) {
-  const auto is_odd = [](std::string_view text) {
-    return text.find("..") != std::string_view::npos || printable(text) != text;
-  };
-  for (const nvidia::CachedLibrary& library : nvidia::parse_loader_cache(cache)) {
-    if (library.name.find('/') != std::string_view::npos || is_odd(library.name) || is_odd(library.path) ||
-        !library.path.starts_with('/')) {
-      return fail(std::errc::invalid_argument, "the image has a library with an impossible name: " +
-                                                   quote(library.name) + " at " + quote(library.path));
-    }
-  }
-  return {};
-}
-
 std::string find_compat_directory(int root, const std::string& driver_version) {
   const auto driver = parse_number<std::uint32_t>(driver_version.substr(0, driver_version.find('.')));
   const Result<kernel::Fd> directory = kernel::open_inside(root, kCompat, O_RDONLY | O_DIRECTORY);
@@ -208,8 +181,10 @@ std::string find_compat_directory(int root, const std::string& driver_version) {
 }
 
 int serve_hook(const std::vector<std::string>& arguments) {
-  const Result<HookOptions> parsed = parse_hook_options(arguments);
-  const Result<void> done = parsed ? run_hook(*parsed) : Result<void>(std::unexpected(parsed.error()));
+  // Before anything can fail: otherwise crun says "broken pipe" instead of what failed.
+  const Result<std::string> input = kernel::read_input();
+  const Result<HookOptions> parsed = nvidia::parse_hook_options(arguments);
+  const Result<void> done = parsed ? run_hook(*parsed, input) : Result<void>(std::unexpected(parsed.error()));
   if (!done) {
     (void)std::fprintf(stderr, "holdfast-runtime: hook: %s\n", printable(done.error().message).c_str());
     return parsed ? 1 : 2;

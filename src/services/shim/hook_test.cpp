@@ -32,28 +32,6 @@ class HookTest : public testing::Test {
   kernel::Fd root_;
 };
 
-TEST(HookOptions, AreParsedOrRefused) {
-  const Result<HookOptions> options =
-      parse_hook_options({"create-container", "--folder", "/usr/lib", "--link", "libcuda.so.1::/usr/lib/libcuda.so",
-                          "--cuda-compat", "550.54.15", "--keep-device-files"});
-  ASSERT_TRUE(options) << options.error().message;
-  EXPECT_EQ(options->directories, std::vector<std::string>{"/usr/lib"});
-  ASSERT_EQ(options->links.size(), 1U);
-  EXPECT_EQ(options->links[0].target, "libcuda.so.1");
-  EXPECT_EQ(options->links[0].path, "/usr/lib/libcuda.so");
-  EXPECT_TRUE(options->keeps_device_files);
-  for (const std::vector<std::string>& bad :
-       std::vector<std::vector<std::string>>{{},
-                                             {"dance"},
-                                             {"create-container", "--directory"},
-                                             {"create-container", "--directory", "usr/lib"},
-                                             {"create-container", "--link", "x"},
-                                             {"create-container", "--link", "::x"},
-                                             {"create-container", "--no"}}) {
-    EXPECT_FALSE(parse_hook_options(bad));
-  }
-}
-
 TEST_F(HookTest, CreatesLinksInsideTheRootDespiteSymlinksOfTheImage) {
   fs::create_directories(directory_.root() + "/outside");
   fs::create_directories(root() + "/usr");
@@ -88,34 +66,6 @@ TEST_F(HookTest, UsesTheImagesOwnCudaIfItIsNewer) {
   EXPECT_EQ(find_compat_directory(root_.get(), "560.10"), "");
   EXPECT_EQ(find_compat_directory(root_.get(), "570.10"), "");
   EXPECT_EQ(find_compat_directory(root_.get(), ""), "");
-}
-
-// A cache of glibc's newer format with one library.
-std::string cache_with(const std::string& name, const std::string& path) {
-  const std::string texts = name + '\0' + path + '\0';
-  constexpr std::size_t kHeader = 48;
-  constexpr std::size_t kEntry = 24;
-  std::string cache(kHeader + kEntry, '\0');
-  cache.replace(0, 20, "glibc-ld.so.cache1.1");
-  const auto put = [&cache](std::size_t at, std::size_t number) {
-    for (int i = 0; i < 4; ++i) {
-      cache[at + std::size_t(i)] = char(number >> (8U * unsigned(i)));
-    }
-  };
-  put(20, 1);
-  put(kHeader + 4, kHeader + kEntry);
-  put(kHeader + 8, kHeader + kEntry + name.size() + 1);
-  return cache + texts;
-}
-
-TEST(CheckCache, RefusesImpossibleLibraryNames) {
-  EXPECT_TRUE(check_cache(cache_with("libcuda.so.1", "/usr/lib/libcuda.so.1")));
-  EXPECT_TRUE(check_cache(""));
-  for (const auto& [name, path] : {std::pair("../../proc/1/root/x", "/usr/lib/x"), std::pair("a/b", "/usr/lib/b"),
-                                   std::pair("line\nline", "/usr/lib/x"), std::pair("..", "/usr/lib/x"),
-                                   std::pair("libx.so", "/usr/lib/../../x"), std::pair("libx.so", "/usr/\x1b[2J/x")}) {
-    EXPECT_FALSE(check_cache(cache_with(name, path))) << name << " " << path;
-  }
 }
 
 TEST_F(HookTest, DoesNotCoverAFileOutsideProcfs) {

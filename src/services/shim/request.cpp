@@ -41,8 +41,11 @@ void collect_features(const oci::Spec& spec, DeviceRequest& request) {
   for (const auto& [name, feature] :
        {std::pair("NVIDIA_GDS", "gds"), std::pair("NVIDIA_MOFED", "mofed"), std::pair("NVIDIA_GDRCOPY", "gdrcopy"),
         std::pair("NVIDIA_NVSWITCH", "nvswitch")}) {
-    if (oci::environment_of(spec, name) == "enabled") {
+    const std::string value = oci::environment_of(spec, name);
+    if (value == "enabled") {
       request.features.emplace_back(feature);
+    } else if (!value.empty() && value != "disabled") {
+      request.ignored.push_back(std::string(name) + "=" + value + " has no effect: it takes 'enabled'");
     }
   }
 }

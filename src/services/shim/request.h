@@ -19,6 +19,7 @@ struct DeviceRequest {
   nvidia::Request nvidia;              // without the CDI names
   std::string nvidia_description;      // how NVIDIA GPUs were requested, for messages; "" if they were not
   std::vector<std::string> features;   // "gds", "mofed", "gdrcopy", "nvswitch": NVIDIA_GDS=enabled and so on
+  std::vector<std::string> ignored;    // why a variable has no effect
 
   [[nodiscard]] bool asks_nvidia() const { return !nvidia_description.empty(); }
 };

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <optional>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +19,9 @@
 #include "adapters/oci/edit_spec.h"
 #include "adapters/oci/spec.h"
 #include "core/base/text.h"
+#include "host/cpu_tenant.h"
 #include "kernel/files/file.h"
+#include "kernel/net/stream.h"
 #include "services/shim/complaint.h"
 #include "services/shim/delivery.h"
 #include "services/shim/driver.h"
@@ -25,6 +29,8 @@
 #include "services/shim/host_step.h"
 #include "services/shim/low_level.h"
 #include "services/shim/request.h"
+#include "services/shim/root_files.h"
+#include "services/shim/update.h"
 
 namespace hf::shim {
 namespace {
@@ -32,7 +38,10 @@ namespace {
 using oci::CommandLine;
 using oci::Verb;
 
+constexpr const char* kTitle = "holdfast-runtime " HOLDFAST_VERSION;
 constexpr int kFailed = 1;
+// A container that waits for the CPU manager starts after this time, whatever happens.
+constexpr std::chrono::milliseconds kLongestWait{50};
 constexpr std::size_t kMostSpec = std::size_t(512) << 20U;
 
 Result<kernel::Host> open_root() {
@@ -92,6 +101,15 @@ class Server {
       return complain_and_fail(program.error().message);
     }
     program_ = *program;
+    if (is_only({"--version", "-v"})) {
+      return show_version();
+    }
+    if (is_only({"--help", "-h", "help"})) {
+      (void)std::printf("%s\nIt completes the specs of containers that ask for devices, and becomes %s:\n\n", kTitle,
+                        program_.c_str());
+      (void)std::fflush(stdout);
+    }
+    decide("program=" + program_ + " arguments=" + quote(join(arguments_, " ")));
     switch (line_.asks_for_help || !host_ ? Verb::other : line_.verb) {
       case Verb::create:
       case Verb::run:
@@ -104,7 +122,26 @@ class Server {
   }
 
  private:
+  [[nodiscard]] bool is_only(std::initializer_list<std::string_view> options) const {
+    return arguments_.size() == 1 && std::ranges::find(options, arguments_.front()) != options.end();
+  }
+
+  // Engines read the version of the runtime from the first lines, so ours comes last.
+  int show_version() {
+    const Result<int> code = run_to_end(program_, arguments_);
+    (void)std::printf("%s, over %s\n", kTitle, program_.c_str());
+    return code ? *code : complain_and_fail(code.error().message);
+  }
+
+  // For `runtime.log`.
+  void decide(const std::string& decision) const {
+    if (config_ && !config_->runtime.log.empty()) {
+      write_decision(config_->runtime.log, line_, decision);
+    }
+  }
+
   int complain_and_fail(const std::string& why) {
+    decide("refused error=" + quote(why));
     complain(line_, Level::error, why);
     return kFailed;
   }
@@ -117,10 +154,11 @@ class Server {
         split(text, '\n'), [key](std::string_view line) { return !trim(line).starts_with('#') && line.contains(key); });
   }
 
-  // Parsing YAML takes longer than everything else here, so it is done only if the file names runtimes or classes.
+  // Parsing YAML takes longer than everything else here, so it is done only if the file names runtimes, classes or a
+  // log.
   static bool has_settings(const kernel::Host& host) {
     const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(config::kFile));
-    const bool in_main = text && (mentions(*text, "programs") || mentions(*text, "classes"));
+    const bool in_main = text && (mentions(*text, "programs") || mentions(*text, "classes") || mentions(*text, "log"));
     return in_main || kernel::exists(host.root.get(), kernel::below_root(config::kDropIns));
   }
 
@@ -149,17 +187,35 @@ class Server {
     if (!prepared) {
       return complain_and_fail(prepared.error().message);
     }
-    return gives_ || last_ ? create_with_entry() : exec_runtime();
+    return gives_ || last_ || waits_for_cpus() ? create_and_wait() : exec_runtime();
+  }
+
+  // Between create and start the container's own program does not run yet. The other verbs start it themselves.
+  [[nodiscard]] bool waits_for_cpus() const {
+    return line_.verb == Verb::create && kernel::exists(host_->root.get(), kernel::below_root(host::kPlacementSocket));
+  }
+
+  // The CPU manager closes the connection as soon as the container has its CPUs. Without it the container starts in
+  // any case, and is moved later.
+  void wait_for_cpus() const {
+    const kernel::Clock::time_point deadline = kernel::Clock::now() + kLongestWait;
+    Result<kernel::Stream> manager = kernel::Stream::open(*host_, host::kPlacementSocket, deadline);
+    if (manager && manager->send(line_.container + "\n", deadline)) {
+      (void)manager->receive(deadline);
+    }
   }
 
   // An entry must live exactly as long as its container: the name may be taken, or the container may fail to start or
   // end with its runtime, and the next container of the name must not inherit what the last one was given.
-  int create_with_entry() {
+  int create_and_wait() {
     const Result<int> code = run_to_end(program_, arguments_);
     if (!code || *code != 0) {
       restore_last_entry();
     } else if (!gives_ || line_.ends_with_runtime) {
       ledger::remove_entry(*host_, {line_.container});
+    }
+    if (code && *code == 0 && waits_for_cpus()) {
+      wait_for_cpus();
     }
     return code ? *code : complain_and_fail(code.error().message);
   }
@@ -178,6 +234,7 @@ class Server {
     const Result<std::string> text = kernel::read_start(AT_FDCWD, file, kMostSpec);
     const std::vector<std::string> prefixes = config_ ? path_prefixes_of(config_->classes) : std::vector<std::string>();
     if (!text || !may_ask(*text, prefixes)) {
+      decide("asks for no device");
       return {};  // the runtime itself reports a missing file
     }
     const Result<oci::Spec> spec = oci::parse_spec(*text);
@@ -187,19 +244,23 @@ class Server {
     read_all_settings();
     const config::Config& config = config_ ? *config_ : default_config();
     const std::string other_file = file == bundle + "/config.json" ? std::string() : absolute(file);
-    const Result<Delivery> delivery =
-        deliver(*host_, config, {bundle, *spec, own_program(), other_file, starter_of(bundle)});
+    const DeliveryInput input{bundle, *spec, own_program(), other_file, starter_of(bundle)};
+    Result<Delivery> delivery = deliver(*host_, config, input);
     if (!delivery) {
       // The broken config may be the cause, so it is reported instead.
       return config_problem_.empty() ? std::unexpected(delivery.error())
                                      : fail(std::errc::invalid_argument, config_problem_);
     }
     for (const std::string& note : delivery->notes) {
+      decide("warning=" + quote(note));
       complain(line_, Level::warning, note);
     }
     const bool does_something = !delivery->change.edits.is_empty() || !delivery->change.dropped_hooks.empty();
     if (!config_problem_.empty() && does_something) {
       return fail(std::errc::invalid_argument, config_problem_);
+    }
+    for (const std::string& reason : replace_hooks(*host_, input, *delivery)) {
+      decide("hook because=" + quote(reason));
     }
     return does_something ? apply(*delivery, bundle, file, *text) : Result<void>();
   }
@@ -218,6 +279,7 @@ class Server {
     for (const std::string& corrected : edited->corrected) {
       complain(line_, Level::warning, "stale device numbers corrected: " + corrected);
     }
+    decide(given_text(delivery));
     // A rootless runtime has no ledger and no device cgroup.
     gives_ = !delivery.given.empty() && ::geteuid() == 0;
     if (gives_) {
@@ -228,6 +290,18 @@ class Server {
       restore_last_entry();
     }
     return written;
+  }
+
+  static std::string given_text(const Delivery& delivery) {
+    std::vector<std::string> nodes;
+    nodes.reserve(delivery.given.size());
+    for (const container::WantedNode& node : delivery.given) {
+      nodes.push_back(node.path);
+    }
+    const container::ContainerEdits& edits = delivery.change.edits;
+    return "given=" + join(nodes, ",") + " mounts=" + std::to_string(edits.mounts.size()) +
+           " hooks=" + std::to_string(edits.hooks.size()) +
+           " dropped-hooks=" + join(delivery.change.dropped_hooks, ",");
   }
 
   static Result<void> write_spec(const std::string& file, const std::string& text) {
@@ -250,60 +324,15 @@ class Server {
     if (!given) {
       return exec_runtime();
     }
-    const Result<int> code = run_to_end(program_, safe_arguments(*given));
+    const SafeUpdate safe = keep_devices(arguments_, line_, *given);
+    const Result<int> code = run_to_end(program_, safe.arguments);
     if (!code) {
       return complain_and_fail(code.error().message);
     }
-    heal();
+    if (!heal_container(line_.container, own_program())) {
+      complain(line_, Level::warning, "could not heal " + line_.container + " after its update");
+    }
     return *code;
-  }
-
-  std::vector<std::string> safe_arguments(const ledger::Entry& given) {
-    if (line_.resources_at == 0) {
-      return arguments_;
-    }
-    const bool by_input = line_.resources == "-";
-    const Result<std::string> text = kernel::read_text(AT_FDCWD, by_input ? "/dev/stdin" : line_.resources);
-    std::vector<container::NodeEdit> nodes;
-    nodes.reserve(given.nodes.size());
-    for (const container::WantedNode& node : given.nodes) {
-      nodes.push_back({.path = node.path, .device = node.claimed, .access = node.access});
-    }
-    const Result<std::string> safe = text ? oci::allow_in_resources(*text, nodes) : text;
-    if (!text || (!by_input && (!safe || *safe == *text))) {
-      return arguments_;
-    }
-    // For standard input the descriptor is duplicated and closed on exec, so the runtime inherits no extra file.
-    resources_ = kernel::Fd(::memfd_create("resources", by_input ? MFD_CLOEXEC : 0));
-    const std::string& content = safe ? *safe : *text;
-    if (!resources_ || ::write(resources_.get(), content.data(), content.size()) != ssize_t(content.size())) {
-      return arguments_;
-    }
-    if (by_input) {
-      (void)::lseek(resources_.get(), 0, SEEK_SET);
-      (void)::dup2(resources_.get(), STDIN_FILENO);
-      return arguments_;
-    }
-    return oci::with_resources(arguments_, line_, "/proc/self/fd/" + std::to_string(resources_.get()));
-  }
-
-  void heal() {
-    const std::string ours = own_program();
-    const std::string directory = ours.substr(0, ours.rfind('/'));
-    for (const std::string& program :
-         {directory + "/holdfast", std::string("/usr/bin/holdfast"), std::string("/usr/local/bin/holdfast")}) {
-      if (::access(program.c_str(), X_OK) != 0) {
-        continue;
-      }
-      const kernel::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-      (void)::dup2(nowhere.get(), STDIN_FILENO);
-      (void)::dup2(nowhere.get(), STDOUT_FILENO);
-      const Result<int> code = run_to_end(program, {"heal", line_.container});
-      if (!code || *code > kFailed) {
-        complain(line_, Level::warning, "could not heal " + line_.container + " after its update");
-      }
-      return;
-    }
   }
 
   int remove() {
@@ -330,7 +359,6 @@ class Server {
   std::string program_;
   std::optional<ledger::Entry> last_;  // the entry of this name before this call
   bool gives_ = false;
-  kernel::Fd resources_;
 };
 
 }  // namespace

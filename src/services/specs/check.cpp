@@ -24,7 +24,7 @@ std::string cure_for(const cdi::Spec& spec) {
   const std::size_t slash = spec.kind.find('/');
   const std::string vendor = spec.kind.substr(0, slash);
   if (vendor.ends_with("nvidia.com")) {
-    return "holdfast cdi generate --output " + spec.file;
+    return "holdfast cdi generate --file " + spec.file;
   }
   return vendor == "holdfast.dev"
              ? "holdfast cdi generate --class " + spec.kind.substr(slash + 1) + " --output " + spec.file
@@ -254,7 +254,9 @@ Result<ContainerEdits> resolve(const cdi::Registry& registry, const std::vector<
   for (const std::string& name : names) {
     const std::optional<ContainerEdits> more = registry.edits_of(name);
     if (!more) {
-      return fail(std::errc::no_such_device, "resolve " + quote(name) + ": " + why_not(registry, name));
+      const bool is_name = name.find('/') < name.find('=') && name.contains('=');
+      return fail(is_name ? std::errc::no_such_device : std::errc::invalid_argument,
+                  "resolve " + quote(name) + ": " + why_not(registry, name));
     }
     append(edits, *more);
   }

@@ -76,7 +76,7 @@ TEST(CdiCheck, FindsStaleNumbers) {
   EXPECT_NE(text.find("HF-308 the CDI spec /etc/cdi/a.yaml is stale"), std::string::npos) << text;
   EXPECT_NE(text.find("/dev/nvidia-uvm: the spec has 510:0, now it is 238:0"), std::string::npos) << text;
   EXPECT_NE(text.find("/dev/gone: the spec has 77:1, and no driver has this number now"), std::string::npos);
-  EXPECT_NE(text.find("cure: holdfast cdi generate --output /etc/cdi/a.yaml"), std::string::npos) << text;
+  EXPECT_NE(text.find("cure: holdfast cdi generate --file /etc/cdi/a.yaml"), std::string::npos) << text;
 }
 
 TEST(CdiCheck, FindsFilesNodesAndHooksThatAreMissing) {

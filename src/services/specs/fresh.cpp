@@ -40,7 +40,6 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   if (file.empty()) {
     return false;
   }
-  const bool is_nvidia = config.cdi.device_class == "nvidia";
   const device::Inventory plain = host::take_inventory(host_, config);
   const std::string fingerprint = fingerprint_of(host_, plain, file + " " + config.cdi.device_class);
   if (fingerprint == last_ && kernel::exists(host_.root.get(), kernel::below_root(file))) {
@@ -51,7 +50,7 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   settings.device_class = config.cdi.device_class;
   settings.driver_root = config.runtime.driver_root;
   const Result<Generated> generated =
-      generate(host_, is_nvidia ? host::take_inventory(host_, config, host::Libraries::ask) : plain, settings);
+      generate(host_, host::take_inventory(host_, config, host::Libraries::ask_for_mig), settings);
   last_ = fingerprint;  // a library that fails now is asked again only after the next change
   if (!generated) {
     problem_ = generated.error();

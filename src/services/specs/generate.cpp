@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 
+#include "adapters/nvidia/hook_options.h"
 #include "kernel/files/file.h"
 #include "services/specs/draft.h"
 
@@ -20,15 +21,11 @@ ContainerEdits with_links(const Draft& draft, const nvidia::HookSettings& settin
   if (draft.links.empty() || settings.path.empty()) {
     return edits;
   }
-  container::HookEdit hook;
-  hook.path = settings.path;
-  hook.arguments = {"holdfast-runtime", "hook", "create-container"};
-  hook.environment = {container::kHookPath};
+  nvidia::HookOptions options;
   for (const auto& [target, path] : draft.links) {
-    std::string link = target;
-    hook.arguments.insert(hook.arguments.end(), {"--link", link.append("::").append(path)});
+    options.links.push_back({target, path});
   }
-  edits.hooks.push_back(std::move(hook));
+  edits.hooks.push_back(nvidia::hook_of(options, settings.path));
   return edits;
 }
 

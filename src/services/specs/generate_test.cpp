@@ -139,7 +139,8 @@ TEST(Generate, GivesEveryDeviceTheDriverAndItsControls) {
   EXPECT_EQ(all.nodes[2].path, "/dev/nvidia-uvm-tools");
   EXPECT_EQ(all.mounts.size(), 2U);
   EXPECT_EQ(all.hooks.size(), 1U);
-  EXPECT_EQ(all.environment, std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=void"});
+  EXPECT_EQ(all.environment,
+            (std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=void", "NVIDIA_CTK_LIBCUDA_DIR=/usr/lib64"}));
 }
 
 TEST(Generate, SurvivesRenderingAndParsing) {

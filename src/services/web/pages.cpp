@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "render/cpu.h"
+#include "render/finding.h"
 #include "render/snapshot.h"
 #include "render/text_table.h"
 #include "services/web/assets.h"
@@ -13,7 +14,25 @@ namespace {
 
 constexpr std::int64_t kOldestFresh = 180'000;  // milliseconds
 
+constexpr std::string_view kFindings = "/findings";
+
+Reply finding_page(const std::string& path) {
+  const bool is_list = path.size() == kFindings.size();
+  const std::string page =
+      is_list ? report::html_list_of_pages() : report::html_page_of(path.substr(kFindings.size() + 1));
+  if (page.empty()) {
+    return text_reply(404, "there is no finding with this code");
+  }
+  Reply reply;
+  reply.type = "text/html; charset=utf-8";
+  reply.body = std::make_shared<const std::string>(page);
+  return reply;
+}
+
 Reply asset_at(const std::string& path) {
+  if (path == kFindings || path.starts_with(std::string(kFindings) + "/")) {
+    return finding_page(path);
+  }
   const auto* const found = std::ranges::find(kAssets, path, &Asset::path);
   if (found == kAssets.end()) {
     return text_reply(404, "there is nothing here");

@@ -72,6 +72,16 @@ TEST_F(ServerTest, SendsNoBodyForHead) {
   }
 }
 
+TEST_F(ServerTest, ServesThePagesOfFindings) {
+  const std::string page = ask("GET /findings/HF-101");
+  EXPECT_TRUE(has_status(page, 200));
+  EXPECT_NE(page.find("Content-Security-Policy: default-src 'none'"), std::string::npos);
+  EXPECT_NE(page.find("<h1>HF-101 A container lost a right it had</h1>"), std::string::npos);
+  EXPECT_NE(ask("GET /findings").find("\"/findings/HF-319\""), std::string::npos);
+  EXPECT_TRUE(has_status(ask("GET /findings/HF-999"), 404));
+  EXPECT_TRUE(has_status(ask("GET /findings/"), 404));
+}
+
 TEST_F(ServerTest, ChecksHostAndOrigin) {
   EXPECT_TRUE(has_status(ask("GET /healthz", "Host: evil.example\r\n"), 403));
   EXPECT_TRUE(has_status(ask("GET /healthz", ""), 403));

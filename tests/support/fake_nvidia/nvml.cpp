@@ -167,6 +167,12 @@ int nvmlDeviceGetGpuFabricInfo(Gpu* /*gpu*/, Fabric* fabric) {
   return state < 0 ? kNotSupported : kSuccess;
 }
 
+int nvmlDeviceGetCudaComputeCapability(Gpu* /*gpu*/, int* major, int* minor) {
+  *major = 9;
+  *minor = 0;
+  return kSuccess;
+}
+
 int nvmlDeviceGetMigMode(Gpu* gpu, unsigned* now, unsigned* pending) {
   *now = *pending = has_mig(*gpu) ? 1 : 0;
   return kSuccess;

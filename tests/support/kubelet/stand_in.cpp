@@ -5,8 +5,10 @@
 //   allocate RESOURCE [ID…]     prefer RESOURCE COUNT AVAILABLE[,…] [MUST[,…]]     prestart RESOURCE ID…
 //   disconnect RESOURCE         healthy RESOURCE     end
 //   pod UID RESOURCE COUNT      admits a pod whose only container, main, wants so many devices     delete UID
+//   prepare DRIVER POD (NAMESPACE NAME UID)…    unprepare DRIVER (NAMESPACE NAME UID)…   claims of DRA drivers
 // What it gave to pods is kept in kubelet_internal_checkpoint, as kubelet writes it, and read again at the start.
 // --old: as kubelet up to 1.36, it disconnects whichever plugin has the resource when any plugin's list ends.
+// It also knows no DRA but v1beta1.
 // --slow: so long passes before it answers a registration. --registry: it looks for plugins' sockets there as well.
 //
 // kubelet_stand_in --check FILE: exits with 0 if that is such a checkpoint with the right checksum.
@@ -33,6 +35,7 @@
 #include "adapters/kube/device_plugin.grpc.pb.h"
 #include "adapters/kube/plugin_registration.grpc.pb.h"
 #include "checkpoint.h"
+#include "dra.h"
 
 namespace {
 
@@ -110,7 +113,10 @@ struct ListedDevice {
 
 class Kubelet final : public v1beta1::Registration::Service {
  public:
-  Kubelet(std::string directory, Options options) : directory_(std::move(directory)), options_(std::move(options)) {
+  Kubelet(std::string directory, Options options)
+      : directory_(std::move(directory)),
+        options_(std::move(options)),
+        drivers_(directory_ + "/../dra_manager_state", options_.is_old, print) {
     if (std::filesystem::exists(checkpoint_file())) {
       checkpoint_ = parse(read_file(checkpoint_file()));
     }
@@ -161,16 +167,25 @@ class Kubelet final : public v1beta1::Registration::Service {
     return found == endpoints_.end() ? nullptr : found->second;
   }
 
+  DraDrivers& drivers() { return drivers_; }
+
   // Sockets that appear in the registry, for ever.
   void watch_registry() {
     std::set<std::pair<std::string, ino_t>> seen;
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
       std::error_code gone;
+      std::erase_if(found_, [this](const auto& found) {
+        const bool is_gone = !std::filesystem::exists(found.first);
+        if (is_gone) {
+          drivers_.remove(found.second);
+        }
+        return is_gone;
+      });
       for (const auto& entry : std::filesystem::directory_iterator(options_.registry, gone)) {
         struct stat status{};
         if (::stat(entry.path().c_str(), &status) == 0 && S_ISSOCK(status.st_mode) &&
-            seen.emplace(entry.path().string(), status.st_ino).second) {
-          find_plugin(entry.path().string());
+            !seen.contains({entry.path().string(), status.st_ino}) && find_plugin(entry.path().string())) {
+          seen.emplace(entry.path().string(), status.st_ino);
         }
       }
     }
@@ -218,23 +233,32 @@ class Kubelet final : public v1beta1::Registration::Service {
   }
 
  private:
-  void find_plugin(const std::string& socket) {
+  // False where it does not answer: kubelet tries again.
+  bool find_plugin(const std::string& socket) {
     const auto stub = pluginregistration::Registration::NewStub(
         grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
     grpc::ClientContext asking;
     asking.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
     pluginregistration::PluginInfo info;
-    if (!stub->GetInfo(&asking, {}, &info).ok() || info.type() != "DevicePlugin") {
-      return;
+    if (!stub->GetInfo(&asking, {}, &info).ok()) {
+      return false;
     }
+    const std::string endpoint = info.endpoint().empty() ? socket : info.endpoint();
+    const bool is_driver = info.type() == "DRAPlugin";
     const grpc::Status added =
-        add(info.name(), std::filesystem::path(socket).filename(), info.endpoint().empty() ? socket : info.endpoint());
+        is_driver
+            ? drivers_.add(info.name(), endpoint, {info.supported_versions().begin(), info.supported_versions().end()})
+            : add(info.name(), std::filesystem::path(socket).filename(), endpoint);
+    if (is_driver) {
+      found_[socket] = info.name();
+    }
     grpc::ClientContext telling;
     pluginregistration::RegistrationStatus status;
     status.set_plugin_registered(added.ok());
     status.set_error(added.error_message());
     pluginregistration::RegistrationStatusResponse response;
     stub->NotifyRegistrationStatus(&telling, status, &response);
+    return true;
   }
 
   [[nodiscard]] std::string checkpoint_file() const { return directory_ + "/kubelet_internal_checkpoint"; }
@@ -295,6 +319,8 @@ class Kubelet final : public v1beta1::Registration::Service {
   std::map<std::string, EndpointPtr> endpoints_;
   std::map<std::string, std::map<std::string, ListedDevice>> devices_;  // by resource and id
   Checkpoint checkpoint_;
+  DraDrivers drivers_;
+  std::map<std::string, std::string> found_;  // the names of drivers, by socket
 };
 
 void refuse(const std::string& message) { print({{"event", "error"}, {"message", message}}); }
@@ -348,7 +374,7 @@ bool is_carried_out_by_kubelet(Kubelet& kubelet, const std::vector<std::string>&
   } else if (words.size() == 2 && words[0] == "healthy") {
     print({{"event", "healthy"}, {"ids", kubelet.healthy(words[1])}, {"used", kubelet.used(words[1])}});
   } else {
-    return false;
+    return kubelet.drivers().carry_out(words);
   }
   return true;
 }

@@ -188,6 +188,11 @@ std::vector<Claim> weigh(std::vector<Claim> claims, const Standing& standing) {
   for (Claim& claim : claims) {
     if (claim.refused.empty() && !standing.inside.empty()) {
       claim.refused = "written by processes of container " + standing.inside + ", which it runs in";
+    } else if (claim.refused.empty() && standing.in_pod && !standing.vouched_by.empty() &&
+               (is_request(claim.source) || claim.source == Source::environment)) {
+      claim.where += ", which " + standing.vouched_by + " vouches for";
+      weighed.push_back(std::move(claim));
+      continue;
     } else if (claim.refused.empty() && claim.source == Source::environment) {
       std::erase_if(claim.nodes, [&](const WantedNode& node) { return allocated.contains(node.path); });
       claim.refused = "an environment variable may come from the image, and no hook of the runtime acts on it";

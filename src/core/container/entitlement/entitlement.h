@@ -71,6 +71,7 @@ struct Standing {
   bool in_pod = false;
   bool allocations_known = false;  // kubelet's checkpoint, or its record of resource claims, was read
   std::string inside;              // the container around it, "" where there is none
+  std::string vouched_by = {};     // the rule of the config that trusts its own requests, "" where there is none
 };
 
 // Sets `refused` of the claims that are not trusted. In a pod, only what kubelet allocated counts: an image may set any

@@ -203,4 +203,18 @@ bool bits_allow(const NodeView& seen, const Credentials& user) {
   return (seen.mode >> shift & kReadAndWrite) == kReadAndWrite;
 }
 
+std::optional<int> access_by_rules(const NodeView& seen, const OwedNode& owed, const Answer& gates,
+                                   const Credentials& user) {
+  constexpr device::Access kReadWrite = device::Access::read | device::Access::write;
+  // CAP_DAC_OVERRIDE counts for files whose owner the user namespace knows: certain only of the host's own root.
+  Credentials certain = user;
+  certain.overrides_bits = user.overrides_bits && user.uid == 0;
+  const bool is_asked = contains(owed.access, kReadWrite) && seen.device && seen.device == owed.device;
+  if (!is_asked || !bits_allow(seen, certain) || gates.kind == Answer::Kind::unknown) {
+    return std::nullopt;
+  }
+  // Kernel: permission bits come first, then the device cgroup (fs/namei.c, inode_permission).
+  return gates.kind == Answer::Kind::allow ? 0 : EPERM;
+}
+
 }  // namespace hf::container

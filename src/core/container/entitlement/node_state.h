@@ -95,4 +95,9 @@ struct Credentials {
 };
 bool bits_allow(const NodeView& seen, const Credentials& user);
 
+// What access(2) for reading and writing gives a process of the container, where that follows from rules and permission
+// bits. Absent where only a try tells.
+std::optional<int> access_by_rules(const NodeView& seen, const OwedNode& owed, const Answer& gates,
+                                   const Credentials& user);
+
 }  // namespace hf::container

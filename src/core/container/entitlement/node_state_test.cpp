@@ -7,6 +7,7 @@
 namespace hf::container {
 namespace {
 
+using device::Access;
 using device::Device;
 using device::Kind;
 using device::Part;
@@ -132,6 +133,47 @@ TEST(State, OfAContainerIsDerivedFromItsNodes) {
   EXPECT_EQ(state_of({good, moved}, false), State::stale);
   EXPECT_EQ(state_of({good, node(Part::control, AccessFailure::no_driver)}, false), State::stale);
   EXPECT_EQ(state_of({good, node(Part::helper, AccessFailure::unknown)}, false), State::unknown);
+}
+
+NodeView seen_as(std::optional<Device> device, std::uint32_t mode) {
+  NodeView seen;
+  seen.device = device;
+  seen.mode = mode;
+  return seen;
+}
+
+struct AccessCase {
+  const char* name;
+  std::optional<int> expected;
+  NodeView seen = seen_as(kGpu, 0666);
+  Answer::Kind gates = Answer::Kind::allow;
+  Credentials user = {.uid = 1000, .gids = {1000}};
+  Access access = Access::read | Access::write | Access::mknod;
+};
+
+TEST(AccessByRules, IsKnownWhereBitsAllowAndRulesDecide) {
+  const NodeView for_root = seen_as(kGpu, 0600);
+  const NodeView other = seen_as(kOther, 0666);
+  const NodeView no_device = seen_as(std::nullopt, 0666);
+  const Credentials root{.uid = 0, .gids = {0}, .overrides_bits = true};
+  const Credentials mapped{.uid = 100000, .gids = {100000}, .overrides_bits = true};
+  const std::vector<AccessCase> cases = {
+      {.name = "allowed", .expected = 0},
+      {.name = "denied", .expected = EPERM, .gates = Answer::Kind::deny},
+      {.name = "rules that cannot be read", .expected = std::nullopt, .gates = Answer::Kind::unknown},
+      {.name = "root", .expected = 0, .seen = for_root, .user = root},
+      {.name = "bits refuse", .expected = std::nullopt, .seen = for_root},
+      {.name = "root of a user namespace", .expected = std::nullopt, .seen = for_root, .user = mapped},
+      {.name = "other numbers than the rules were asked for", .expected = std::nullopt, .seen = other},
+      {.name = "no device", .expected = std::nullopt, .seen = no_device},
+      {.name = "only reading is owed", .expected = std::nullopt, .access = Access::read}};
+  for (const AccessCase& one : cases) {
+    OwedNode owed;
+    owed.path = "/dev/nvidia0";
+    owed.device = kGpu;
+    owed.access = one.access;
+    EXPECT_EQ(access_by_rules(one.seen, owed, {one.gates, ""}, one.user), one.expected) << one.name;
+  }
 }
 
 }  // namespace

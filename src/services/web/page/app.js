@@ -1,12 +1,18 @@
 // App: fetches snapshots, follows the event stream, and passes both to the parts of the page.
 import { byId, setText } from "./labels.js";
+import { showFindings, startFindings } from "./findings.js";
+import { startHints } from "./hints.js";
+import { lastNumber } from "./records.js";
 import { showContainers, startTable } from "./table.js";
-import { lastNumber, showLostRecords, showRecords } from "./timeline.js";
-import { showAbout, showCpuManager, showCpus, showDevices, showFigures, showFindings, showNoContact, showTiers, showVerdict } from "./sections.js";
+import { drawTimeline, showLostRecords, showRecords, startTimeline } from "./timeline.js";
+import { showAbout, showCpuManager, showCpus, showDevices, showFigures, showTiers } from "./sections.js";
+import { useUnits } from "./units.js";
+import { showNoContact, showVerdict } from "./verdict.js";
 
 const kInterval = 5000;    // milliseconds between two updates
 const kSoon = 400;         // from an event to the next update
 const kLeastPause = 1500;  // between two updates, however many events come
+const kRedraw = 60000;     // the timeline ends now, so that it moves on without events
 const kBatch = 100;        // events within this time are shown together
 let tag = "";
 let timer = 0;
@@ -19,15 +25,16 @@ let hasContact = true;
 let latest = null;
 
 function draw(snapshot) {
+  useUnits(snapshot.devices.units);
   showVerdict(snapshot);
-  showFigures(snapshot);
-  showTiers(snapshot.tiers);
-  showContainers(snapshot.containers);
-  showRecords(snapshot.records);
   showFindings(snapshot.findings);
+  showRecords(snapshot.records);
+  showContainers(snapshot);
+  showFigures(snapshot);
   showDevices(snapshot.devices, new Map(snapshot.containers.map((it) => [it.id, it.title])));
   showCpus(snapshot);
   showCpuManager(snapshot);
+  showTiers(snapshot.tiers);
   showAbout(snapshot);
 }
 
@@ -123,5 +130,9 @@ document.addEventListener("visibilitychange", () => {
     update();
   }
 });
+startFindings();
 startTable();
+startTimeline();
+startHints();
+setInterval(() => { if (!document.hidden) drawTimeline(); }, kRedraw);
 update().then(listen);

@@ -30,6 +30,17 @@ export function setLevel(element, level) {
   }
 }
 
+const drawn = new Map();
+
+// A part of the page is redrawn only if what it shows has changed.
+export function ifChanged(name, value, draw) {
+  const text = JSON.stringify(value);
+  if (drawn.get(name) !== text) {
+    drawn.set(name, text);
+    draw();
+  }
+}
+
 export const count = (number, noun, nouns = noun + "s") => `${number} ${number === 1 ? noun : nouns}`;
 
 const kUnits = [[3600e9, "h", 2], [60e9, "min", 2], [1e9, "s", 1], [1e6, "ms", 1], [1e3, "µs", 1], [1, "ns", 0]];
@@ -40,16 +51,46 @@ export function duration(nanoseconds) {
   return `${Number(value.toFixed(value < 9.95 ? 1 : 0))} ${name}`;
 }
 
+const two = (number) => String(number).padStart(2, "0");
+
+export function day(text) {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? "" : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+}
+
+export function minute(text) {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? "" : `${two(time.getHours())}:${two(time.getMinutes())}`;
+}
+
 export function clock(text) {
   const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : time.toLocaleTimeString([], { hour12: false }) + "." +
-    String(time.getMilliseconds()).padStart(3, "0");
+  return Number.isNaN(time.getTime()) ? text
+    : `${minute(text)}:${two(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 }
 
 export function dayAndClock(text) {
   const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : time.toLocaleString([], { hour12: false });
+  return Number.isNaN(time.getTime()) ? text || "" : `${day(text)} ${minute(text)}:${two(time.getSeconds())}`;
 }
+
+// Ids of 64 digits fill a line and nobody reads them: the first 12 name the container.
+export const shortIds = (text) => text.replace(/\b([0-9a-f]{12})[0-9a-f]{20,}/g, "$1…");
+
+// [0, 1, 2, 5] as "0-2,5"; names that are no numbers stay as they are.
+export function shortNames(names) {
+  const numbers = names.filter((name) => /^\d+$/.test(name)).map(Number).sort((a, b) => a - b);
+  const parts = [];
+  for (let i = 0; i < numbers.length;) {
+    let end = i;
+    while (numbers[end + 1] === numbers[end] + 1) ++end;
+    parts.push(end > i + 1 ? `${numbers[i]}-${numbers[end]}` : numbers.slice(i, end + 1).join(","));
+    i = end + 1;
+  }
+  return [...parts, ...names.filter((name) => !/^\d+$/.test(name))].join(",");
+}
+
+export const codeLink = (code) => make("a", { class: "code", href: `/findings/${encodeURIComponent(code)}`, text: code, title: `what ${code} means` });
 
 export function bytes(number) {
   return number === undefined ? "–" : `${Math.round(number / 2 ** 20).toLocaleString("en")} MiB`;
@@ -104,6 +145,7 @@ async function copyText(text) {
 
 export function copyButton(text, what) {
   const button = make("button", { class: "copy", type: "button", text: "Copy", "aria-label": `Copy the command ${what}` });
+
   button.addEventListener("click", async () => {
     try {
       await copyText(text);

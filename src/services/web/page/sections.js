@@ -1,55 +1,5 @@
-// Sections: the verdict, the figures, findings, devices and CPUs of a snapshot. Each is redrawn only if it changed.
-import { byId, bytes, copyButton, count, cpusOf, dayAndClock, duration, make, setLevel, setText } from "./labels.js";
-
-const drawn = new Map();
-
-function ifChanged(name, value, draw) {
-  const text = JSON.stringify(value);
-  if (drawn.get(name) !== text) {
-    drawn.set(name, text);
-    draw();
-  }
-}
-
-function judge(snapshot) {
-  if (snapshot.blind) {
-    return ["bad", "⊘", "Blind: nothing can be promised now", snapshot.why_blind || "Nothing is watched."];
-  }
-  const of = (...states) => snapshot.containers.filter((it) => states.includes(it.state)).length;
-  const lacking = of("lost", "stale", "partial");
-  const risk = of("at risk");
-  const unknown = of("unknown");
-  const rest = [risk ? `${risk} at risk` : "", unknown ? `${unknown} unknown` : "", `${of("ok")} fine`,
-    `${of("not owed")} owed nothing`].filter(Boolean).join(", ");
-  if (lacking) {
-    return ["bad", "✕", `${count(lacking, "container lacks", "containers lack")} something`, rest];
-  }
-  if (risk || unknown) {
-    const headline = risk ? `${count(risk, "container is", "containers are")} at risk` : `${count(unknown, "container")} cannot be judged`;
-    return ["warn", "!", headline, `Everything works now. ${rest}`];
-  }
-  return ["good", "✓", "All is fine", `Every container has what it is owed. ${rest}`];
-}
-
-export function showVerdict(snapshot) {
-  const [level, mark, headline, explanation] = judge(snapshot);
-  setLevel(byId("verdict"), level);
-  setText(byId("verdict-mark"), mark);
-  setText(byId("headline"), headline);
-  setText(byId("verdict-text"), explanation);
-  setText(byId("host"), snapshot.host_name || "");
-  const title = `${level === "good" ? "✓" : level === "warn" ? "!" : "✕"} ${snapshot.host_name || "holdfast"} · holdfast`;
-  if (document.title !== title) {
-    document.title = title;
-  }
-}
-
-export function showNoContact() {
-  setLevel(byId("verdict"), "bad");
-  setText(byId("verdict-mark"), "⊘");
-  setText(byId("headline"), "No contact with holdfastd");
-  setText(byId("verdict-text"), "What is shown below may be old. Trying again.");
-}
+// Sections: the figures, the devices and the CPUs of a snapshot, and how changes are detected.
+import { byId, bytes, count, cpusOf, dayAndClock, duration, ifChanged, make, setText } from "./labels.js";
 
 function mean(histogram) {
   return histogram?.count ? duration(histogram.sum_ns / histogram.count) : "–";
@@ -58,11 +8,11 @@ function mean(histogram) {
 export function showFigures(snapshot) {
   const sum = (list) => list.reduce((total, entry) => total + entry.count, 0);
   const counters = snapshot.counters;
+  const losses = sum(counters.losses);
+  const repairs = sum(counters.heals.filter((one) => one.result === "ok" && !["none", "observed", "waits"].includes(one.action)));
   const figures = [
-    ["containers", snapshot.containers.length],
-    ["owed devices", snapshot.containers.filter((it) => it.nodes.length > 0).length],
-    ["losses", sum(counters.losses)],
-    ["repairs", sum(counters.heals)],
+    [losses === 1 ? "loss" : "losses", losses],
+    [repairs === 1 ? "repair" : "repairs", repairs],
     ["mean loss", mean(counters.loss_duration)],
     ["mean repair", mean(counters.heal_duration)],
     ["events received", Object.values(counters.events || {}).reduce((total, number) => total + number, 0)],
@@ -84,33 +34,6 @@ export function showTiers(tiers) {
       : known.map((it) => `cgroup ${it}: ${tierTexts[tiers[it]] || tiers[it]} (${tiers[it]})`).join(". ") + ".";
     byId("tiers-more").hidden = !tiers.why?.length;
     byId("tiers-why").replaceChildren(...(tiers.why || []).map((text) => make("li", { text })));
-  });
-}
-
-const severityLevels = { critical: "bad", warning: "warn", note: "none" };
-
-function findingOf(finding) {
-  const level = severityLevels[finding.severity] || "warn";
-  const cures = (finding.cure || []).map((text) => make("div", { class: "cure" }, make("code", { text }), copyButton(text, `for ${finding.code}`)));
-  return make("li", { "data-level": level },
-    make("h3", {}, make("span", { class: "state", "data-level": level, text: finding.severity }),
-      make("span", { text: finding.code }), make("span", { text: `${finding.subject}: ${finding.verdict}` })),
-    finding.evidence?.length ? make("ul", { class: "evidence" }, ...finding.evidence.map((text) => make("li", { text }))) : null,
-    ...cures);
-}
-
-export function showFindings(findings) {
-  ifChanged("findings", findings, () => {
-    const rank = ["critical", "warning", "note"];
-    const sorted = [...findings].sort((a, b) => rank.indexOf(a.severity) - rank.indexOf(b.severity));
-    const kMost = 200;
-    const items = sorted.slice(0, kMost).map(findingOf);
-    if (sorted.length > kMost) {
-      items.push(make("li", { text: `and ${sorted.length - kMost} more: holdfast doctor shows all` }));
-    }
-    byId("findings-list").replaceChildren(...items);
-    byId("findings-empty").hidden = findings.length > 0;
-    byId("findings-title").textContent = findings.length ? `Findings (${findings.length})` : "Findings";
   });
 }
 
@@ -138,10 +61,10 @@ function offerText(offer) {
 function unitRow(unit, names, offers) {
   const { level, text: health } = healthOf(unit, offers);
   return make("tr", {},
-    make("th", { scope: "row", text: `${unit.class} ${unit.name}${unit.mig?.length ? ` (${unit.mig.length} MIG)` : ""}` }),
-    make("td", { text: unit.model || "–" }), make("td", { text: unit.numa === undefined ? "–" : String(unit.numa) }),
-    make("td", { text: unit.pci || "–" }), make("td", { text: bytes(unit.memory_bytes) }),
+    make("th", { scope: "row", text: `${unit.class}${unit.name === unit.class ? "" : ` ${unit.name}`}${unit.mig?.length ? ` (${unit.mig.length} MIG)` : ""}` }),
     make("td", {}, make("span", { class: "state", "data-level": level, text: health })),
+    make("td", { text: unit.model || "–" }), make("td", { class: "number", text: unit.numa === undefined ? "–" : String(unit.numa) }),
+    make("td", { text: unit.pci || "–" }), make("td", { class: "number", text: bytes(unit.memory_bytes) }),
     make("td", { text: titles(unit.containers || [], names) }));
 }
 
@@ -213,6 +136,7 @@ export function showCpuManager(snapshot) {
       ? [`Shared pool ${cpus.pool || "–"}, reserved for the system ${cpus.reserved || "–"}`, ...problems.slice(0, 20)].join(". ") + "."
       : `CPUs are not managed: ${cpus.problem}`;
     byId("cpus-picture").hidden = !cpus || !cpus.managed;
+    byId("cpus-map").hidden = Boolean(cpus?.managed);  // the picture shows more
     if (cpus && cpus.managed) {
       byId("cpus-picture").src = `/cpus.svg?at=${encodeURIComponent(snapshot.at)}`;
     }

@@ -1,77 +1,93 @@
-// Timeline: losses and repairs as they come, the newest first, with announcements for screen readers.
-import { byId, clock, count, dayAndClock, duration, make, setText, shortList, writerTitle } from "./labels.js";
+// Timeline: what happened in a range of time, the newest first, with announcements for screen readers.
+import { byId, count, dayAndClock, make, setText, shortList } from "./labels.js";
+import { addRecords, allRecords, eventItem, isLoss, outcomeOf, titleOf, writerOf } from "./records.js";
+import { barsOf } from "./bars.js";
 
-const kMost = 200;  // entries shown
+const kHour = 3600e3;
+const kFirst = 20;            // entries shown at once
+const kMost = 200;            // and on request
+const kMostChoices = 300;     // in a list of containers or writers
+const kMostName = 60;         // characters of a choice
 const kAnnouncePause = 2000;  // milliseconds between two announcements
-let newest = -1;
+const kKept = 500;            // records in a snapshot: with as many, older ones may be missing
+const ranges = [
+  { name: "1 h", words: "hour", milliseconds: kHour, bins: 60, binWords: "a minute" },
+  { name: "24 h", words: "24 hours", milliseconds: 24 * kHour, bins: 48, binWords: "half an hour" },
+  { name: "7 d", words: "7 days", milliseconds: 7 * 24 * kHour, bins: 84, binWords: "two hours" },
+];
+let range = ranges[1];
+let showsMore = false;
 let unannounced = [];
 let timer = 0;
+let lostByStream = 0;
 
-export const lastNumber = () => newest;
+const chosen = (id) => byId(id).value;
 
-const outcomes = {
-  none: ["none", "nothing that is owed was lost"],
-  observed: ["warn", "observed: the policy says not to repair"],
-  healed: ["good", "given back"],
-  mended: ["good", "nodes recreated"],
-  shielded: ["good", "kept open by the shield, rules repaired"],
-  completed: ["good", "a new container was given what its runtime left out"],
-  hardened: ["good", "hardened before any loss"],
-  locked: ["good", "locked: no other process can change it"],
-  failed: ["bad", "not given back"],
-  waits: ["warn", "waits: another process keeps undoing repairs"],
-};
+function selected(now) {
+  const from = now - range.milliseconds;
+  return allRecords().filter((record) => new Date(record.at).getTime() >= from &&
+    (!chosen("timeline-container") || titleOf(record) === chosen("timeline-container")) &&
+    (!chosen("timeline-writer") || writerOf(record) === chosen("timeline-writer")));
+}
 
-function outcomeOf(record) {
-  const [level, text] = outcomes[record.action] || ["warn", record.action];
-  if (record.action === "shielded") {
-    const repaired = record.heal_ns === undefined ? "" : ` after ${duration(record.heal_ns)}`;
-    return [level, `${text}${repaired}; ${(record.held_opens || 0).toLocaleString("en")} opens would have failed`];
+function fillChoices(id, all, names) {
+  const select = byId(id);
+  const sorted = [...new Set(names)].sort((a, b) => a.localeCompare(b)).slice(0, kMostChoices);
+  const wanted = [all, ...sorted];
+  if (wanted.join("\n") === select.dataset.shown) {
+    return;
   }
-  const after = record.loss_ns === undefined ? "" : ` after ${duration(record.loss_ns)}`;
-  const work = record.heal_ns === undefined ? "" : ` (${duration(record.heal_ns)} of it our work)`;
-  const error = record.error ? `: ${record.error}` : "";
-  return [level, text + after + work + error];
+  const before = select.value;
+  select.dataset.shown = wanted.join("\n");
+  select.replaceChildren(make("option", { value: "", text: all }),
+    ...sorted.map((value) => make("option", { value, text: value.length > kMostName ? `${value.slice(0, kMostName)}…` : value })));
+  select.value = sorted.includes(before) ? before : "";
 }
 
-function causeOf(record) {
-  const programs = record.program === undefined ? ""
-    : `, program ${record.program}${record.replaced === undefined ? "" : ` instead of ${record.replaced}`}`;
-  return `${record.kind} by ${writerTitle(record.writer)}${programs}`;
+function emptyText() {
+  const last = allRecords().at(-1);
+  return last ? `Nothing in the last ${range.words}${chosen("timeline-container") || chosen("timeline-writer") ? " for this choice" : ""}. The latest change was at ${dayAndClock(last.at)}.`
+    : "Nothing has happened yet.";
 }
 
-function line(name, text) {
-  return text ? make("p", { class: name, text }) : null;
-}
-
-function moreOf(record) {
-  const rules = [record.lost?.length ? `lost ${shortList(record.lost)}` : "",
-    record.gained?.length ? `gained ${shortList(record.gained)}` : ""].filter(Boolean).join("; ");
-  const parents = (record.writer?.parents || []).map((it) => `${it.name} (${it.pid})`);
-  const lines = [line("cause", record.writer?.command && `command: ${record.writer.command}`),
-    line("cause", parents.length ? `started by: ${parents.join(", ")}` : ""), line("cause", rules && `rules: ${rules}`),
-    line("cause", record.text && `written: ${record.text}`), line("cause", record.doubt && `but ${record.doubt}`),
-    line("cause", record.steps?.length ? `done: ${record.steps.join(", ")}` : "")].filter(Boolean);
-  return lines.length ? make("details", {}, make("summary", { text: "more" }), ...lines) : null;
-}
-
-function entryOf(record) {
-  const [level, outcome] = outcomeOf(record);
-  const lost = record.devices?.length ? `could not open ${shortList(record.devices)}` : "";
-  const what = make("p", { class: "what" }, make("strong", { text: record.container || record.id || "the host" }),
-    " ", make("span", { class: "state", "data-level": level, text: outcome }));
-  return make("li", { "data-number": String(record.number) },
-    make("time", { datetime: record.at, title: dayAndClock(record.at), text: clock(record.at) }),
-    make("div", {}, what, line("lost-devices", lost), line("cause", causeOf(record)), moreOf(record)));
-}
-
-function add(elements) {
+// Entries that stay are kept, so that an opened one stays open.
+function fillList(shown) {
   const list = byId("timeline-list");
-  list.prepend(...elements);
-  while (list.children.length > kMost) {
+  const known = new Map([...list.children].map((item) => [item.dataset.number, item]));
+  const items = shown.map((record) => known.get(String(record.number)) || eventItem(record));
+  items.forEach((item, index) => {
+    if (list.children[index] !== item) {
+      list.insertBefore(item, list.children[index] || null);
+    }
+  });
+  while (list.children.length > items.length) {
     list.lastElementChild.remove();
   }
-  byId("timeline-empty").hidden = list.children.length > 0;
+}
+
+function noteText(now) {
+  const oldest = allRecords()[0];
+  const cut = allRecords().length >= kKept && new Date(oldest.at).getTime() > now - range.milliseconds;
+  return [cut ? `This page has the latest ${allRecords().length} changes, since ${dayAndClock(oldest.at)}.` : "",
+    lostByStream ? `${count(lostByStream, "change")} came too fast to be shown.` : "",
+    cut || lostByStream ? "holdfast blame has all of them." : ""].filter(Boolean).join(" ");
+}
+
+export function drawTimeline() {
+  const now = Date.now();
+  fillChoices("timeline-container", "all", allRecords().map(titleOf));
+  fillChoices("timeline-writer", "all", allRecords().map(writerOf));
+  const records = selected(now);
+  byId("bars").replaceChildren(...barsOf(records, range, now));
+  byId("bars").hidden = allRecords().length === 0;
+  const most = showsMore ? kMost : kFirst;
+  fillList(records.slice(-most).reverse());
+  setText(byId("timeline-empty"), emptyText());
+  byId("timeline-empty").hidden = records.length > 0;
+  byId("timeline-more").hidden = showsMore || records.length <= kFirst;
+  setText(byId("timeline-more"), `Show ${Math.min(records.length, kMost) - kFirst} earlier changes`);
+  setText(byId("timeline-note"), noteText(now));
+  byId("timeline-note").hidden = byId("timeline-note").textContent === "";
 }
 
 function announceSoon(record) {
@@ -86,20 +102,45 @@ function announceSoon(record) {
 }
 
 export function showRecords(records, live = false) {
-  const fresh = records.filter((record) => record.number > newest);
+  const fresh = addRecords(records);
   if (fresh.length === 0) {
     return;
   }
-  newest = Math.max(...fresh.map((record) => record.number));
-  const elements = fresh.slice(-kMost).map(entryOf).reverse();
+  drawTimeline();
   if (live) {
-    elements.forEach((element) => element.classList.add("new"));
-    fresh.filter((record) => record.devices?.length).forEach(announceSoon);
+    const numbers = new Set(fresh.map((record) => String(record.number)));
+    [...byId("timeline-list").children].filter((item) => numbers.has(item.dataset.number)).forEach((item) => item.classList.add("new"));
+    fresh.filter(isLoss).forEach(announceSoon);
   }
-  add(elements);
 }
 
 export function showLostRecords(lost) {
-  add([make("li", {}, make("time", { text: clock(new Date().toISOString()) }),
-    make("p", { class: "quiet", text: `${count(lost, "record")} came too fast to be shown here; holdfast blame has them.` }))]);
+  lostByStream += lost;
+  drawTimeline();
+}
+
+function chooseRange(wanted) {
+  range = wanted;
+  showsMore = false;
+  for (const button of byId("range").children) {
+    button.setAttribute("aria-pressed", String(button.textContent === range.name));
+  }
+  drawTimeline();
+}
+
+export function startTimeline() {
+  byId("range").replaceChildren(...ranges.map((one) => {
+    const button = make("button", { type: "button", "aria-pressed": String(one === range), text: one.name });
+    button.addEventListener("click", () => chooseRange(one));
+    return button;
+  }));
+  for (const id of ["timeline-container", "timeline-writer"]) {
+    byId(id).addEventListener("change", drawTimeline);
+  }
+  drawTimeline();
+  byId("timeline-more").addEventListener("click", () => {
+    showsMore = true;
+    drawTimeline();
+    byId("timeline-list").children[kFirst]?.querySelector("summary")?.focus();
+  });
 }

@@ -1,0 +1,100 @@
+#include "core/resource/resource_claim.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace hf::resource {
+namespace {
+
+std::unexpected<Error> refuse(std::errc code, const ClaimName& claim, const std::string& why) {
+  return fail(code, "claim " + to_string(claim) + ": " + why);
+}
+
+// Names of Kubernetes' objects, and the form of its UIDs.
+bool is_plain_name(const std::string& name) {
+  constexpr std::size_t kLongest = 253;
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+  return !name.empty() && name.size() <= kLongest && name.find_first_not_of(kCharacters) == std::string::npos &&
+         name.front() != '.' && name.front() != '-' && name.find("..") == std::string::npos;
+}
+
+Result<const ClusterDevice*> find_usable(const ClaimName& claim, const std::string& name,
+                                         const std::vector<ClusterDevice>& devices) {
+  const auto found =
+      std::ranges::find_if(devices, [&name](const ClusterDevice& one) { return one.published.name == name; });
+  if (found == devices.end()) {
+    return refuse(std::errc::no_such_device, claim, "there is no device " + quote(name) + " on this host");
+  }
+  if (found->waits_for) {  // first: it may be the problem
+    return refuse(std::errc::resource_unavailable_try_again, claim,
+                  "device " + quote(name) + " cannot be used yet: " + *found->waits_for);
+  }
+  if (found->problem) {
+    return refuse(std::errc::no_such_device, claim, "device " + quote(name) + " cannot be used: " + *found->problem);
+  }
+  return &*found;
+}
+
+}  // namespace
+
+std::string to_string(const ClaimName& claim) { return claim.name_space + "/" + claim.name; }
+
+Result<void> check_claim_name(const ClaimName& claim) {
+  for (const std::string* name : {&claim.name_space, &claim.name, &claim.uid}) {
+    if (!is_plain_name(*name)) {
+      return fail(std::errc::invalid_argument, "claim " + quote(to_string(claim)) + ": " + quote(*name) +
+                                                   " is no name or UID that Kubernetes gives");
+    }
+  }
+  return {};
+}
+
+Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim, const Pool& pool,
+                              const std::vector<ClusterDevice>& devices) {
+  if (claim.uid != name.uid) {
+    return refuse(std::errc::invalid_argument, name,
+                  "kubelet means the one with UID " + name.uid + ", the API server has one with UID " + claim.uid);
+  }
+  if (!claim.is_allocated) {
+    return refuse(std::errc::invalid_argument, name, "nothing is allocated to it");
+  }
+  if (std::ranges::find(claim.configured_drivers, pool.driver) != claim.configured_drivers.end()) {
+    return refuse(std::errc::invalid_argument, name, "it has parameters for " + pool.driver + ", which knows none");
+  }
+  PreparedClaim prepared{name, {}};
+  for (const AllocationResult& result : claim.results) {
+    if (result.driver != pool.driver) {
+      continue;
+    }
+    if (result.pool != pool.node) {
+      return refuse(std::errc::invalid_argument, name,
+                    "device " + quote(result.device) + " is in the pool " + quote(result.pool) + ", this host's is " +
+                        quote(pool.node));
+    }
+    const ClusterDevice* const device = TRY(find_usable(name, result.device, devices));
+    // The alternative of a request is no name that kubelet asks for: "gpu/large" is for containers that want "gpu".
+    prepared.devices.push_back({result.request.substr(0, result.request.find('/')),
+                                result.pool,
+                                result.device,
+                                {device->cdi_name},
+                                result.share_id});
+  }
+  if (prepared.devices.empty()) {
+    return refuse(std::errc::invalid_argument, name, "it has no device of the driver " + pool.driver);
+  }
+  return prepared;
+}
+
+Result<void> check_prepared(const PreparedClaim& claim, const std::vector<ClusterDevice>& devices) {
+  for (const PreparedDevice& device : claim.devices) {
+    const ClusterDevice* const usable = TRY(find_usable(claim.name, device.device, devices));
+    if (device.cdi_names != std::vector{usable->cdi_name}) {
+      return refuse(std::errc::invalid_argument, claim.name,
+                    "device " + quote(device.device) + " has another CDI name now: " + usable->cdi_name);
+    }
+  }
+  return {};
+}
+
+}  // namespace hf::resource

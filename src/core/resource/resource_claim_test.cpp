@@ -1,0 +1,97 @@
+#include "core/resource/resource_claim.h"
+
+#include <gtest/gtest.h>
+
+namespace hf::resource {
+namespace {
+
+const Pool kPool{"gpu.holdfast.dev", "node1", "uid-1"};
+const ClaimName kName{"training", "gpus", "1-2-3"};
+
+std::vector<ClusterDevice> devices() {
+  return {{{"gpu-0", {}, {}}, {}, "nvidia.com/gpu=GPU-0", std::nullopt, std::nullopt},
+          {{"gpu-1", {}, {}}, {}, "nvidia.com/gpu=GPU-1", std::nullopt, std::nullopt},
+          {{"gpu-2", {}, {}}, {}, "nvidia.com/gpu=GPU-2", "/dev/nvidia-uvm is missing", std::nullopt},
+          {{"gpu-3", {}, {}}, {}, "nvidia.com/gpu=GPU-3", std::nullopt, "its CDI spec is being written"}};
+}
+
+AllocationResult result(const std::string& device, const std::string& request = "gpu") {
+  return {request, kPool.driver, kPool.node, device, std::nullopt};
+}
+
+Result<PreparedClaim> prepared(const std::vector<AllocationResult>& results) {
+  return prepare(kName, {"1-2-3", true, results, {}}, kPool, devices());
+}
+
+TEST(ResourceClaim, GivesTheDevicesOfOurDriver) {
+  std::vector<AllocationResult> results = {result("gpu-1"), result("nic", "net"), result("gpu-0", "more/large")};
+  results[1].driver = "dra.net";
+  results[1].pool = "elsewhere";
+  results[2].share_id = "share-1";
+  const Result<PreparedClaim> claim = prepared(results);
+  ASSERT_TRUE(claim) << claim.error().message;
+  const std::vector<PreparedDevice> wanted = {
+      {"gpu", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}, std::nullopt},
+      {"more", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, "share-1"},
+  };
+  EXPECT_EQ(claim->devices, wanted);
+  EXPECT_EQ(claim->name, kName);
+}
+
+TEST(ResourceClaim, IsPreparedAsAWholeOrNotAtAll) {
+  AllocationResult elsewhere = result("gpu-0");
+  elsewhere.pool = "node2";
+  AllocationResult foreign = result("gpu-0");
+  foreign.driver = "gpu.nvidia.com";
+  for (const auto& [results, what] :
+       {std::pair(std::vector{result("gpu-0"), result("gpu-2")}, "/dev/nvidia-uvm is missing"),
+        {std::vector{result("gpu-0"), result("gpu-9")}, "gpu-9"},
+        {std::vector{elsewhere}, "node2"},
+        {std::vector{foreign}, "no device of the driver gpu.holdfast.dev"},
+        {std::vector<AllocationResult>(), "no device"}}) {
+    const Result<PreparedClaim> claim = prepared(results);
+    ASSERT_FALSE(claim) << what;
+    EXPECT_NE(claim.error().message.find(what), std::string::npos) << claim.error().message;
+    EXPECT_TRUE(claim.error().message.starts_with("claim training/gpus: ")) << claim.error().message;
+    EXPECT_NE(claim.error().code, std::errc::resource_unavailable_try_again);
+  }
+  EXPECT_EQ(prepared({result("gpu-0"), result("gpu-3")}).error().code, std::errc::resource_unavailable_try_again);
+}
+
+TEST(ResourceClaim, MustBeTheOneThatKubeletMeans) {
+  const ResourceClaim good{"1-2-3", true, {result("gpu-0")}, {"other.example.com"}};
+  EXPECT_TRUE(prepare(kName, good, kPool, devices()));
+  ResourceClaim recreated = good;
+  recreated.uid = "9-9-9";
+  ResourceClaim free = good;
+  free.is_allocated = false;
+  ResourceClaim configured = good;
+  configured.configured_drivers = {kPool.driver};
+  for (const ResourceClaim& claim : {recreated, free, configured}) {
+    EXPECT_FALSE(prepare(kName, claim, kPool, devices()));
+  }
+}
+
+TEST(ResourceClaim, OnePreparedBeforeIsCheckedAgain) {
+  PreparedClaim claim = *prepared({result("gpu-0")});
+  EXPECT_TRUE(check_prepared(claim, devices()));
+  std::vector<ClusterDevice> broken = devices();
+  broken[0].problem = "Xid 79";
+  EXPECT_FALSE(check_prepared(claim, broken));
+  EXPECT_FALSE(check_prepared(claim, {}));
+  claim.devices[0].cdi_names = {"nvidia.com/gpu=GPU-1"};
+  EXPECT_FALSE(check_prepared(claim, devices()));
+}
+
+TEST(ClaimName, BecomesPartOfAUrl) {
+  EXPECT_TRUE(check_claim_name(kName));
+  EXPECT_TRUE(check_claim_name({"kube-system", "pod-gpu-x7.y", "0b8e7f8e-1d38-4c1c-9c39-2a8a7f0c2d11"}));
+  for (const char* bad : {"", "..", "a/b", "a?x=1", "a b", "../secrets", "%2e", "A", "a\n", "a#", ".a", "-a"}) {
+    EXPECT_FALSE(check_claim_name({bad, "a", "b"})) << bad;
+    EXPECT_FALSE(check_claim_name({"a", bad, "b"})) << bad;
+    EXPECT_FALSE(check_claim_name({"a", "b", bad})) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace hf::resource

@@ -1,0 +1,261 @@
+#include "services/plugin/dra/dra_rpc.h"
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include <fcntl.h>
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+
+#include "adapters/kube/dra_health_v1.grpc.pb.h"
+#include "adapters/kube/dra_health_v1alpha1.grpc.pb.h"
+#include "adapters/kube/dra_v1.grpc.pb.h"
+#include "adapters/kube/dra_v1beta1.grpc.pb.h"
+#include "adapters/kube/plugin_registration.grpc.pb.h"
+
+namespace hf::plugin {
+namespace {
+
+namespace apis = k8s::io::kubelet::pkg::apis::dra;
+using apis::v1::NodePrepareResourcesRequest;
+using apis::v1::NodePrepareResourcesResponse;
+using apis::v1::NodeUnprepareResourcesRequest;
+using apis::v1::NodeUnprepareResourcesResponse;
+using v1::NodeWatchResourcesRequest;
+using v1::NodeWatchResourcesResponse;
+
+grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+// One open NodeWatchResources. All of it happens in the loop, but for the calls of gRPC, which only post.
+class HealthStream final : public grpc::ServerWriteReactor<NodeWatchResourcesResponse> {
+ public:
+  struct Callbacks {
+    std::function<void(HealthStream&)> opened;
+    std::function<void(HealthStream&)> ended;  // it is destroyed afterwards
+  };
+
+  HealthStream(kernel::EventLoop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {
+    loop_.post([this] { callbacks_.opened(*this); });
+  }
+
+  // What is not sent yet is replaced.
+  void send(const NodeWatchResourcesResponse& health) {
+    next_ = health;
+    write();
+  }
+
+  void end() {
+    if (!is_finished_) {
+      is_finished_ = true;
+      Finish(grpc::Status::CANCELLED);
+    }
+  }
+
+  void OnWriteDone(bool is_fine) override {
+    loop_.post([this, is_fine] {
+      is_writing_ = false;
+      if (is_fine) {
+        write();
+      } else {
+        end();
+      }
+    });
+  }
+  void OnCancel() override {
+    loop_.post([this] { end(); });
+  }
+  void OnDone() override {
+    loop_.post([this] {
+      callbacks_.ended(*this);
+      delete this;
+    });
+  }
+
+ private:
+  void write() {
+    if (next_ && !is_writing_ && !is_finished_) {
+      current_ = *std::exchange(next_, std::nullopt);
+      is_writing_ = true;
+      StartWrite(&current_);
+    }
+  }
+
+  kernel::EventLoop& loop_;
+  Callbacks callbacks_;
+  NodeWatchResourcesResponse current_;  // gRPC reads it while it writes
+  std::optional<NodeWatchResourcesResponse> next_;
+  bool is_writing_ = false;
+  bool is_finished_ = false;
+};
+
+// The versions of each service differ in its name only.
+template <class Service>
+class HealthService final : public Service::CallbackService {
+ public:
+  HealthService(kernel::EventLoop& loop, HealthStream::Callbacks callbacks)
+      : loop_(loop), callbacks_(std::move(callbacks)) {}
+
+  grpc::ServerWriteReactor<NodeWatchResourcesResponse>* NodeWatchResources(
+      grpc::CallbackServerContext* /*context*/, const NodeWatchResourcesRequest* /*request*/) override {
+    return new HealthStream(loop_, callbacks_);
+  }
+
+ private:
+  kernel::EventLoop& loop_;
+  HealthStream::Callbacks callbacks_;
+};
+
+template <class Service>
+class ClaimService final : public Service::CallbackService {
+ public:
+  ClaimService(kernel::EventLoop& loop, const DraRpc::Handlers& handlers) : loop_(loop), handlers_(handlers) {}
+
+  // Request and response live until the reactor finishes.
+  grpc::ServerUnaryReactor* NodePrepareResources(grpc::CallbackServerContext* context,
+                                                 const NodePrepareResourcesRequest* request,
+                                                 NodePrepareResourcesResponse* response) override {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    loop_.post([this, request, response, reactor] {
+      handlers_.prepare(kube::claims_in(*request), [response, reactor](const kube::PrepareAnswers& answers) {
+        kube::fill(*response, answers);
+        reactor->Finish(grpc::Status::OK);
+      });
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* NodeUnprepareResources(grpc::CallbackServerContext* context,
+                                                   const NodeUnprepareResourcesRequest* request,
+                                                   NodeUnprepareResourcesResponse* response) override {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    loop_.post([this, request, response, reactor] {
+      kube::fill(*response, handlers_.unprepare(kube::claims_in(*request)));
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
+  }
+
+ private:
+  kernel::EventLoop& loop_;
+  const DraRpc::Handlers& handlers_;
+};
+
+class RegistrationService final : public pluginregistration::Registration::CallbackService {
+ public:
+  RegistrationService(kernel::EventLoop& loop, const DraRpc::Handlers& handlers, std::string driver,
+                      std::string endpoint)
+      : loop_(loop), handlers_(handlers), driver_(std::move(driver)), endpoint_(std::move(endpoint)) {}
+
+  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
+                                    const pluginregistration::InfoRequest* /*request*/,
+                                    pluginregistration::PluginInfo* response) override {
+    response->set_type("DRAPlugin");
+    response->set_name(driver_);
+    response->set_endpoint(endpoint_);
+    const std::vector<std::string> services = kube::dra_services();
+    response->mutable_supported_versions()->Assign(services.begin(), services.end());
+    return finish(context);
+  }
+
+  grpc::ServerUnaryReactor* NotifyRegistrationStatus(
+      grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
+      pluginregistration::RegistrationStatusResponse* /*response*/) override {
+    loop_.post([this, is_registered = request->plugin_registered(), error = request->error()] {
+      handlers_.registered(is_registered, error);
+    });
+    return finish(context);
+  }
+
+ private:
+  kernel::EventLoop& loop_;
+  const DraRpc::Handlers& handlers_;
+  std::string driver_;
+  std::string endpoint_;
+};
+
+}  // namespace
+
+struct DraRpc::State {
+  State(kernel::EventLoop& on, const std::string& driver, const std::string& endpoint, Handlers to_call)
+      : loop(on),
+        handlers(std::move(to_call)),
+        callbacks{[this](HealthStream& stream) { open(stream); },
+                  [this](HealthStream& stream) { streams.erase(&stream); }},
+        registration(loop, handlers, driver, endpoint) {
+    grpc::ServerBuilder builder;
+    for (grpc::Service* const service :
+         std::initializer_list<grpc::Service*>{&registration, &claims, &claims_beta, &health, &health_alpha}) {
+      builder.RegisterService(service);
+    }
+    server = builder.BuildAndStart();
+  }
+
+  void open(HealthStream& stream) {
+    streams.insert(&stream);
+    if (is_stopping) {
+      stream.end();
+    } else if (list) {
+      stream.send(*list);
+    }
+  }
+
+  kernel::EventLoop& loop;
+  Handlers handlers;
+  HealthStream::Callbacks callbacks;
+  RegistrationService registration;
+  ClaimService<apis::v1::DRAPlugin> claims{loop, handlers};
+  ClaimService<apis::v1beta1::DRAPlugin> claims_beta{loop, handlers};
+  HealthService<v1::DRAResourceHealth> health{loop, callbacks};
+  HealthService<v1alpha1::DRAResourceHealth> health_alpha{loop, callbacks};
+  std::unique_ptr<grpc::Server> server;
+  std::set<HealthStream*> streams;
+  std::optional<NodeWatchResourcesResponse> list;
+  bool is_stopping = false;
+  std::thread stopper;
+};
+
+DraRpc::DraRpc(kernel::EventLoop& loop, const std::string& driver, const std::string& endpoint, Handlers handlers)
+    : state_(std::make_shared<State>(loop, driver, endpoint, std::move(handlers))) {}
+
+DraRpc::~DraRpc() {
+  if (state_->stopper.joinable()) {
+    state_->stopper.join();
+  }
+}
+
+void DraRpc::accept(kernel::Fd client) {
+  (void)::fcntl(client.get(), F_SETFL, ::fcntl(client.get(), F_GETFL) | O_NONBLOCK);
+  grpc::AddInsecureChannelFromFd(state_->server.get(), client.release());
+}
+
+void DraRpc::publish(const std::vector<resource::ClusterDevice>& devices, const std::string& pool) {
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  state_->list = kube::health_of(devices, pool, now.count());
+  for (HealthStream* const stream : state_->streams) {
+    stream->send(*state_->list);
+  }
+}
+
+std::size_t DraRpc::streams() const { return state_->streams.size(); }
+
+// Shutdown waits for calls that the loop finishes, so another thread waits for it.
+void DraRpc::stop(std::function<void()> stopped) {
+  state_->is_stopping = true;
+  for (HealthStream* const stream : state_->streams) {
+    stream->end();
+  }
+  state_->stopper = std::thread([state = state_, stopped = std::move(stopped)] {
+    state->server->Shutdown(std::chrono::system_clock::now());
+    state->loop.post(stopped);
+  });
+}
+
+}  // namespace hf::plugin

@@ -1,0 +1,18 @@
+// DockerGpus: docker offers --gpus only where it finds a program with the name of NVIDIA's hook. Where NVIDIA's is not
+// installed, a symlink to holdfast-runtime takes its place.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/report/setup_report.h"
+#include "kernel/files/host.h"
+
+namespace hf::setup {
+
+// Adds the step to the report, and carries it out where `report.is_done`. `program` is the path of holdfast-runtime.
+Result<void> offer_gpus(const kernel::Host& host, const std::string& program, report::SetupReport& report);
+// Removes the symlink, if it is ours.
+Result<void> stop_offering_gpus(const kernel::Host& host, report::SetupReport& report);
+
+}  // namespace hf::setup

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# The CPU manager under a real systemd on cgroup v2: boots Debian 12 with four CPUs in qemu and starts containers of runc's
+# systemd driver there. A reload of systemd, which writes the cpusets of its units again, must keep each container's CPUs.
+# Wants root, mmdebstrap, qemu-system-x86_64 and a package mirror; takes about five minutes (emulated).
+#
+# usage: cpu_systemd_test.sh HOLDFAST HOLDFASTD [ROOT]   # ROOT: a root file system of an earlier run, to be used again
+set -euo pipefail
+holdfast=$1 holdfastd=$2 root=${3:-}
+for program in mmdebstrap qemu-system-x86_64 mkfs.ext4; do
+  command -v $program >/dev/null || { echo "skipped: needs $program"; exit 77; }
+done
+directory=$(mktemp -d /tmp/hf-vm-XXXXXX)
+trap 'rm -rf "$directory"' EXIT
+if [ -z "$root" ]; then
+  root=$directory/root
+  mmdebstrap --variant=minbase --include=systemd,systemd-sysv,dbus,runc,busybox-static,linux-image-amd64,udev,kmod bookworm "$root"
+fi
+install -m 755 "$holdfast" "$root/usr/bin/holdfast"
+install -m 755 "$holdfastd" "$root/usr/sbin/holdfastd"
+cat >"$root/etc/systemd/system/hf-test.service" <<'UNIT'
+[Unit]
+After=basic.target dbus.socket
+[Service]
+ExecStart=/bin/bash /root/test.sh
+StandardOutput=file:/dev/console
+StandardError=file:/dev/console
+ExecStopPost=/bin/systemctl poweroff --force --force
+[Install]
+WantedBy=multi-user.target
+UNIT
+mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
+ln -sf ../hf-test.service "$root/etc/systemd/system/multi-user.target.wants/hf-test.service"
+cat >"$root/root/test.sh" <<'TEST'
+failures=0
+check() {  # what, expected, got
+  if [ "$2" == "$3" ]; then echo "hf: ok: $1: $3"; else echo "hf: WRONG: $1: $3 instead of $2"; failures=$((failures + 1)); fi
+}
+eventually() {  # expected, command…
+  local expected=$1
+  shift
+  for _ in $(seq 300); do [ "$("$@")" == "$expected" ] && break; sleep 0.2; done
+  "$@"
+}
+start() {  # name, annotations
+  mkdir -p /root/$1/rootfs/bin /root/$1/rootfs/proc
+  cp /bin/busybox /root/$1/rootfs/bin/
+  cat >/root/$1/config.json <<JSON
+{"ociVersion": "1.0.2", "annotations": $2, "root": {"path": "rootfs"}, "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+ "process": {"cwd": "/", "args": ["/bin/busybox", "sleep", "100000"], "user": {"uid": 0, "gid": 0}},
+ "linux": {"cgroupsPath": "system.slice:hf:$1", "namespaces": [{"type": "mount"}, {"type": "pid"}, {"type": "ipc"}, {"type": "uts"}],
+           "resources": {"devices": [{"allow": false, "access": "rwm"}]}}}
+JSON
+  runc --systemd-cgroup run -d --bundle /root/$1 $1 </dev/null >/root/$1/log 2>&1 || cat /root/$1/log
+}
+cpus() { cat /sys/fs/cgroup/system.slice/hf-$1.scope/cpuset.cpus.effective 2>/dev/null; }
+mkdir -p /etc/holdfast
+echo 'cpus: {manager: true, reserved: 0}' >/etc/holdfast/config.yaml
+systemd-run --quiet --unit=holdfastd /usr/sbin/holdfastd --listen none
+start web '{}'
+start train '{"holdfast.cpus": "2"}'
+check "the machine" 0-3 "$(cat /sys/devices/system/cpu/online)"
+check "one that asks for two" 1-2 "$(eventually 1-2 cpus train)"
+check "the other leaves them" 0,3 "$(eventually 0,3 cpus web)"
+check "the unit has them in a file" 1 "$(grep -c AllowedCPUs=1-2 /run/systemd/system.control/hf-train.scope.d/50-holdfast-cpus.conf)"
+for round in 1 2 3; do
+  systemctl daemon-reload
+  check "after reload $round" "1-2 0,3" "$(cpus train) $(cpus web)"
+done
+check "what systemd says" 1-2 "$(systemctl show -P AllowedCPUs hf-train.scope)"
+runc --systemd-cgroup update --cpu-share 512 train
+check "after an update of its resources" "1-2 0,3" "$(eventually 1-2 cpus train) $(cpus web)"
+holdfast cpu release train >/dev/null
+check "released" "0-3 0-3" "$(eventually 0-3 cpus train) $(eventually 0-3 cpus web)"
+systemctl daemon-reload
+check "released, after a reload" "0-3 0-3" "$(eventually 0-3 cpus train) $(cpus web)"
+holdfast cpu status
+[ $failures -eq 0 ] || journalctl -u holdfastd --no-pager | tail -n 40
+echo "hf: $failures failures"
+sync
+TEST
+size=$(($(du -sm "$root" | cut -f1) * 13 / 10 + 200))
+mkfs.ext4 -q -d "$root" "$directory/disk" "${size}M"
+kernel=$(ls "$root"/boot/vmlinuz-* | sort -V | tail -n 1)
+timeout 900 qemu-system-x86_64 -M q35 -cpu max -smp 4 -m 2G -nographic -no-reboot -kernel "$kernel" -initrd "${kernel/vmlinuz/initrd.img}" \
+  -append "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 systemd.mask=serial-getty@ttyS0.service" -drive "file=$directory/disk,format=raw,if=virtio" </dev/null | tee "$directory/log"
+grep -q '^hf: 0 failures' "$directory/log"
