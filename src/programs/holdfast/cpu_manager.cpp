@@ -35,6 +35,7 @@ constexpr std::chrono::milliseconds kTimeToNotice{1500};  // until holdfastd has
 struct Opened {
   kernel::Host host;
   config::Config config;
+  std::uint64_t census_at = 0;  // nanoseconds of CLOCK_MONOTONIC, before it began
   std::vector<host::DiscoveredContainer> discovered;
   cpus::Tenants tenants;
 };
@@ -46,11 +47,13 @@ Result<std::unique_ptr<Opened>> open() {
   const Progress progress("looking at the containers");
   kernel::Host host = TRY(kernel::open_host());
   config::Config config = TRY(config::read_config(host));
+  const std::uint64_t census_at = kernel::monotonic_now();
   std::vector<host::DiscoveredContainer> discovered = TRY(host::take_census(host, config)).discovered_containers;
   cpus::Tenants tenants = host::cpu_tenants_of(discovered);
   host::locate_devices(host, config, discovered, tenants);
   progress.done();
-  return std::make_unique<Opened>(std::move(host), std::move(config), std::move(discovered), std::move(tenants));
+  return std::make_unique<Opened>(std::move(host), std::move(config), census_at, std::move(discovered),
+                                  std::move(tenants));
 }
 
 Result<cpus::Manager> manager_of(const Opened& opened) {
@@ -120,10 +123,12 @@ void note_if_off(const Opened& opened) {
 }
 
 // Without a manager nobody else gives back the CPUs of containers that have ended. A manager knows of containers that
-// are being created, so that it is left to it, and given the time.
+// are being created, so that it is left to it, and given the time. What other containers ask for is a manager's to give.
 Result<void> remove_ended(const Opened& opened, cpus::Manager& manager) {
   if (!opened.config.cpus.manages) {
-    return manager.reconcile(opened.tenants, {.census_at = kernel::monotonic_now(), .owners = {}});
+    cpus::Tenants tenants = opened.tenants;
+    std::ranges::for_each(tenants, [](host::CpuTenant& one) { one.tenant.request.reset(); });
+    return manager.reconcile(tenants, {.census_at = opened.census_at, .owners = {}});
   }
   const report::CpuStatus status = TRY(manager.read_status(opened.tenants));
   const bool has_ended = std::ranges::any_of(status.state.entries, [&](const auto& entry) {

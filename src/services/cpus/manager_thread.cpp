@@ -13,6 +13,7 @@
 #include "host/writer.h"
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
+#include "kernel/process/process.h"
 #include "kernel/process/thread.h"
 
 namespace hf::cpus {
@@ -28,7 +29,7 @@ constexpr std::uint64_t kCreationTime = 120 * kSecond;  // from a container's cr
 ManagerThread::ManagerThread(const kernel::Host& host, ThreadSettings settings)
     : host_(host),
       settings_(std::move(settings)),
-      is_on_(settings_.config.manages_cpus()),
+      told_(std::make_shared<const config::Config>(settings_.config)),
       thread_([this] { work(); }) {}
 
 ManagerThread::~ManagerThread() {
@@ -36,8 +37,16 @@ ManagerThread::~ManagerThread() {
   thread_.join();
 }
 
+std::shared_ptr<const config::Config> ManagerThread::told() {
+  const std::scoped_lock lock(told_mutex_);
+  return told_;
+}
+
 void ManagerThread::set_config(const config::Config& config) {
-  is_on_ = config.manages_cpus();
+  {
+    const std::scoped_lock lock(told_mutex_);
+    told_ = std::make_shared<const config::Config>(config);
+  }
   loop_.post([this, config] {
     const config::Config before = std::exchange(settings_.config, config);
     if (before.nri != config.nri) {
@@ -46,7 +55,10 @@ void ManagerThread::set_config(const config::Config& config) {
     if (before.cpus != config.cpus) {
       placements_.reset();
       manager_.reset();
-      writes_.reset();
+      if (writes_) {
+        loop_.unwatch(writes_->descriptor());
+        writes_.reset();
+      }
       has_census_ = false;
       due_ = 0;
       publish();
@@ -58,16 +70,17 @@ void ManagerThread::set_config(const config::Config& config) {
 void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began) {
   Tenants tenants = host::cpu_tenants_of(discovered);
   // In the thread of the caller, which may wait for files.
-  host::locate_devices(host_, settings_.config, discovered, tenants);
+  host::locate_devices(host_, *told(), discovered, tenants);
   loop_.post([this, began, tenants = std::move(tenants)]() mutable { adopt(std::move(tenants), began); });
 }
 
 void ManagerThread::add(const host::DiscoveredContainer& discovered) {
-  Tenants added = is_on_ ? host::cpu_tenants_of({discovered}) : Tenants();
+  const std::shared_ptr<const config::Config> config = told();
+  Tenants added = config->manages_cpus() ? host::cpu_tenants_of({discovered}) : Tenants();
   if (added.empty()) {
     return;
   }
-  host::locate_devices(host_, settings_.config, {discovered}, added);
+  host::locate_devices(host_, *config, {discovered}, added);
   loop_.post([this, tenant = std::move(added.front())]() mutable {
     std::erase_if(tenants_, [&](const host::CpuTenant& known) { return known.tenant.id == tenant.tenant.id; });
     added_at_[tenant.tenant.id] = kernel::monotonic_now();
@@ -149,9 +162,15 @@ void ManagerThread::open_placements() {
   }
 }
 
+// One that is started again has the id of the one before, which the last census may still have.
 bool ManagerThread::is_placed(const std::string& container) const {
-  return !manager_ ||
-         std::ranges::any_of(tenants_, [&](const host::CpuTenant& one) { return one.container.id.value == container; });
+  return !manager_ || std::ranges::any_of(tenants_, [&](const host::CpuTenant& one) {
+    if (one.container.id.value != container) {
+      return false;
+    }
+    const Result<kernel::Process> first = kernel::read_process(host_, one.container.init);
+    return first && !first->has_ended && first->started_at == one.container.started_ticks;
+  });
 }
 
 // Others who change a cpuset are seen at once and named. Without fanotify the next reconciliation finds the change.
@@ -171,7 +190,9 @@ void ManagerThread::watch_writes() {
 
 void ManagerThread::take_writes() {
   std::vector<kernel::CgroupWrite> writes;
-  writes_->take(writes);
+  if (writes_) {  // not switched off by a task of the same round
+    writes_->take(writes);
+  }
   bool is_ours = false;
   std::set<std::uint64_t> files;
   for (const kernel::CgroupWrite& write : writes) {
@@ -311,7 +332,7 @@ void ManagerThread::stop(const nri::Container& container) {
 }
 
 std::uint64_t ManagerThread::next_due() const {
-  const std::uint64_t due = is_on_ ? due_ : kernel::EventLoop::kNever;
+  const std::uint64_t due = is_on() ? due_ : kernel::EventLoop::kNever;
   return std::min({due, nri_ ? nri_->next_due() : due, placements_ ? placements_->next_due() : due});
 }
 

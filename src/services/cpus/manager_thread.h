@@ -1,7 +1,6 @@
 // ManagerThread: the thread of the CPU manager and of NRI. It is told of containers that appear and of all that run.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,6 +44,8 @@ class ManagerThread {
   void set_config(const config::Config& config);
 
  private:
+  [[nodiscard]] std::shared_ptr<const config::Config> told();
+  [[nodiscard]] bool is_on() const { return settings_.config.manages_cpus(); }
   void work();
   void open(std::uint64_t now);
   void open_placements();
@@ -81,7 +82,8 @@ class ManagerThread {
   std::mutex request_mutex_;
   std::function<void()> request_;
   bool stops_ = false;
-  std::atomic<bool> is_on_ = false;  // read by the threads that tell of containers
+  std::mutex told_mutex_;
+  std::shared_ptr<const config::Config> told_;  // the config for the threads that tell of containers
   std::optional<NriClient> nri_;
   std::unique_ptr<PlacementServer> placements_;
   std::optional<kernel::CgroupWrites> writes_;

@@ -151,8 +151,11 @@ void Recorder::record(const VisitResult& result) {
   add_new(texts_of(change.only_right), record.gained);
   record.doubt = result.before.exact ? result.found.why : result.before.why;
   Score& score = scores_[record.id];
-  score.denied = result.left.is_loss() ? result.left.denied : std::vector<std::string>();
-  if (score.denied.empty()) {
+  const bool has_seen = result.error.empty();
+  if (has_seen) {
+    score.denied = result.left.is_loss() ? result.left.denied : std::vector<std::string>();
+  }
+  if (has_seen && score.denied.empty()) {
     score.allowed_at = kernel::monotonic_now();
     drop_findings([this](const report::Finding& finding) { return is_outdated(finding); });
   }
@@ -246,11 +249,15 @@ void Recorder::adopt(const SurveyPtr& survey) {
   snapshot_.surveyed_at = survey->at;
   ++snapshot_.counters.surveys;
   snapshot_.counters.survey_ns = survey->took_ns;
-  std::set<std::string_view> there;
+  surveyed_.clear();
   for (const GuardedContainerPtr& guarded : survey->guarded_containers) {
-    there.insert(guarded->container.id.value);
+    surveyed_.insert(guarded->container.id.value);
   }
-  std::erase_if(scores_, [&there](const auto& entry) { return !there.contains(entry.first); });
+  std::erase_if(scores_, [this](const auto& entry) { return !surveyed_.contains(entry.first); });
+  for (const report::ContainerStatus& other : survey->others) {
+    surveyed_.insert(other.container->id.value);
+  }
+  drop_findings([this](const report::Finding& finding) { return has_ended(finding); });
   std::set<ContainerKey> seen;
   for (const GuardedContainerPtr& guarded : survey->guarded_containers) {
     seen.insert(key_of(*guarded));
@@ -277,7 +284,8 @@ void Recorder::fail_survey(const std::string& why) {
 
 void Recorder::set_findings(std::vector<report::Finding> findings, std::uint64_t began_at) {
   diagnosed_at_ = began_at;
-  std::erase_if(findings, [this](const report::Finding& finding) { return is_outdated(finding); });
+  std::erase_if(findings,
+                [this](const report::Finding& finding) { return is_outdated(finding) || has_ended(finding); });
   snapshot_.findings = std::move(findings);
   findings_.clear();
   for (const report::Finding& finding : *snapshot_.findings) {
@@ -290,6 +298,12 @@ void Recorder::set_findings(std::vector<report::Finding> findings, std::uint64_t
 bool Recorder::is_outdated(const report::Finding& finding) const {
   const auto score = scores_.find(finding.container);
   return report::is_about_rules(finding.code) && score != scores_.end() && score->second.allowed_at > diagnosed_at_;
+}
+
+// A diagnosis that is newer than the survey may know of containers that the survey does not.
+bool Recorder::has_ended(const report::Finding& finding) const {
+  return survey_ && survey_->started_at >= diagnosed_at_ && !finding.container.empty() &&
+         !surveyed_.contains(finding.container);
 }
 
 void Recorder::drop_findings(const std::function<bool(const report::Finding&)>& is_wrong) {

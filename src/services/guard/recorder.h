@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ class Recorder {
   void append(report::BlameRecord record);
   void publish();
   [[nodiscard]] bool is_outdated(const report::Finding& finding) const;
+  [[nodiscard]] bool has_ended(const report::Finding& finding) const;
   void drop_findings(const std::function<bool(const report::Finding&)>& is_wrong);
   void judge(report::ContainerStatus& status, bool at_risk) const;
   [[nodiscard]] report::ContainerStatus status_of(const GuardedContainerPtr& shared) const;
@@ -85,6 +87,7 @@ class Recorder {
   std::multimap<std::string, const report::Finding*> findings_;              // of the snapshot, by container
   std::uint64_t diagnosed_at_ = 0;  // when the diagnosis behind them began, nanoseconds of CLOCK_MONOTONIC
   SurveyPtr survey_;
+  std::set<std::string> surveyed_;  // the ids of its containers
   bool is_dirty_ = true;
   std::uint64_t published_at_ = 0;
   std::uint64_t trimmed_at_ = 0;

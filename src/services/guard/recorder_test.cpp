@@ -111,6 +111,32 @@ TEST_F(RecorderTest, DropsAFindingThatALaterVisitDisproves) {
   EXPECT_EQ(publish().findings->size(), 2U) << "a diagnosis from after the visit";
 }
 
+TEST_F(RecorderTest, KeepsAFindingWhereAVisitCouldSeeNothing) {
+  const GuardedContainerPtr web = add_guarded("web");
+  recorder_->set_findings({finding("HF-101", Severity::critical, "web")}, kernel::monotonic_now());
+  recorder_->record(visit(web, {"/dev/nvidia0"}));
+  VisitResult failed = visit(web, {});
+  failed.action = report::Action::failed;
+  failed.error = "load a program: Cannot allocate memory";
+  recorder_->record(failed);
+  EXPECT_EQ(publish().findings->size(), 1U);
+  EXPECT_EQ(publish().containers[0].state, State::lost);
+}
+
+TEST_F(RecorderTest, DropsTheFindingsOfAContainerThatHasEnded) {
+  add_guarded("web");
+  Finding of_host = finding("HF-301", Severity::warning, "");
+  recorder_->set_findings({finding("HF-122", Severity::critical, "web"), of_host}, kernel::monotonic_now());
+  auto survey = std::make_shared<Survey>();
+  recorder_->adopt(survey);
+  EXPECT_EQ(publish().findings->size(), 2U) << "a survey from before the diagnosis";
+  survey = std::make_shared<Survey>();
+  survey->started_at = kernel::monotonic_now();
+  recorder_->adopt(survey);
+  ASSERT_EQ(publish().findings->size(), 1U);
+  EXPECT_EQ(publish().findings->front().code, "HF-301");
+}
+
 TEST_F(RecorderTest, DropsAFindingThatALaterProbeDisproves) {
   const GuardedContainerPtr web = add_guarded("web");
   Finding missing = finding("HF-104", Severity::critical, "web");

@@ -1,28 +1,23 @@
 #include "services/plugin/daemon.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <set>
 
 #include <unistd.h>
 
 #include "adapters/journal/plugin_status.h"
 #include "core/base/text.h"
-#include "core/resource/allocation.h"
 #include "core/resource/health_log.h"
-#include "core/resource/preference.h"
 #include "host/evidence.h"
 #include "kernel/files/clock.h"
 #include "kernel/net/event_loop.h"
-#include "kernel/process/process.h"
 #include "kernel/process/signals.h"
 #include "kernel/watch/host_changes.h"
 #include "services/plugin/catalog.h"
 #include "services/plugin/device_errors.h"
 #include "services/plugin/dra/dra_driver.h"
 #include "services/plugin/features_file.h"
-#include "services/plugin/plugin.h"
+#include "services/plugin/kubelet_offers.h"
 
 namespace hf::plugin {
 namespace {
@@ -59,6 +54,7 @@ class Loop {
         settings_(settings),
         catalog_(host, settings.config),
         features_(host, settings.log),
+        kubelet_(host, loop_, catalog_, {settings.version, [this] { look(); }, settings.log}),
         errors_(loop_, {settings.config.web.socket, [this](const DeviceErrors::Error& error) { report(error); },
                         settings.record}),
         signals_(kernel::open_signals()),
@@ -89,12 +85,7 @@ class Loop {
     TRY(loop_.watch(signals_.get(), [this] { handle_signals(); }));
     devices_.emplace(TRY(kernel::DirectoryEvents::open()));
     TRY(loop_.watch(devices_->descriptor(), [this] { look_if(devices_->take()); }));
-    sockets_.emplace(TRY(kernel::DirectoryEvents::open()));
-    TRY(loop_.watch(sockets_->descriptor(), [this] {
-      if (sockets_->take()) {
-        check_directory();
-      }
-    }));
+    TRY(kubelet_.open());
     if (Result<kernel::DriverEvents> drivers = kernel::DriverEvents::open()) {
       drivers_.emplace(*std::move(drivers));
       TRY(loop_.watch(drivers_->descriptor(), [this] { look_if(drivers_->take()); }));
@@ -257,30 +248,14 @@ class Loop {
       hold_taken(offers, dra_->taken());
     }
     if (uses_cdi()) {
-      std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer, offers_); });
+      std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer, kubelet_.offers()); });
     }
-    // A resource that has lost all its devices stays, with an empty list: kubelet then knows that there are none.
-    for (const auto& [resource, plugin] : plugins_) {
-      if (std::ranges::find(offers, resource, &Offer::resource) == offers.end()) {
-        offers.push_back({resource, {}, 1, {}});
-      }
-    }
-    for (const Offer& offer : offers) {
-      const auto before = std::ranges::find(offers_, offer.resource, &Offer::resource);
-      if (before == offers_.end() || *before != offer) {
-        log_changes(offer, before == offers_.end() ? nullptr : &*before);
-        plugin_of(offer.resource).publish(offer);
-      }
-    }
-    if (offers_ != offers || !is_written_) {
-      offers_ = std::move(offers);
-      is_written_ = false;
-    }
+    kubelet_.publish(std::move(offers));
     features_.refresh(catalog_.config().kube, catalog_.inventory());
     if (!is_announced_) {
       is_announced_ = true;
-      settings_.notify("READY=1\nSTATUS=offering " + std::to_string(offers_.size()) + " resources");
-      settings_.log("ready resources=" + std::to_string(offers_.size()), false);
+      settings_.notify("READY=1\nSTATUS=offering " + std::to_string(kubelet_.offers().size()) + " resources");
+      settings_.log("ready resources=" + std::to_string(kubelet_.offers().size()), false);
     }
   }
 
@@ -298,7 +273,7 @@ class Loop {
       hold_back(offer, cluster_offers_);
       const auto before = std::ranges::find(cluster_offers_, offer.resource, &Offer::resource);
       if (!catalog_.config().kube.serves_device_plugin) {
-        log_changes(offer, before == cluster_offers_.end() ? nullptr : &*before);
+        log_changes(offer, before == cluster_offers_.end() ? nullptr : &*before, settings_.log);
       }
     }
     cluster_devices_ = resource::cluster_devices(catalog_.inventory(), offers, catalog_.config().kube.policy);
@@ -311,118 +286,20 @@ class Loop {
     dra_->publish(cluster_devices_);
   }
 
-  void log_changes(const Offer& offer, const Offer* before) const {
-    for (const OfferedDevice& device : offer.devices) {
-      const OfferedDevice* const known = before == nullptr ? nullptr : before->find(device.id);
-      if (known != nullptr && known->problem == device.problem) {
-        continue;
-      }
-      settings_.log((device.is_healthy() ? "healthy" : "unhealthy") + (" resource=" + offer.resource) +
-                        " device=" + device.id + (device.problem ? " why=" + quote(*device.problem) : ""),
-                    !device.is_healthy());
-    }
-  }
-
-  // ---- Kubelet ----
-
-  Plugin& plugin_of(const std::string& resource) {
-    std::unique_ptr<Plugin>& plugin = plugins_[resource];
-    if (!plugin) {
-      const config::KubeSettings& kube = catalog_.config().kube;
-      PluginSettings settings;
-      settings.resource = resource;
-      settings.directory = kube.uses_registry ? kube.registry : kube.directory;
-      settings.is_found = kube.uses_registry;
-      settings.log = settings_.log;
-      settings.handlers.allocate = [this, resource](const std::vector<std::string>& ids) {
-        return allocate(resource, ids);
-      };
-      settings.handlers.prefer = [this, resource](const resource::Choice& choice) { return prefer(resource, choice); };
-      plugin = std::make_unique<Plugin>(loop_, std::move(settings));
-      check_directory();
-    }
-    return *plugin;
-  }
-
-  [[nodiscard]] const Offer* find_offer(const std::string& resource) const {
-    const auto found = std::ranges::find(offers_, resource, &Offer::resource);
-    return found == offers_.end() ? nullptr : &*found;
-  }
-
-  Result<resource::Allocation> allocate(const std::string& resource, const std::vector<std::string>& ids) {
-    look();  // what kubelet was told may be out of date
-    const Offer* const offer = find_offer(resource);
-    Result<resource::Allocation> allocation =
-        offer != nullptr ? resource::allocate(*offer, ids, catalog_.config().kube.policy)
-                         : fail(std::errc::no_such_device, "allocate " + resource + ": it is not offered");
-    (allocation ? allocated_ : refused_)[resource] += 1;
-    is_written_ = false;
-    if (allocation) {
-      settings_.log("allocated resource=" + resource + " devices=" + join(ids, ","), false);
-    } else {
-      settings_.log("refused resource=" + resource + " error=" + quote(allocation.error().message), true);
-    }
-    return allocation;
-  }
-
-  [[nodiscard]] Result<std::vector<std::string>> prefer(const std::string& resource,
-                                                        const resource::Choice& choice) const {
-    const Offer* const offer = find_offer(resource);
-    return offer != nullptr
-               ? resource::prefer(*offer, choice, catalog_.inventory(), catalog_.config().kube.policy.spread)
-               : fail(std::errc::no_such_device, "prefer devices of " + resource + ": it is not offered");
-  }
-
-  void check_directory() {
-    const config::KubeSettings& kube = catalog_.config().kube;
-    sockets_->add(host_, kube.uses_registry ? kube.registry : kube.directory);
-    for (const auto& [resource, plugin] : plugins_) {
-      if (plugin) {
-        plugin->check_directory(kernel::monotonic_now());
-      }
-    }
-  }
-
   void work(std::uint64_t now) {
-    if (now >= next_check_) {  // a directory that was removed and made again is another one
-      next_check_ = now + kSecond;
-      check_directory();
-    }
-    for (const auto& [resource, plugin] : plugins_) {
-      plugin->work(now);
-      is_written_ =
-          is_written_ && std::exchange(connected_[resource], plugin->is_connected()) == plugin->is_connected();
-    }
+    kubelet_.work(now);
     if (dra_) {
       dra_->work(now);
     }
     errors_.work(now);
-    if (!is_written_ && is_ready_) {
-      write_status();
+    if (is_ready_) {
+      kubelet_.write_status();
     }
   }
 
   [[nodiscard]] std::uint64_t next_due() const {
-    std::uint64_t due = std::min({next_look_, next_check_, errors_.next_due()});
-    for (const auto& [resource, plugin] : plugins_) {
-      due = std::min(due, plugin->next_due());
-    }
+    const std::uint64_t due = std::min({next_look_, kubelet_.next_due(), errors_.next_due()});
     return dra_ ? std::min(due, dra_->next_due()) : due;
-  }
-
-  void write_status() {
-    is_written_ = true;
-    const container::Pid own{::getpid()};
-    const Result<kernel::Process> process = kernel::read_process(host_, own);
-    journal::PluginStatus status{own, process ? process->started_at : 0, settings_.version, {}};
-    for (const Offer& offer : offers_) {
-      const auto plugin = plugins_.find(offer.resource);
-      const bool is_connected = plugin != plugins_.end() && plugin->second->is_connected();
-      status.resources.push_back({offer, is_connected, allocated_[offer.resource], refused_[offer.resource]});
-    }
-    if (const Result<void> written = journal::write_plugin_status(host_, status); !written) {
-      settings_.log("no-status error=" + quote(written.error().message), true);
-    }
   }
 
   // ---- Life ----
@@ -448,13 +325,12 @@ class Loop {
   }
 
   void stop() {
-    std::size_t left = plugins_.size() + (dra_ ? 1 : 0);
+    std::size_t left = dra_ ? 1 : 0;
+    const auto stopped = [&left] { --left; };
     if (dra_) {
-      dra_->stop([&left] { --left; });
+      dra_->stop(stopped);
     }
-    for (const auto& [resource, plugin] : plugins_) {
-      plugin->stop([&left] { --left; });
-    }
+    left += kubelet_.stop(stopped);
     const std::uint64_t end = kernel::monotonic_now() + kStopLimit;
     while (left > 0 && kernel::monotonic_now() < end) {
       loop_.run_until(end);
@@ -470,32 +346,25 @@ class Loop {
   kernel::EventLoop loop_;
   Catalog catalog_;
   FeaturesFile features_;
+  KubeletOffers kubelet_;
   resource::HealthLog health_;
   DeviceErrors errors_;
   kernel::Fd signals_;
   std::optional<kernel::DirectoryEvents> devices_;
-  std::optional<kernel::DirectoryEvents> sockets_;
   std::optional<kernel::DriverEvents> drivers_;
-  std::vector<Offer> offers_;          // as kubelet was told
   std::vector<Offer> cluster_offers_;  // as the cluster was told
   std::vector<resource::ClusterDevice> cluster_devices_;
   std::optional<ClaimReader> claim_reader_;
   std::optional<DraDriver> dra_;
-  std::map<std::string, std::unique_ptr<Plugin>> plugins_;
-  std::map<std::string, bool> connected_;
-  std::map<std::string, std::uint64_t> allocated_;  // how often, by resource
-  std::map<std::string, std::uint64_t> refused_;
   std::string asked_key_;      // when the libraries were asked
   std::string requested_key_;  // of the offers when the specs were requested
   std::string spec_key_;       // of the offers that the specs were written for
   std::optional<std::string> spec_problem_;
   std::uint64_t next_look_ = 0;
-  std::uint64_t next_check_ = 0;
   std::uint64_t next_module_ = 0;
   bool is_ready_ = false;      // libraries and specs were seen once
   bool is_requested_ = false;  // the driver thread works on it
   bool is_announced_ = false;
-  bool is_written_ = false;
   bool stops_ = false;
   DriverThread driver_thread_;  // the last: its thread calls the loop
 };
