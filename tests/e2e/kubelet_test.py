@@ -147,8 +147,11 @@ class RealKubelet:
     def start_kubelet(self) -> Server:
         config = KUBELET_CONFIG.format(cgroup=self.cgroup, socket=self.socket, policy=self.policy, reserved='reservedSystemCPUs: "0"' if self.policy == "static" else "", **self.ports)
         (self.directory / "kubelet.yaml").write_text(config)
-        command = (self.path, f"--config={self.directory}/kubelet.yaml", "--root-dir=/var/lib/kubelet", "--hostname-override=node1", "--v=2")
+        command = (self.path, f"--config={self.directory}/kubelet.yaml", "--root-dir=/var/lib/kubelet", "--hostname-override=node1", "--v=2", *self.options())
         return Server(self.stage, command, self.is_ready, self.directory / "kubelet.log")
+
+    def options(self) -> tuple[str, ...]:
+        return ()
 
     def is_ready(self) -> str:
         try:

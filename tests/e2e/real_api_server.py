@@ -1,5 +1,6 @@
 """A real kube-apiserver with an etcd of its own, in a directory of the test."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -58,9 +59,9 @@ class RealApiServer:
                 time.sleep(0.5)
         raise RuntimeError("kube-apiserver does not come up: " + (self.directory / "kube-apiserver.log").read_text()[-2000:])
 
-    def ask(self, path: str, body: dict | None = None) -> dict:
+    def ask(self, path: str, body: dict | None = None, method: str | None = None) -> dict:
         context = ssl.create_default_context(cafile=str(self.certificates / "ca.crt"))
-        request = urllib.request.Request(f"https://127.0.0.1:{self.port}{path}", data=json.dumps(body).encode() if body else None,
+        request = urllib.request.Request(f"https://127.0.0.1:{self.port}{path}", data=json.dumps(body).encode() if body else None, method=method,
                                          headers={"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"})  # fmt: skip
         with urllib.request.urlopen(request, context=context, timeout=30) as answer:
             text = answer.read()
@@ -71,6 +72,10 @@ class RealApiServer:
 
     def create(self, path: str, body: dict) -> dict:
         return self.ask(path, {"apiVersion": "v1"} | body)
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(urllib.error.HTTPError):  # it is gone already
+            self.ask(path, method="DELETE")
 
     def kubeconfig(self) -> str:
         return kubeconfig(self.certificates, self.port, f"{{token: {TOKEN}}}")
