@@ -10,6 +10,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -40,14 +41,16 @@ def setUpModule():
 
 
 class Kube:
-    """holdfast-kube with a /run/holdfast of its own."""
+    """holdfast-kube with a /run/holdfast of its own, and with DIRECTORY/resolv.conf where there is one."""
 
-    def __init__(self, directory: pathlib.Path, socket: pathlib.Path, options: str):
+    def __init__(self, directory: pathlib.Path, guard: pathlib.Path, options: str):
         self.log = directory / "kube.log"
         config = directory / "kube.yaml"
         (directory / "plugins").mkdir(exist_ok=True)
-        config.write_text(f"web: {{socket: {socket}}}\nkube:\n  directory: {directory}/plugins\n  api: {options}\n")
-        script = 'mkdir -p /run/holdfast && mount -t tmpfs none /run/holdfast && exec "$0" --config "$1"'
+        config.write_text(f"web: {{socket: {guard}}}\nkube:\n  directory: {directory}/plugins\n  api: {options}\n")
+        resolver = directory / "resolv.conf"
+        mount = f"mount --bind {resolver} /etc/resolv.conf && " if resolver.exists() else ""
+        script = f'mkdir -p /run/holdfast && mount -t tmpfs none /run/holdfast && {mount}exec "$0" --config "$1"'
         with self.log.open("w") as out:
             self.process = subprocess.Popen(["unshare", "--mount", "sh", "-ec", script, KUBE, str(config)], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 
@@ -91,9 +94,9 @@ class Api(Case):
         self.socket = self.directory / "holdfastd.sock"
         return self.enterContext(guarding(HOLDFASTD, "--socket", str(self.socket), config=policy(mode), containers=1))
 
-    def kube(self, port: int, options: str = "", user: str = "{token: secret}") -> Kube:
+    def kube(self, port: int, options: str = "", user: str = "{token: secret}", host: str = "127.0.0.1") -> Kube:
         file = self.directory / "kubeconfig"
-        file.write_text(kubeconfig(self.directory, port, user))
+        file.write_text(kubeconfig(self.directory, port, user).replace("127.0.0.1", host))
         kube = Kube(self.directory, self.socket, f"{{kubeconfig: {file}, node: {NODE}, spread: 1{options}}}")
         self.addCleanup(kube.stop)
         self.assertTrue(eventually(lambda: kube.said("ready"), WAIT), kube.said())
@@ -166,6 +169,13 @@ class Events(Api):
         self.assertGreater(lost["lastTransitionTime"], started["lastTransitionTime"])
         taints = lambda: [taint["key"] for taint in self.cluster.node["spec"]["taints"]]  # noqa: E731
         self.assertTrue(eventually(lambda: taints() == ["other", "holdfast.dev/device-access"], WAIT), taints())
+        # A restart says nothing else meanwhile.
+        self.assertLess(kube.stop(), 5)
+        before = len(self.cluster.writes())
+        kube = self.kube(server.port, ", taint: true")
+        conditions = lambda: [write["body"]["status"]["conditions"][0]["status"] for write in self.cluster.writes()[before:] if write["path"].endswith("/status")]  # noqa: E731
+        self.assertTrue(eventually(conditions, 120), kube.said())
+        self.assertEqual((conditions()[0], taints()), ("False", ["other", "holdfast.dev/device-access"]))
         self.restore(pod)
         restored = self.wait_for(pod, "DeviceRestored", kube)
         self.assertRegex(restored["message"], "^container main can use its devices again after [0-9.]+ s$")
@@ -203,6 +213,19 @@ class Events(Api):
         # A server that hangs does not keep it from ending.
         with self.cluster.lock:
             self.cluster.failures = [{"hang": 60}] * 20
+        self.assertLess(kube.stop(), 5)
+        self.assertEqual(kube.code, 0, kube.said())
+
+
+    def test_a_resolver_that_hangs_does_not_keep_it_from_ending(self):
+        self.pod()
+        self.guard()
+        silent = self.enterContext(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        silent.bind(("127.0.0.77", 53))
+        silent.settimeout(120)
+        (self.directory / "resolv.conf").write_text("nameserver 127.0.0.77\noptions timeout:30 attempts:5\n")
+        kube = self.kube(443, host="api.test")
+        self.assertTrue(silent.recv(4096), kube.said())
         self.assertLess(kube.stop(), 5)
         self.assertEqual(kube.code, 0, kube.said())
 

@@ -13,6 +13,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include "adapters/apiserver/lookup.h"
 #include "core/base/text.h"
 
 namespace hf::apiserver {
@@ -84,6 +85,7 @@ class Waiting {
       : server_(std::move(server)), is_cancelled_(is_cancelled) {}
 
   asio::io_context& context() { return context_; }
+  [[nodiscard]] const std::atomic<bool>& is_cancelled() const { return is_cancelled_; }
 
   // `start` begins the operation and calls its argument at the end.
   template <class Start>
@@ -160,16 +162,11 @@ http::request<http::string_body> message_of(const Access& access, const Request&
 }
 
 Result<void> connect(Waiting& waiting, tcp::socket& socket, const Access& access, Clock::time_point deadline) {
-  // The names of the operation must live as long as it, which may be longer than this call.
-  const auto resolver = std::make_shared<tcp::resolver>(waiting.context());
-  const auto found = std::make_shared<tcp::resolver::results_type>();
-  TRY(waiting.wait("resolve its name", deadline, [&](auto ended) {
-    resolver->async_resolve(access.host, access.port,
-                            [resolver, found, ended](error_code error, tcp::resolver::results_type results) {
-                              *found = std::move(results);
-                              ended(error);
-                            });
-  }));
+  // Asio's own resolver would be waited for at the end, however long it hangs.
+  const Result<Addresses> found = look_up(access.host, access.port, {waiting.is_cancelled(), deadline});
+  if (!found) {
+    return fail(found.error().code, waiting.about("resolve its name", found.error().message));
+  }
   TRY(waiting.wait("connect", deadline, [&](auto ended) { asio::async_connect(socket, *found, std::move(ended)); }));
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);

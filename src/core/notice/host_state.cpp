@@ -1,5 +1,6 @@
 #include "core/notice/host_state.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -40,9 +41,14 @@ void StateWatch::note(const PodEvent& event, std::uint64_t now) {
 std::vector<PodEvent> StateWatch::follow(const HostState& state, std::uint64_t now) {
   std::vector<PodEvent> events;
   std::set<std::string_view> present;
-  lacking_.clear();
+  const std::vector<ContainerState> before = std::exchange(lacking_, {});
+  began_ = began_.value_or(now);
   for (const ContainerState& it : state.containers) {
     present.insert(it.id);
+    if (it.state == State::unknown) {
+      keep(it, before, now);
+      continue;
+    }
     for (const PodEvent& event :
          it.lacks_something() ? follow_loss(it, state.at, now) : follow_rest(it, state.at, now)) {
       if (is_addressable(event.pod)) {
@@ -52,6 +58,16 @@ std::vector<PodEvent> StateWatch::follow(const HostState& state, std::uint64_t n
   }
   std::erase_if(known_, [&present](const auto& entry) { return !present.contains(entry.first); });
   return events;
+}
+
+// A probe that hangs, or has not run yet, says nothing: a loss stays. A container whose state was never known may have
+// been lost all the time.
+void StateWatch::keep(const ContainerState& it, const std::vector<ContainerState>& before, std::uint64_t now) {
+  const Known& known = known_.try_emplace(it.id, Known{.lost_since = now}).first->second;
+  if (known.is_announced && now - *known.lost_since >= kSettled) {
+    const auto found = std::ranges::find(before, it.id, &ContainerState::id);
+    lacking_.push_back(found == before.end() ? it : *found);
+  }
 }
 
 std::vector<PodEvent> StateWatch::follow_loss(const ContainerState& it, std::int64_t at, std::uint64_t now) {

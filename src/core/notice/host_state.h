@@ -38,10 +38,14 @@ class StateWatch {
 
   // What a record said: its container need not be announced again.
   void note(const PodEvent& event, std::uint64_t now);
-  // What changed: containers that lost something, have it again, or are at risk.
+  // What changed: containers that lost something, have it again, or are at risk. Only for states of a guard that
+  // watches: a blind one may list no container at all.
   std::vector<PodEvent> follow(const HostState& state, std::uint64_t now);
   // The containers that lack something which the guard did not repair.
   [[nodiscard]] const std::vector<ContainerState>& lacking() const { return lacking_; }
+  // Whether what the first state showed has lasted long enough to count. Until then no one can say that nothing is
+  // lost.
+  [[nodiscard]] bool is_settled(std::uint64_t now) const { return began_ && now - *began_ >= kSettled; }
 
  private:
   struct Known {
@@ -52,9 +56,11 @@ class StateWatch {
 
   std::vector<PodEvent> follow_loss(const ContainerState& it, std::int64_t at, std::uint64_t now);
   std::vector<PodEvent> follow_rest(const ContainerState& it, std::int64_t at, std::uint64_t now);
+  void keep(const ContainerState& it, const std::vector<ContainerState>& before, std::uint64_t now);
 
   std::map<std::string, Known> known_;  // by container id
   std::vector<ContainerState> lacking_;
+  std::optional<std::uint64_t> began_;
 };
 
 }  // namespace hf::notice

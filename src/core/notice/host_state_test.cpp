@@ -75,6 +75,59 @@ TEST(StateWatch, DoesNotTakeAnOldStateForARecovery) {
   EXPECT_EQ(reasons_of(watch.follow(with(State::ok), 115 * kSecond)), std::vector{Reason::device_restored});
 }
 
+TEST(StateWatch, KeepsALossWhileTheStateIsUnknown) {
+  StateWatch watch;
+  (void)watch.follow(with(State::lost), 100 * kSecond);
+  EXPECT_EQ(reasons_of(watch.follow(with(State::lost), 110 * kSecond)), std::vector{Reason::device_lost});
+  HostState unclear = with(State::unknown);
+  unclear.containers[0].verdict = "";
+  for (std::uint64_t now = 120 * kSecond; now < 200 * kSecond; now += 10 * kSecond) {
+    EXPECT_TRUE(watch.follow(unclear, now).empty());
+    ASSERT_EQ(watch.lacking().size(), 1U);
+    EXPECT_FALSE(watch.lacking()[0].verdict.empty()) << "what was known of it";
+  }
+  EXPECT_TRUE(watch.follow(with(State::lost), 200 * kSecond).empty());
+  EXPECT_EQ(reasons_of(watch.follow(with(State::ok), 210 * kSecond)), std::vector{Reason::device_restored});
+}
+
+TEST(StateWatch, KeepsARecordedLossWhileTheStateIsUnknown) {
+  StateWatch watch;
+  PodEvent lost;
+  lost.container = "abc";
+  watch.note(lost, 100 * kSecond);
+  EXPECT_TRUE(watch.follow(with(State::unknown), 101 * kSecond).empty());
+  EXPECT_TRUE(watch.lacking().empty());
+  EXPECT_TRUE(watch.follow(with(State::unknown), 111 * kSecond).empty());
+  EXPECT_EQ(watch.lacking().size(), 1U);
+}
+
+TEST(StateWatch, TakesNoUnknownStateForALoss) {
+  StateWatch watch;
+  for (std::uint64_t now = 100 * kSecond; now < 200 * kSecond; now += 10 * kSecond) {
+    EXPECT_TRUE(watch.follow(with(State::unknown), now).empty());
+    EXPECT_TRUE(watch.lacking().empty());
+  }
+  EXPECT_TRUE(watch.follow(with(State::ok), 200 * kSecond).empty());
+  EXPECT_TRUE(watch.follow(with(State::lost), 205 * kSecond).empty()) << "it has just begun";
+}
+
+TEST(StateWatch, IsSettledOnceTheFirstLossesCount) {
+  StateWatch watch;
+  EXPECT_FALSE(watch.is_settled(90 * kSecond));
+  (void)watch.follow(with(State::lost), 100 * kSecond);
+  EXPECT_FALSE(watch.is_settled(109 * kSecond));
+  (void)watch.follow(with(State::lost), 110 * kSecond);
+  EXPECT_TRUE(watch.is_settled(110 * kSecond));
+  EXPECT_EQ(watch.lacking().size(), 1U);
+}
+
+TEST(StateWatch, CountsALossThatTheFirstProbeFindsFromTheStart) {
+  StateWatch watch;
+  EXPECT_TRUE(watch.follow(with(State::unknown), 100 * kSecond).empty());
+  EXPECT_EQ(reasons_of(watch.follow(with(State::lost), 110 * kSecond)), std::vector{Reason::device_lost});
+  EXPECT_EQ(watch.lacking().size(), 1U);
+}
+
 TEST(StateWatch, ReportsARiskOnceUntilItIsOver) {
   StateWatch watch;
   EXPECT_EQ(reasons_of(watch.follow(with(State::at_risk), 1 * kSecond)), std::vector{Reason::device_at_risk});

@@ -64,39 +64,53 @@ class ApiThread::Loop {
   }
 
   void request(apiserver::Request request, Done done) {
-    loop_.post([this, request = std::move(request), done = std::move(done)]() mutable {
-      sender_.add(std::move(request), std::move(done));
-    });
+    std::optional<Asked> oldest;
+    bool is_first = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      is_first = requests_.empty();
+      requests_.push_back({std::move(request), std::move(done)});
+      if (requests_.size() > Sender::kMostWaiting) {
+        oldest = std::move(requests_.front());
+        requests_.pop_front();
+        ++dropped_;
+      }
+    }
+    if (is_first) {
+      loop_.post([this] { take_requests(); });
+    }
+    if (oldest) {
+      oldest->done(fail(std::errc::no_buffer_space, "the API server is too slow: the oldest request was dropped"));
+    }
   }
 
   void report(const report::BlameRecord& record) {
     const std::optional<notice::PodEvent> event = notice::event_of(record);
-    if (!event || !is_new(record)) {
+    if (!event) {
       return;
     }
+    bool is_first = false;
     {
       const std::scoped_lock lock(mutex_);
+      is_first = reports_.empty();
       reports_.push_back(*event);
       if (reports_.size() > kMostReports) {
         reports_.pop_front();
         ++dropped_;
       }
     }
-    loop_.post([this] { take_reports(); });
+    if (is_first) {
+      loop_.post([this] { take_reports(); });
+    }
   }
 
-  void post(std::function<void()> task) { loop_.post(std::move(task)); }
   [[nodiscard]] const std::string& node() const { return settings_.node; }
 
  private:
-  // The guard sends its latest records again when it, or we, start. An earlier instance has reported those from before
-  // our start.
-  bool is_new(const report::BlameRecord& record) {
-    const bool is_known = record.number <= last_number_ && record.at <= last_at_;
-    last_number_ = record.number;
-    last_at_ = std::max(last_at_, record.at);
-    return !is_known && record.at >= started_at_;
-  }
+  struct Asked {
+    apiserver::Request request;
+    Done done;
+  };
 
   void run() {
     kernel::name_thread("hf-api");
@@ -110,6 +124,7 @@ class ApiThread::Loop {
       send_next();
       note_dropped();
     }
+    take_requests();
     sender_.drop_all();
   }
 
@@ -120,6 +135,17 @@ class ApiThread::Loop {
 
   Moment now() {
     return {kernel::monotonic_now(), kernel::wall_now(), std::uniform_real_distribution<double>(0, 1)(random_)};
+  }
+
+  void take_requests() {
+    std::deque<Asked> requests;
+    {
+      const std::scoped_lock lock(mutex_);
+      requests.swap(requests_);
+    }
+    for (Asked& one : requests) {
+      sender_.add(std::move(one.request), std::move(one.done));
+    }
   }
 
   void take_reports() {
@@ -149,7 +175,7 @@ class ApiThread::Loop {
     }
   }
 
-  // One request a turn: reports and tasks of other threads come between two.
+  // One request a turn: reports and requests of other threads come between two.
   void send_next() {
     if (sender_.is_empty()) {
       if (std::optional<Reporter::Task> task = reporter_.next(now())) {
@@ -224,13 +250,10 @@ class ApiThread::Loop {
   bool is_access_bad_ = false;
   std::uint64_t said_dropped_ = 0;
   std::uint64_t dropped_due_ = 0;
-  // Of the thread that calls report().
-  std::uint64_t last_number_ = 0;
-  std::int64_t last_at_ = 0;
-  std::int64_t started_at_ = kernel::wall_now();
 
-  std::mutex mutex_;                // of the three below
+  std::mutex mutex_;                // of the four below
   std::shared_ptr<Client> client_;  // this object and a thread that sends
+  std::deque<Asked> requests_;
   std::deque<notice::PodEvent> reports_;
   std::uint64_t dropped_ = 0;
   std::atomic<bool> stops_ = false;
@@ -244,7 +267,6 @@ ApiThread::~ApiThread() = default;
 
 void ApiThread::request(apiserver::Request request, Done done) { loop_->request(std::move(request), std::move(done)); }
 void ApiThread::report(const report::BlameRecord& record) { loop_->report(record); }
-void ApiThread::post(std::function<void()> task) { loop_->post(std::move(task)); }
 const std::string& ApiThread::node() const { return loop_->node(); }
 
 }  // namespace hf::cluster

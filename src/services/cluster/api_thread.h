@@ -24,8 +24,9 @@ struct ApiSettings {
 
 class ApiThread {
  public:
-  // Called on the API thread, once: with the server's last answer after all retries, whatever its status, or with an
-  // error where the request was dropped: the queue was full, or the thread ends.
+  // Called once: with the server's last answer after all retries, whatever its status, or with an error where the
+  // request was dropped: the queue was full, or the thread ends. On the API thread; a full queue drops on the thread
+  // that adds.
   using Done = std::function<void(Result<apiserver::Response>)>;
 
   ApiThread(const kernel::Host& host, ApiSettings settings);
@@ -36,8 +37,6 @@ class ApiThread {
   // These are called from any thread and never wait.
   void request(apiserver::Request request, Done done);
   void report(const report::BlameRecord& record);
-
-  void post(std::function<void()> task);  // runs on the API thread
 
   [[nodiscard]] const std::string& node() const;  // as the API server knows this host
 

@@ -13,14 +13,23 @@ using notice::Status;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kLongestSpread = 10 * kSecond;  // many hosts may see the same change at once
-constexpr std::uint64_t kShortest = 30 * kSecond;       // between two writes of the condition
+constexpr std::uint64_t kShortest = 30 * kSecond;       // between two writes of the condition, or of the taint
 constexpr std::uint64_t kHeartbeat = 300 * kSecond;     // as often as kubelet writes the status of its node
 constexpr std::uint64_t kUnknownAfter = 60 * kSecond;   // a guard that restarts is not worth a write
 constexpr std::int64_t kOldestState = 180'000;          // milliseconds
 
 bool is_success(unsigned status) { return status >= 200 && status < 300; }
 
+bool is_for_now(unsigned status) { return status == 409 || status == 429 || status >= 500; }
+
+// What a cluster node is told will be refused again. 404 is for now: kubelet registers the node later.
+bool is_refused(const Result<apiserver::Response>& answer) {
+  return answer && !is_success(answer->status) && answer->status != 404 && !is_for_now(answer->status);
+}
+
 std::uint64_t part(std::uint64_t whole, double random) { return std::uint64_t(double(whole) * random); }
+
+std::uint64_t heartbeat(double random) { return kHeartbeat - kHeartbeat / 10 + part(kHeartbeat / 5, random); }
 
 }  // namespace
 
@@ -37,28 +46,31 @@ void Reporter::adopt(notice::HostState state, const Moment& moment) {
 }
 
 void Reporter::confirm(const Moment& moment) {
+  now_ = moment.now;
   if (!state_) {
     return;
-  }
-  for (const notice::PodEvent& event : watch_.follow(*state_, moment.now)) {
-    if (settings_.writes_events) {
-      events_.add(event, moment.now, moment.random);
-    }
   }
   std::string why_blind = state_->why_blind;
   if (why_blind.empty() && moment.wall - state_->at > kOldestState) {
     why_blind = "its last snapshot is " + std::to_string((moment.wall - state_->at) / 1000) + " s old";
   }
-  const Condition condition = notice::condition_of(why_blind, watch_.lacking());
-  if (condition.status == Status::unknown) {
-    want_unknown(condition, moment);
+  if (!why_blind.empty()) {
+    want_unknown(notice::condition_of(why_blind, {}), moment);
     return;
   }
   unknown_since_.reset();
-  want(condition, moment);
+  for (const notice::PodEvent& event : watch_.follow(*state_, moment.now)) {
+    if (settings_.writes_events) {
+      events_.add(event, moment.now, moment.random);
+    }
+  }
+  if (watch_.is_settled(moment.now)) {
+    want(notice::condition_of("", watch_.lacking()), moment);
+  }
 }
 
 void Reporter::miss_guard(const std::string& why, const Moment& moment) {
+  now_ = moment.now;
   want_unknown(notice::condition_without_guard(why), moment);
 }
 
@@ -77,6 +89,9 @@ void Reporter::want(Condition condition, const Moment& moment) {
     return;
   }
   wanted_ = std::move(condition);
+  if (is_writing_) {
+    return;  // finish_condition() compares what was written
+  }
   if (written_ && *written_ == *wanted_) {
     condition_due_ = condition_written_at_ + kHeartbeat;
     return;
@@ -91,7 +106,7 @@ std::optional<Reporter::Task> Reporter::next(const Moment& moment) {
   if (settings_.writes_condition && moment.now >= condition_due_) {
     return write_condition(moment);
   }
-  if (wants_taint_change() && moment.now >= taint_due_) {
+  if (moment.now >= taint_due()) {
     return write_taint(moment);
   }
   const std::optional<EventWrite> write = events_.next(moment.now);
@@ -117,73 +132,113 @@ std::optional<Outcome> Reporter::outcome_of(const EventWrite& write, unsigned st
   if (!write.is_new && (status == 404 || status == 410)) {
     return Outcome::gone;
   }
-  const bool is_for_now = status == 409 || status == 429 || status >= 500;
-  return is_for_now ? std::nullopt : std::optional(Outcome::refused);
+  return is_for_now(status) ? std::nullopt : std::optional(Outcome::refused);
 }
 
 Reporter::Task Reporter::write_condition(const Moment& moment) {
+  is_writing_ = true;
   condition_written_at_ = moment.now;
-  condition_due_ = moment.now + kHeartbeat - kHeartbeat / 10 + part(kHeartbeat / 5, moment.random);
+  condition_due_ = moment.now + heartbeat(moment.random);
   apiserver::ConditionWrite write{*wanted_, moment.wall, std::nullopt};
   if (!written_ || written_->status != wanted_->status) {
     write.changed_at = moment.wall;
   }
-  return {apiserver::patch_condition(settings_.node, write),
-          [this, condition = *wanted_](const Result<apiserver::Response>& answer) {
-            if (answer && is_success(answer->status)) {
-              written_ = condition;
-            }
-          }};
+  return {
+      apiserver::patch_condition(settings_.node, write),
+      [this, condition = *wanted_](const Result<apiserver::Response>& answer) { finish_condition(condition, answer); }};
 }
 
-// While it is unknown whether containers lack something, the taint stays as it is.
-bool Reporter::wants_taint_change() const {
-  return settings_.writes_taint && wanted_ && wanted_->status != Status::unknown &&
-         has_taint_ != (wanted_->status == Status::no);
+// The write may have waited for minutes: what is wanted may be something else by now.
+void Reporter::finish_condition(const Condition& condition, const Result<apiserver::Response>& answer) {
+  is_writing_ = false;
+  const bool is_written = answer && is_success(answer->status);
+  if (is_written) {
+    written_ = condition;
+    condition_written_at_ = now_;
+  }
+  if (is_written || is_refused(answer)) {
+    told_ = condition.status;
+  }
+  if (is_written ? written_ != wanted_ : !is_refused(answer)) {
+    condition_due_ = now_ + kShortest;
+  }
 }
 
+// While it is unknown whether containers lack something, the taint stays as it is. It is removed once the condition
+// says why, so that a restart of this process removes none too early.
+std::optional<bool> Reporter::wanted_taint() const {
+  if (!settings_.writes_taint || !wanted_ || wanted_->status == Status::unknown) {
+    return std::nullopt;
+  }
+  const bool is_lost = wanted_->status == Status::no;
+  const bool is_early = !is_lost && settings_.writes_condition && told_ != Status::yes;
+  return is_early ? std::nullopt : std::optional(is_lost);
+}
+
+std::uint64_t Reporter::taint_due() const {
+  const std::optional<bool> wanted = wanted_taint();
+  if (!wanted) {
+    return EventQueue::kNever;
+  }
+  return has_taint_.value_or(*wanted) == *wanted ? taint_read_due_ : taint_change_due_;
+}
+
+void Reporter::set_taint_due(std::uint64_t at) {
+  taint_read_due_ = at;
+  taint_change_due_ = at;
+}
+
+// Others may change the taints, and a right may be granted later: both are noticed at the next heartbeat.
 Reporter::Task Reporter::write_taint(const Moment& moment) {
-  taint_due_ = moment.now + kShortest;
-  if (!taints_) {
+  set_taint_due(moment.now + heartbeat(moment.random));
+  const bool has_ours = *wanted_taint();
+  const std::optional<apiserver::Taints> before = std::exchange(taints_, std::nullopt);
+  if (!before || before->has_ours == has_ours) {
     return {apiserver::read_node(settings_.node),
             [this](const Result<apiserver::Response>& answer) { take_taints(answer); }};
   }
-  const bool has_ours = wanted_->status == Status::no;
-  const apiserver::Taints before = *std::exchange(taints_, std::nullopt);
-  return {apiserver::patch_taints(settings_.node, before, has_ours),
+  return {apiserver::patch_taints(settings_.node, *before, has_ours),
           [this, has_ours](const Result<apiserver::Response>& answer) { finish_taint(answer, has_ours); }};
 }
 
 void Reporter::take_taints(const Result<apiserver::Response>& answer) {
   if (!answer || !is_success(answer->status)) {
+    if (!is_refused(answer)) {
+      set_taint_due(now_ + kShortest);
+    }
     return;
   }
   if (const Result<apiserver::Taints> taints = apiserver::parse_taints(answer->body)) {
     has_taint_ = taints->has_ours;
-    taints_ = *taints;
-    taint_due_ = 0;
-  }
-  if (!wants_taint_change()) {
-    taints_.reset();
+    taint_change_due_ = taint_soonest_;
+    if (wanted_taint().value_or(taints->has_ours) != taints->has_ours) {
+      taints_ = *taints;
+    }
   }
 }
 
-// Another writer was faster (409): the list is read again.
 void Reporter::finish_taint(const Result<apiserver::Response>& answer, bool has_ours) {
   if (answer && is_success(answer->status)) {
     has_taint_ = has_ours;
+    taint_soonest_ = now_ + kShortest;
+    taint_change_due_ = taint_soonest_;
+    return;
   }
-  if (answer && (answer->status == 409 || is_success(answer->status))) {
-    taint_due_ = 0;
+  if (answer && answer->status == 409) {
+    set_taint_due(now_);  // another writer was faster: the list is read again
+    return;
+  }
+  if (!is_refused(answer)) {
+    set_taint_due(now_ + kShortest);
   }
 }
 
 std::uint64_t Reporter::next_due() const {
-  std::uint64_t due = events_.next_due();
+  std::uint64_t due = std::min(events_.next_due(), taint_due());
   if (settings_.writes_condition) {
     due = std::min(due, condition_due_);
   }
-  return wants_taint_change() ? std::min(due, taint_due_) : due;
+  return due;
 }
 
 }  // namespace hf::cluster

@@ -51,8 +51,11 @@ class Reporter {
  private:
   void want(notice::Condition condition, const Moment& moment);
   void want_unknown(notice::Condition condition, const Moment& moment);
-  [[nodiscard]] bool wants_taint_change() const;
   Task write_condition(const Moment& moment);
+  void finish_condition(const notice::Condition& condition, const Result<apiserver::Response>& answer);
+  [[nodiscard]] std::optional<bool> wanted_taint() const;  // absent: it stays as it is
+  [[nodiscard]] std::uint64_t taint_due() const;
+  void set_taint_due(std::uint64_t at);
   Task write_taint(const Moment& moment);
   void take_taints(const Result<apiserver::Response>& answer);
   void finish_taint(const Result<apiserver::Response>& answer, bool has_ours);
@@ -66,13 +69,17 @@ class Reporter {
 
   std::optional<notice::Condition> wanted_;
   std::optional<notice::Condition> written_;
+  std::optional<notice::Status> told_;  // as last written, or refused for good
+  bool is_writing_ = false;
   std::uint64_t condition_due_ = notice::EventQueue::kNever;
   std::uint64_t condition_written_at_ = 0;
 
   std::optional<bool> has_taint_;  // as last seen on the server
   std::optional<apiserver::Taints> taints_;
-  std::uint64_t taint_due_ = 0;
-  std::uint64_t now_ = 0;  // of the last call
+  std::uint64_t taint_read_due_ = 0;
+  std::uint64_t taint_change_due_ = 0;  // where it is not as it should be
+  std::uint64_t taint_soonest_ = 0;     // of the next change
+  std::uint64_t now_ = 0;               // of the last call
 };
 
 }  // namespace hf::cluster

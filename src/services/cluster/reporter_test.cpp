@@ -18,8 +18,9 @@ class ReporterTest : public testing::Test {
  protected:
   Moment moment() const { return {now_, std::int64_t(now_ / 1'000'000), 0}; }
 
-  void see(State state) {
+  void see(State state, const std::string& why_blind = "") {
     notice::HostState host;
+    host.why_blind = why_blind;
     host.at = moment().wall;
     host.containers = {{"abc", "trainer-0/main", kPod, state, {"/dev/nvidia0"}, "HF-101: lost"}};
     reporter_.adopt(host, moment());
@@ -51,6 +52,16 @@ class ReporterTest : public testing::Test {
     std::ranges::copy_if(sent_, std::back_inserter(found),
                          [&part](const Request& request) { return request.path.find(part) != std::string::npos; });
     return found;
+  }
+
+  std::size_t count(const std::string& method, std::size_t from = 0) const {
+    return std::size_t(std::count_if(sent_.begin() + std::ptrdiff_t(from), sent_.end(),
+                                     [&method](const Request& request) { return request.method == method; }));
+  }
+
+  static std::string node(bool is_tainted) {
+    const std::string ours = R"({"key": ")" + std::string(notice::kTaintKey) + R"(", "effect": "NoSchedule"})";
+    return R"({"metadata": {"resourceVersion": "5"}, "spec": {"taints": [)" + (is_tainted ? ours : "") + "]}}";
   }
 
   static Json condition_in(const Request& request) { return Json::parse(request.body)["status"]["conditions"][0]; }
@@ -90,6 +101,71 @@ TEST_F(ReporterTest, WritesAChangeOfTheConditionSoon) {
   EXPECT_TRUE(lost.contains("lastTransitionTime"));
   run(60, State::ok);
   EXPECT_EQ(condition_in(sent("/status").back())["status"], "True");
+}
+
+TEST_F(ReporterTest, WritesNothingBeforeTheFirstLossesCount) {
+  set(false, true, true);
+  answers_ = {Response{200}, Response{200, node(true)}};
+  run(10, State::lost);  // another instance has written False, and the taint
+  EXPECT_TRUE(sent_.empty());
+  run(30, State::lost);
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(condition_in(sent_[0])["status"], "False");
+  EXPECT_EQ(sent_[1].method, "GET");
+}
+
+TEST_F(ReporterTest, KeepsALossWhileTheGuardIsBlind) {
+  run(60, State::lost);
+  const std::size_t before = sent_.size();
+  notice::HostState blind;
+  blind.at = moment().wall;
+  blind.why_blind = "the host was not surveyed yet";
+  reporter_.adopt(blind, moment());  // it lists no container
+  send();
+  now_ += 10 * kSecond;
+  run(30, State::unknown);
+  EXPECT_EQ(sent_.size(), before);
+  run(120, State::ok);
+  EXPECT_EQ(Json::parse(sent("/events").back().body)["reason"], "DeviceRestored");
+}
+
+TEST_F(ReporterTest, CorrectsAConditionThatWasWrittenLate) {
+  set(false, true, false);
+  run(60, State::ok);
+  see(State::lost);
+  now_ += 10 * kSecond;
+  see(State::lost);
+  const std::optional<Reporter::Task> late = reporter_.next(moment());
+  ASSERT_TRUE(late);
+  EXPECT_EQ(condition_in(late->request)["status"], "False");
+  for (int i = 0; i < 6; ++i, now_ += 10 * kSecond) {  // it waits for a server that is busy, and the loss ends
+    see(State::ok);
+  }
+  late->done(Response{200});
+  EXPECT_LE(reporter_.next_due(), now_ + 30 * kSecond);
+  run(40, State::ok);
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(condition_in(sent_[1])["status"], "True");
+  run(60, State::ok);
+  EXPECT_EQ(sent_.size(), 2U);
+}
+
+TEST_F(ReporterTest, WritesAConditionAgainThatFailed) {
+  set(false, true, false);
+  answers_ = {Response{404}, Response{409}, Response{503}};  // the node was not registered yet, …
+  run(120, State::ok);
+  EXPECT_EQ(sent_.size(), 4U);
+  run(60, State::ok);
+  EXPECT_EQ(sent_.size(), 4U);
+}
+
+TEST_F(ReporterTest, WaitsForAHeartbeatWhereTheConditionIsForbidden) {
+  set(false, true, true);
+  answers_ = {Response{403}, Response{200, node(true)}};
+  run(200, State::ok);
+  EXPECT_EQ(sent("/status").size(), 1U);
+  EXPECT_EQ(sent_.back().method, "PATCH") << "the taint does not wait for what is forbidden";
+  EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 0U);
 }
 
 TEST_F(ReporterTest, DoesNotFollowAConditionThatFlaps) {
@@ -192,6 +268,65 @@ TEST_F(ReporterTest, TaintsTheNodeWhileItIsFalse) {
   answers_ = {Response{200}, Response{200, tainted}, Response{200}};
   run(60, State::ok);
   EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 1U);
+}
+
+TEST_F(ReporterTest, RemovesTheTaintOnlyOnceTheConditionIsWritten) {
+  set(false, true, true);
+  answers_ = {Response{409}, Response{200}, Response{200, node(true)}};
+  run(30, State::ok);
+  EXPECT_EQ(sent_.size(), 1U) << "the condition, refused for now";
+  run(60, State::ok);
+  ASSERT_EQ(sent_.size(), 4U);
+  EXPECT_EQ(condition_in(sent_[1])["status"], "True");
+  EXPECT_EQ(Json::parse(sent_[3].body)["spec"]["taints"].size(), 0U);
+}
+
+TEST_F(ReporterTest, SetsATaintAgainThatWasRemoved) {
+  set(false, false, true);
+  answers_ = {Response{200, node(false)}, Response{200}};
+  run(60, State::lost);
+  ASSERT_EQ(count("PATCH"), 1U);
+  answers_ = {Response{200, node(false)}, Response{200}};  // by hand
+  run(300, State::lost);
+  EXPECT_EQ(count("GET"), 2U);
+  EXPECT_EQ(count("PATCH"), 2U);
+  EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 1U);
+}
+
+TEST_F(ReporterTest, TriesAForbiddenTaintWithEachHeartbeat) {
+  for (const bool may_read : {false, true}) {
+    set(false, false, true);
+    sent_.clear();
+    answers_.clear();
+    for (int i = 0; i < 50; ++i) {
+      answers_.push_back(may_read ? Response{200, node(false)} : Response{403});
+      answers_.push_back(Response{403});
+    }
+    run(1200, State::lost);
+    EXPECT_GE(count("GET"), 4U);
+    EXPECT_LE(count("GET"), 5U);
+    EXPECT_LE(count("PATCH"), 5U);
+  }
+}
+
+TEST_F(ReporterTest, KeepsAPauseBetweenChangesOfTheTaint) {
+  set(false, false, true);
+  bool is_tainted = false;
+  std::vector<std::uint64_t> changes;
+  for (int i = 0; i < 240; ++i, now_ += 5 * kSecond) {
+    see(i % 6 < 3 ? State::lost : State::ok);  // each for longer than a repair takes
+    while (const std::optional<Reporter::Task> task = reporter_.next(moment())) {
+      if (task->request.method == "PATCH") {
+        is_tainted = !Json::parse(task->request.body)["spec"]["taints"].empty();
+        changes.push_back(now_);
+      }
+      task->done(Response{200, node(is_tainted)});
+    }
+  }
+  ASSERT_GE(changes.size(), 2U);
+  for (std::size_t i = 1; i < changes.size(); ++i) {
+    EXPECT_GE(changes[i] - changes[i - 1], 30 * kSecond);
+  }
 }
 
 TEST_F(ReporterTest, WritesOnlyWhatItIsToldTo) {

@@ -74,11 +74,11 @@ void Sender::settle(Result<apiserver::Response> answer, std::uint64_t now, doubl
   }
   if (status >= 500) {
     enter(State::away, said());
-  }
-  if (++waiting_.front().attempts >= kMostAttempts && status != 429) {
-    finish(std::move(answer));  // others may do better
-    due_ = now + next_pause(random);
-    return;
+    if (++waiting_.front().attempts >= kMostAttempts) {
+      finish(std::move(answer));  // others may do better
+      due_ = now + next_pause(random);
+      return;
+    }
   }
   // Retry-After is the same for all who were refused: some of them come later.
   const std::uint64_t wanted =

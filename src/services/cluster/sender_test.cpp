@@ -118,6 +118,19 @@ TEST_F(SenderTest, NeverGivesUpForABusyServer) {
   EXPECT_TRUE(answers_.empty());
 }
 
+TEST_F(SenderTest, DoesNotCountTheAnswersOfABusyServerAsAttempts) {
+  add();
+  for (int i = 0; i < 20; ++i) {
+    (void)answer(status(429));
+  }
+  for (int i = 0; i < 7; ++i) {
+    (void)answer(status(503));
+  }
+  EXPECT_TRUE(answers_.empty());
+  (void)answer(status(503));
+  EXPECT_EQ(answers_.size(), 1U);
+}
+
 TEST_F(SenderTest, TriesAgainAfter401) {
   add();
   (void)answer(status(401));

@@ -1,5 +1,6 @@
 #include "services/plugin/guard_events.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -15,7 +16,9 @@ namespace hf::plugin {
 namespace {
 
 constexpr std::uint64_t kRetryPause = 5'000'000'000;  // 5 s
-constexpr std::string_view kRequest = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+// All records that holdfastd still has, and not only those after the last one: without a journal its numbers begin
+// again.
+constexpr std::string_view kRequest = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 0\r\n\r\n";
 constexpr std::string_view kData = "data: ";
 
 }  // namespace
@@ -71,12 +74,25 @@ void GuardEvents::read_lines() {
   for (std::size_t end = 0; (end = unread_.find('\n', start)) != std::string::npos; start = end + 1) {
     const std::string_view line = std::string_view(unread_).substr(start, end - start);
     if (line.starts_with(kData)) {
-      if (const Result<report::BlameRecord> record = report::parse_blame_record(line.substr(kData.size()))) {
+      const Result<report::BlameRecord> record = report::parse_blame_record(line.substr(kData.size()));
+      if (record && is_new(*record)) {
         tell_(*record);
       }
     }
   }
   unread_.erase(0, start);
+}
+
+// An earlier instance of this process has told the records from before our start. A lower number is new where it is
+// later than all others: the numbers have begun again.
+bool GuardEvents::is_new(const report::BlameRecord& record) {
+  const bool is_known =
+      last_number_ == 0 ? record.at < started_at_ : record.number <= last_number_ && record.at <= last_at_;
+  if (!is_known) {
+    last_number_ = record.number;
+    last_at_ = std::max(last_at_, record.at);
+  }
+  return !is_known;
 }
 
 }  // namespace hf::plugin

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/report/blame.h"
+#include "kernel/files/clock.h"
 #include "kernel/files/fd.h"
 #include "kernel/net/event_loop.h"
 
@@ -14,11 +15,11 @@ namespace hf::plugin {
 
 class GuardEvents {
  public:
-  using Tell = std::function<void(const report::BlameRecord&)>;
+  using Tell = std::function<void(const report::BlameRecord&)>;  // each record since the start, once
 
   // `path`: of holdfastd's socket; "": there is none.
   GuardEvents(kernel::EventLoop& loop, std::string path, Tell tell)
-      : loop_(loop), path_(std::move(path)), tell_(std::move(tell)) {}
+      : loop_(loop), path_(std::move(path)), tell_(std::move(tell)), started_at_(kernel::wall_now()) {}
   GuardEvents(const GuardEvents&) = delete;
   GuardEvents& operator=(const GuardEvents&) = delete;
   ~GuardEvents() { disconnect(); }
@@ -31,6 +32,7 @@ class GuardEvents {
   void disconnect();
   void read();
   void read_lines();
+  bool is_new(const report::BlameRecord& record);
 
   kernel::EventLoop& loop_;
   std::string path_;
@@ -38,6 +40,9 @@ class GuardEvents {
   kernel::Fd socket_;
   std::string unread_;
   std::uint64_t due_ = 0;
+  std::int64_t started_at_;        // milliseconds since 1970
+  std::uint64_t last_number_ = 0;  // of the records that were told
+  std::int64_t last_at_ = 0;
 };
 
 }  // namespace hf::plugin
