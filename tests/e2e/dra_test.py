@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sys
 import time
@@ -19,7 +20,7 @@ from plugin_test import GPU, PLUGINS, REGISTRY, SET, Kubelet, Process, eventuall
 DRIVER = "gpu.holdfast.dev"
 FIRST, SECOND = UUID.lower(), SECOND_UUID.lower()
 OWN = f"/var/lib/kubelet/plugins/{DRIVER}"
-POD = "00000000-0000-0000-0000-000000000001"
+POD, OTHER_POD = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
 KUBECONFIG = """apiVersion: v1
 kind: Config
 clusters: [{{name: it, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
@@ -45,6 +46,17 @@ class DraKubelet(Kubelet):
 
     def unprepare(self, *claims: tuple[str, str, str]) -> dict:
         return self.say("unprepare", DRIVER, *(word for claim in claims for word in claim))
+
+    def run_pod(self, uid: str) -> str:
+        """The id of the device that it got by the device plugin."""
+        self.process.stdin.write(f"pod {uid} {GPU} 1\n")
+        self.process.stdin.flush()
+        return self.wait(lambda event: event["event"] == "admitted")["ids"][0]
+
+    def delete_pod(self, uid: str) -> None:
+        self.process.stdin.write(f"delete {uid}\n")
+        self.process.stdin.flush()
+        self.wait(lambda event: event["event"] == "deleted")
 
     def registered(self) -> dict:
         return self.wait(lambda event: event["event"] == "driver")
@@ -83,7 +95,7 @@ class Dra(plugin_test.Stands):
     def check_published(self, names: set[str], driver: Process, seconds: float = 30) -> None:
         self.assertTrue(eventually(lambda: set(self.api.devices()) == names, seconds), (self.api.slices, driver.lines))
 
-    def check_healthy(self, kubelet: DraKubelet, ids: set[str]) -> None:
+    def check_healthy(self, kubelet: DraKubelet, ids: set[str], seconds: float = 30) -> None:
         """What kubelet could give by the device plugin."""
 
         def healthy() -> set[str]:
@@ -91,7 +103,7 @@ class Dra(plugin_test.Stands):
             kubelet.process.stdin.flush()
             return set(kubelet.wait(lambda event: event["event"] == "healthy")["ids"])
 
-        self.assertTrue(eventually(lambda: healthy() == ids, pause=0.1), kubelet.lines)
+        self.assertTrue(eventually(lambda: healthy() == ids, seconds, 0.1), kubelet.lines)
 
     def names_of(self, answer: dict, claim: tuple[str, str, str]) -> list[str]:
         """The CDI names of a claim that was prepared."""
@@ -174,6 +186,33 @@ class Dra(plugin_test.Stands):
             self.stage.call("rm", node)
         self.assertTrue(eventually(lambda: not self.api.slices), self.api.slices)
 
+    def test_a_restart_does_not_empty_the_pool_while_the_specs_are_not_current(self):
+        """As on a node with MIG devices: NVIDIA's library, a pipe here, is asked twice, and a spec is written after each answer."""
+        _, driver = self.both(runtime="  make_nodes: false\n")
+        driver.kill()
+        self.stage.call("sh", "-ec", "rm -rf /run/late && mkdir /run/late && mkfifo /run/late/libnvidia-ml.so.1")
+        driver = Process(self.stage, "env", "LD_LIBRARY_PATH=/run/late", f"{BIN}/holdfast-kube")
+        self.addCleanup(driver.kill)
+
+        def wait_for_question() -> int:
+            with contextlib.suppress(OSError):  # nobody reads it yet
+                return os.open(self.stage.path("/run/late/libnvidia-ml.so.1"), os.O_WRONLY | os.O_NONBLOCK)
+            return 0
+
+        library = eventually(wait_for_question)
+        self.assertTrue(library, driver.lines)
+        parts = self.stage.path("/proc/driver/nvidia/capabilities/gpu0/mig")
+        self.addCleanup(shutil.rmtree, parts.parent)
+        (parts / "config").mkdir(parents=True)  # it has to be asked again
+        self.stage.call("rm", "/dev/nvidia1")
+        time.sleep(1)  # it has seen that
+        os.close(library)
+        self.check_published({FIRST}, driver)
+        library = eventually(wait_for_question)
+        self.assertTrue(library, driver.lines)
+        os.close(library)
+        self.assertFalse([request for request in self.api.requests if request.startswith("DELETE")])
+
     def test_many_devices_are_split(self):
         self.stage.call("sh", "-ec", "rm -rf /run/gpus && mkdir -p /run/gpus")
         for number in range(200):
@@ -193,15 +232,42 @@ class Dra(plugin_test.Stands):
         self.assertEqual(self.names_of(kubelet.prepare(claim), claim), [f"nvidia.com/gpu={UUID}"])
         self.check_healthy(kubelet, {SECOND_UUID})
         self.assertIn("the claim training/one has it", kubelet.ask("allocate", GPU, UUID)["message"])
-        kubelet.process.stdin.write(f"pod {POD} {GPU} 1\n")
-        kubelet.process.stdin.flush()
-        self.assertEqual(kubelet.wait(lambda event: event["event"] == "admitted")["ids"], [SECOND_UUID])
+        self.assertEqual(kubelet.run_pod(OTHER_POD), SECOND_UUID)
         taken = self.api.allocate("two", SECOND)
-        self.assertIn(f"the pod {POD} has it", self.error_of(kubelet.prepare(taken), taken))
+        self.assertIn(f"the pod {OTHER_POD} has it", self.error_of(kubelet.prepare(taken), taken))
         self.check_published({FIRST}, driver, 60)
         self.names_of(kubelet.prepare(claim), claim)
         kubelet.unprepare(claim)
         self.check_healthy(kubelet, {UUID, SECOND_UUID})
+        kubelet.delete_pod(OTHER_POD)
+        self.check_published({FIRST, SECOND}, driver, 60)
+        self.assertIn(OTHER_POD, self.stage.path(f"{PLUGINS}/kubelet_internal_checkpoint").read_text(), "kubelet prunes it when it admits another pod")
+        self.names_of(kubelet.prepare(taken), taken)
+
+    def test_pods_keep_what_the_device_plugin_gave_when_dra_takes_its_place(self):
+        kubelet = self.start(DraKubelet)
+        plugin = self.driver()
+        self.check_healthy(kubelet, {UUID, SECOND_UUID})
+        self.assertEqual(kubelet.run_pod(OTHER_POD), UUID)
+        plugin.kill()
+        self.configure()
+        driver = self.driver()
+        kubelet.registered()
+        self.check_published({SECOND}, driver)
+        claim = self.api.allocate("one", FIRST)
+        self.assertIn(f"the pod {OTHER_POD} has it", self.error_of(kubelet.prepare(claim), claim))
+
+    def test_claims_keep_what_they_have_when_the_device_plugin_takes_the_place_of_dra(self):
+        kubelet, driver = self.both()
+        claim = self.api.allocate("one", FIRST)
+        self.names_of(kubelet.prepare(claim), claim)
+        driver.kill()
+        self.stage.path("/etc/holdfast/config.yaml").write_text(CONFIG)
+        self.driver()
+        self.check_healthy(kubelet, {SECOND_UUID})
+        self.assertIn("the claim training/one has it", kubelet.ask("allocate", GPU, UUID)["message"])
+        kubelet.delete_pod(POD)
+        self.check_healthy(kubelet, {UUID, SECOND_UUID}, 60)
 
     # What it gives
 
@@ -219,13 +285,16 @@ class Dra(plugin_test.Stands):
 
     def test_claims_are_prepared_as_often_as_kubelet_likes(self):
         kubelet, _ = self.both()
-        one, both = self.api.allocate("one", FIRST), self.api.allocate("both", FIRST, SECOND, request="gpus/large")
-        answer = kubelet.prepare(one, both)
-        self.assertEqual(self.names_of(answer, both), [f"nvidia.com/gpu={UUID}", f"nvidia.com/gpu={SECOND_UUID}"])
-        self.assertEqual(answer["claims"][both[2]]["devices"][0], {"pool": "node1", "device": FIRST, "requests": ["gpus"], "cdi": [f"nvidia.com/gpu={UUID}"]})
-        self.assertEqual(kubelet.prepare(one, both)["claims"], answer["claims"])
-        self.assertEqual(self.remembered(), {one[2], both[2]})
-        self.assertEqual(kubelet.unprepare(one, both)["claims"], {one[2]: "", both[2]: ""})
+        one, two = self.api.allocate("one", FIRST), self.api.allocate("two", SECOND, request="gpus/large")
+        answer = kubelet.prepare(one, two)
+        self.assertEqual(answer["claims"][two[2]]["devices"], [{"pool": "node1", "device": SECOND, "requests": ["gpus"], "cdi": [f"nvidia.com/gpu={SECOND_UUID}"]}])
+        self.assertEqual(kubelet.prepare(one, two)["claims"], answer["claims"])
+        both = self.api.allocate("both", FIRST, SECOND)
+        self.assertIn("the claim training/one has it", self.error_of(kubelet.prepare(both), both))
+        self.assertEqual(self.remembered(), {one[2], two[2]})
+        self.assertEqual(kubelet.unprepare(one, two)["claims"], {one[2]: "", two[2]: ""})
+        self.assertEqual(self.names_of(kubelet.prepare(both), both), [f"nvidia.com/gpu={UUID}", f"nvidia.com/gpu={SECOND_UUID}"])
+        self.assertEqual(kubelet.unprepare(both)["claims"], {both[2]: ""})
         self.assertEqual(kubelet.unprepare(one)["claims"], {one[2]: ""}, "one that it does not know")
         self.assertEqual(self.remembered(), set())
         took = sorted(kubelet.prepare(one)["ms"] for _ in range(20))
@@ -320,6 +389,18 @@ class Dra(plugin_test.Stands):
         self.assertEqual(kubelet.unprepare(claim)["claims"], {claim[2]: ""})
         self.assertEqual(self.remembered(), set())
         self.assertIn("cannot be read", self.error_of(kubelet.prepare(claim), claim))
+
+    def test_an_update_knows_what_the_old_instance_prepared_after_it_started(self):
+        kubelet, old = self.both()
+        fresh = self.driver()
+        self.assertTrue(eventually(lambda: any("not-registered" in line for line in fresh.lines)), fresh.lines)
+        one, two, again = self.api.allocate("one", FIRST), self.api.allocate("two", SECOND), self.api.allocate("again", FIRST)
+        self.names_of(kubelet.prepare(one), one)
+        old.kill(signal.SIGTERM)
+        kubelet.registered()
+        self.names_of(kubelet.prepare(two), two)
+        self.assertEqual(self.remembered(), {one[2], two[2]})
+        self.assertIn("the claim training/one has it", self.error_of(kubelet.prepare(again), again))
 
     def test_a_damaged_file_of_claims_is_forgotten(self):
         kubelet, driver = self.both()

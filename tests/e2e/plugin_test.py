@@ -2,6 +2,7 @@
 """holdfast-kube with a stand-in for kubelet, on a machine with stand-in GPUs: what it offers, gives and refuses, and how it lives with kubelet."""
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -135,7 +136,7 @@ class Stands(Case):
             self.make_node(path, major, minor)
 
     def reset_directory(self) -> None:
-        self.stage.call("sh", "-ec", f"rm -rf {PLUGINS} && mkdir -p {PLUGINS}")
+        self.stage.call("sh", "-ec", f"rm -rf {PLUGINS} /var/lib/kubelet/pods && mkdir -p {PLUGINS}")
 
     def make_node(self, path: str, major: int, minor: int) -> None:
         self.stage.call("sh", "-ec", f"rm -f {path} && mknod -m 666 {path} c {major} {minor}")
@@ -359,7 +360,7 @@ class Plugin(Stands):
         client, _ = listener.accept()
         self.addCleanup(client.close)
         self.assertTrue(client.recv(4096).startswith(b"GET /api/v1/events "))
-        now = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         record = {"version": 1, "number": 1, "at": now, "id": "x", "container": "train", "engine": "docker", "kind": "attach", "hierarchy": "v2",
                   "cgroup": cgroup, "writer": {"pid": 7}, "lost": ["c 195:1 rw"], "devices": ["/dev/nvidia1"], "action": "failed", "error": "a gate above refuses"}  # fmt: skip
         client.sendall(b"HTTP/1.1 200 OK\r\n\r\nid: 1\ndata: " + json.dumps(record).encode() + b"\n\n")

@@ -32,6 +32,7 @@ Result<AllocationResult> result_of(const Json& json, std::size_t index) {
   result.pool = TRY(require_string(json, "pool", where));
   result.device = TRY(require_string(json, "device", where));
   result.share_id = string_at(json, "shareID");
+  result.is_admin = document::bool_at(json, "adminAccess").value_or(false);
   return result;
 }
 
@@ -40,6 +41,9 @@ OrderedJson json_of(const PreparedDevice& device) {
       {"request", device.request}, {"pool", device.pool}, {"device", device.device}, {"cdi", device.cdi_names}};
   if (device.share_id) {
     json["share"] = *device.share_id;
+  }
+  if (device.is_admin) {
+    json["admin"] = true;
   }
   return json;
 }
@@ -51,6 +55,7 @@ Result<PreparedDevice> device_of(const Json& json, const document::Where& where)
   device.device = TRY(require_string(json, "device", where));
   device.cdi_names = TRY(document::require_strings(json, "cdi", where));
   device.share_id = string_at(json, "share");
+  device.is_admin = document::bool_at(json, "admin").value_or(false);
   return device;
 }
 

@@ -30,6 +30,8 @@ TEST(ClaimJson, IsReadAsTheApiServerSendsIt) {
   EXPECT_EQ(claim->results[0].device, "gpu-0");
   EXPECT_EQ(claim->results[0].share_id, "s");
   EXPECT_EQ(claim->results[1].driver, "dra.net");
+  EXPECT_FALSE(claim->results[0].is_admin);
+  EXPECT_TRUE(claim->results[1].is_admin);
   EXPECT_EQ(claim->configured_drivers, std::vector<std::string>{"dra.net"});
   const Result<ResourceClaim> free = parse_claim(R"({"metadata":{"uid":"1"},"status":{}})");
   ASSERT_TRUE(free);
@@ -53,7 +55,8 @@ TEST(PreparedClaims, ThereAndBack) {
   const std::vector<PreparedClaim> claims = {
       {{"training", "gpus", "1-2-3"},
        {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, std::nullopt},
-        {"more", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}, "share"}}},
+        {"more", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}, "share"},
+        {"watch", "node1", "gpu-2", {"nvidia.com/gpu=GPU-2"}, std::nullopt, true}}},
       {{"default", "other", "4-5-6"}, {{"gpu", "node1", "gpu-2", {"nvidia.com/gpu=GPU-2"}, std::nullopt}}}};
   EXPECT_EQ(parse_prepared(render_prepared(claims)).value(), claims);
   EXPECT_TRUE(parse_prepared(render_prepared({})).value().empty());

@@ -83,6 +83,11 @@ std::map<std::string, Attribute> attributes_of(const Inventory& inventory, const
   return attributes.take();
 }
 
+std::optional<std::string> use_of(const std::vector<std::string>& nodes, const Taken& taken) {
+  const auto found = taken.find(nodes);
+  return found == taken.end() ? std::nullopt : std::optional("it is in use: " + found->second);
+}
+
 }  // namespace
 
 std::optional<SemanticVersion> semantic_version(std::string_view text) {
@@ -125,7 +130,8 @@ std::vector<ClusterDevice> cluster_devices(const Inventory& inventory, const std
                            offered.nodes,
                            cdi_kind(policy, offer.device_class) + "=" + offered.device,
                            offered.problem,
-                           std::nullopt};
+                           std::nullopt,
+                           false};
       if (mig == nullptr && unit->memory_bytes) {
         device.published.capacity["memory"] = *unit->memory_bytes;
       }
@@ -149,10 +155,16 @@ std::vector<PublishedDevice> published_of(const std::vector<ClusterDevice>& devi
 void hold_taken(std::vector<Offer>& offers, const Taken& taken) {
   for (Offer& offer : offers) {
     for (OfferedDevice& device : offer.devices) {
-      const auto found = taken.find(device.nodes);
-      if (found != taken.end() && device.is_healthy()) {
-        device.problem = "it is in use: " + found->second;
-      }
+      device.problem = device.problem ? std::move(device.problem) : use_of(device.nodes, taken);
+    }
+  }
+}
+
+void hold_taken(std::vector<ClusterDevice>& devices, const Taken& taken) {
+  for (ClusterDevice& device : devices) {
+    if (!device.problem) {
+      device.problem = use_of(device.nodes, taken);
+      device.is_taken = device.problem.has_value();
     }
   }
 }

@@ -42,6 +42,7 @@ struct ClusterDevice {
   std::string cdi_name;                  // "nvidia.com/gpu=GPU-1b2c…"
   std::optional<std::string> problem;    // absent: it is healthy
   std::optional<std::string> waits_for;  // why it is not known at this moment whether its CDI name can be used
+  bool is_taken = false;                 // its only problem is that a pod has it by the device plugin
 
   friend bool operator==(const ClusterDevice&, const ClusterDevice&) = default;
 };
@@ -62,5 +63,6 @@ std::vector<PublishedDevice> published_of(const std::vector<ClusterDevice>& devi
 // of nodes, because they name devices differently.
 using Taken = std::map<std::vector<std::string>, std::string>;
 void hold_taken(std::vector<Offer>& offers, const Taken& taken);
+void hold_taken(std::vector<ClusterDevice>& devices, const Taken& taken);
 
 }  // namespace hf::resource

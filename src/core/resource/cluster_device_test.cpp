@@ -136,12 +136,14 @@ TEST(ClusterDevice, WhatTheDevicePluginGaveAwayIsHeldBack) {
   const std::vector<Offer> plugin = offers_of(inventory, device::built_in_classes(), by_index, {});
   const auto gpu = std::ranges::find(plugin, "nvidia.com/gpu", &Offer::resource);
   ASSERT_NE(gpu, plugin.end());
-  std::vector<Offer> offers = offers_of(inventory, device::built_in_classes(), cluster_policy({}), {});
-  hold_taken(offers, {{gpu->devices.front().nodes, "pod uid-1"}});
-  std::vector<ClusterDevice> devices = cluster_devices(inventory, offers, {});
+  std::vector<ClusterDevice> devices = devices_of(inventory);
   ASSERT_EQ(devices.size(), 3U);
+  devices[2].problem = "Xid 79";
+  hold_taken(devices, {{gpu->devices.front().nodes, "pod uid-1"}, {devices[2].nodes, "pod uid-1"}});
   EXPECT_EQ(devices[0].problem, "it is in use: pod uid-1");
   EXPECT_EQ(devices[1].problem, std::nullopt);
+  EXPECT_EQ(devices[2].problem, "Xid 79");
+  EXPECT_TRUE(devices[0].is_taken && !devices[1].is_taken && !devices[2].is_taken);
   std::vector<Offer> replicas = plugin;
   hold_taken(replicas, {{devices[0].nodes, "claim training/gpus"}});
   EXPECT_TRUE(std::ranges::none_of(std::ranges::find(replicas, "nvidia.com/gpu", &Offer::resource)->devices,

@@ -19,7 +19,8 @@ bool is_plain_name(const std::string& name) {
          name.front() != '.' && name.front() != '-' && name.find("..") == std::string::npos;
 }
 
-Result<const ClusterDevice*> find_usable(const ClaimName& claim, const std::string& name,
+// An administrator may have a device that is in use, but no broken one.
+Result<const ClusterDevice*> find_usable(const ClaimName& claim, const std::string& name, bool is_admin,
                                          const std::vector<ClusterDevice>& devices) {
   const auto found =
       std::ranges::find_if(devices, [&name](const ClusterDevice& one) { return one.published.name == name; });
@@ -30,11 +31,13 @@ Result<const ClusterDevice*> find_usable(const ClaimName& claim, const std::stri
     return refuse(std::errc::resource_unavailable_try_again, claim,
                   "device " + quote(name) + " cannot be used yet: " + *found->waits_for);
   }
-  if (found->problem) {
+  if (found->problem && !(is_admin && found->is_taken)) {
     return refuse(std::errc::no_such_device, claim, "device " + quote(name) + " cannot be used: " + *found->problem);
   }
   return &*found;
 }
+
+bool is_exclusive(const PreparedDevice& device) { return !device.is_admin && !device.share_id; }
 
 }  // namespace
 
@@ -72,13 +75,14 @@ Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim,
                     "device " + quote(result.device) + " is in the pool " + quote(result.pool) + ", this host's is " +
                         quote(pool.node));
     }
-    const ClusterDevice* const device = TRY(find_usable(name, result.device, devices));
+    const ClusterDevice* const device = TRY(find_usable(name, result.device, result.is_admin, devices));
     // The alternative of a request is no name that kubelet asks for: "gpu/large" is for containers that want "gpu".
     prepared.devices.push_back({result.request.substr(0, result.request.find('/')),
                                 result.pool,
                                 result.device,
                                 {device->cdi_name},
-                                result.share_id});
+                                result.share_id,
+                                result.is_admin});
   }
   if (prepared.devices.empty()) {
     return refuse(std::errc::invalid_argument, name, "it has no device of the driver " + pool.driver);
@@ -88,10 +92,25 @@ Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim,
 
 Result<void> check_prepared(const PreparedClaim& claim, const std::vector<ClusterDevice>& devices) {
   for (const PreparedDevice& device : claim.devices) {
-    const ClusterDevice* const usable = TRY(find_usable(claim.name, device.device, devices));
+    const ClusterDevice* const usable = TRY(find_usable(claim.name, device.device, device.is_admin, devices));
     if (device.cdi_names != std::vector{usable->cdi_name}) {
       return refuse(std::errc::invalid_argument, claim.name,
                     "device " + quote(device.device) + " has another CDI name now: " + usable->cdi_name);
+    }
+  }
+  return {};
+}
+
+Result<void> check_free(const PreparedClaim& claim, const std::map<std::string, PreparedClaim>& prepared) {
+  for (const PreparedDevice& device : claim.devices) {
+    const auto has_it = [&device](const PreparedDevice& other) {
+      return is_exclusive(device) && is_exclusive(other) && other.device == device.device;
+    };
+    for (const auto& [uid, other] : prepared) {
+      if (uid != claim.name.uid && std::ranges::any_of(other.devices, has_it)) {
+        return refuse(std::errc::device_or_resource_busy, claim.name,
+                      "device " + quote(device.device) + " is in use: the claim " + to_string(other.name) + " has it");
+      }
     }
   }
   return {};

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct AllocationResult {
   std::string pool;
   std::string device;
   std::optional<std::string> share_id;
+  bool is_admin = false;  // adminAccess: the device may be in use by others
 };
 
 // As the API server has it.
@@ -47,6 +49,7 @@ struct PreparedDevice {
   std::string device;
   std::vector<std::string> cdi_names;
   std::optional<std::string> share_id;
+  bool is_admin = false;
 
   friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
 };
@@ -65,5 +68,9 @@ Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim,
 
 // What was prepared before, if all of it can still be used.
 Result<void> check_prepared(const PreparedClaim& claim, const std::vector<ClusterDevice>& devices);
+
+// Refuses a device that another claim has for itself: not as an administrator, and not with a share id. `prepared`: by
+// UID.
+Result<void> check_free(const PreparedClaim& claim, const std::map<std::string, PreparedClaim>& prepared);
 
 }  // namespace hf::resource

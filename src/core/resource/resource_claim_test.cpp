@@ -83,6 +83,41 @@ TEST(ResourceClaim, OnePreparedBeforeIsCheckedAgain) {
   EXPECT_FALSE(check_prepared(claim, devices()));
 }
 
+TEST(ResourceClaim, AnAdministratorMayHaveADeviceThatIsInUse) {
+  std::vector<ClusterDevice> taken = devices();
+  taken[0].problem = "it is in use: the pod uid-1 has it as nvidia.com/gpu";
+  taken[0].is_taken = true;
+  AllocationResult wanted = result("gpu-0");
+  EXPECT_FALSE(prepare(kName, {"1-2-3", true, {wanted}, {}}, kPool, taken));
+  wanted.is_admin = true;
+  const Result<PreparedClaim> claim = prepare(kName, {"1-2-3", true, {wanted}, {}}, kPool, taken);
+  ASSERT_TRUE(claim) << claim.error().message;
+  EXPECT_TRUE(claim->devices[0].is_admin);
+  EXPECT_TRUE(check_prepared(*claim, taken));
+  AllocationResult broken = result("gpu-2");
+  broken.is_admin = true;
+  EXPECT_FALSE(prepare(kName, {"1-2-3", true, {broken}, {}}, kPool, taken)) << "not a broken one";
+}
+
+TEST(ResourceClaim, HasItsDevicesForItself) {
+  const PreparedClaim other{{"training", "other", "4-5-6"},
+                            {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, std::nullopt}}};
+  const PreparedClaim claim = *prepared({result("gpu-1"), result("gpu-0")});
+  const Result<void> refused = check_free(claim, {{"4-5-6", other}});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("the claim training/other has it"), std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(check_free(claim, {{"1-2-3", claim}})) << "it is the same claim";
+  EXPECT_TRUE(check_free(*prepared({result("gpu-1")}), {{"4-5-6", other}}));
+  for (const auto& [is_admin, share] : {std::pair(true, std::optional<std::string>()), {false, "share"}}) {
+    PreparedClaim shared = claim;
+    shared.devices[1].is_admin = is_admin;
+    shared.devices[1].share_id = share;
+    EXPECT_TRUE(check_free(shared, {{"4-5-6", other}}));
+    EXPECT_TRUE(check_free(other, {{"1-2-3", shared}}));
+  }
+}
+
 TEST(ClaimName, BecomesPartOfAUrl) {
   EXPECT_TRUE(check_claim_name(kName));
   EXPECT_TRUE(check_claim_name({"kube-system", "pod-gpu-x7.y", "0b8e7f8e-1d38-4c1c-9c39-2a8a7f0c2d11"}));

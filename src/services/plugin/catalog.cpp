@@ -104,9 +104,4 @@ void Catalog::refresh(const resource::Ailments& ailments) {
                         : std::vector<resource::Offer>();
 }
 
-const resource::Offer* Catalog::find(std::string_view resource) const {
-  const auto found = std::ranges::find(offers_, resource, &resource::Offer::resource);
-  return found == offers_.end() ? nullptr : &*found;
-}
-
 }  // namespace hf::plugin

@@ -29,7 +29,6 @@ class Catalog {
   [[nodiscard]] const std::vector<resource::Offer>& offers() const { return offers_; }
   // The same devices for Dynamic Resource Allocation: without replicas, by UUID. Empty where that is not enabled.
   [[nodiscard]] const std::vector<resource::Offer>& cluster_offers() const { return cluster_offers_; }
-  [[nodiscard]] const resource::Offer* find(std::string_view resource) const;
   [[nodiscard]] const device::Inventory& inventory() const { return inventory_; }
   // Changes when the libraries have to be asked again: another driver, other GPUs, other MIG devices.
   [[nodiscard]] const std::string& driver_key() const { return driver_key_; }

@@ -8,7 +8,6 @@
 #include "adapters/journal/plugin_status.h"
 #include "core/base/text.h"
 #include "core/resource/health_log.h"
-#include "host/evidence.h"
 #include "kernel/files/clock.h"
 #include "kernel/net/event_loop.h"
 #include "kernel/process/signals.h"
@@ -18,6 +17,7 @@
 #include "services/plugin/dra/dra_driver.h"
 #include "services/plugin/features_file.h"
 #include "services/plugin/kubelet_offers.h"
+#include "services/plugin/pod_devices.h"
 
 namespace hf::plugin {
 namespace {
@@ -54,7 +54,13 @@ class Loop {
         settings_(settings),
         catalog_(host, settings.config),
         features_(host, settings.log),
-        kubelet_(host, loop_, catalog_, {settings.version, [this] { look(); }, settings.log}),
+        pods_(host),
+        kubelet_(host, loop_, catalog_,
+                 {settings.version, [this] { look(); },
+                  [this](const std::string& resource, const std::vector<std::string>& ids) {
+                    pods_.remember(resource, ids, kernel::monotonic_now());
+                  },
+                  settings.log}),
         errors_(loop_, {settings.config.web.socket, [this](const DeviceErrors::Error& error) { report(error); },
                         settings.record}),
         signals_(kernel::open_signals()),
@@ -123,7 +129,8 @@ class Loop {
   }
 
   void report(const DeviceErrors::Error& error) {
-    const std::set<std::string> given = error.pod.empty() ? std::set<std::string>() : ids_given_to(error.pod);
+    // A pod that shares a GPU and keeps its own repair from succeeding does not take the GPU from the others.
+    const std::set<std::string> given = error.pod.empty() ? std::set<std::string>() : pods_.ids_given_to(error.pod);
     for (const device::Unit& unit : catalog_.inventory().units) {
       if (error.is_about(unit)) {
         const std::vector<std::string> ids = resource::ids_of(catalog_.offers(), unit, given);
@@ -133,35 +140,6 @@ class Loop {
         next_look_ = 0;
       }
     }
-  }
-
-  // What kubelet's record of the device plugin says, by device: no claim may have it as well.
-  [[nodiscard]] resource::Taken taken_by_pods() const {
-    host::Sources sources;
-    host::read_allocations(host_, sources);
-    resource::Taken taken;
-    for (const kube::Allocation& allocation : sources.checkpoint.value_or(kube::Checkpoint()).allocations) {
-      const Offer* const offer = catalog_.find(allocation.resource);
-      for (const std::string& id : offer == nullptr ? std::vector<std::string>() : allocation.ids) {
-        if (const OfferedDevice* const device = offer->find(id)) {
-          taken[device->nodes] = "the pod " + allocation.pod_uid + " has it as " + allocation.resource;
-        }
-      }
-    }
-    return taken;
-  }
-
-  // A pod that shares a GPU and keeps its own repair from succeeding does not take the GPU from the others.
-  [[nodiscard]] std::set<std::string> ids_given_to(const std::string& pod) const {
-    host::Sources sources;
-    host::read_allocations(host_, sources);
-    std::set<std::string> ids;
-    for (const kube::Allocation& allocation : sources.checkpoint.value_or(kube::Checkpoint()).allocations) {
-      if (allocation.pod_uid == pod) {
-        ids.insert(allocation.ids.begin(), allocation.ids.end());
-      }
-    }
-    return ids;
   }
 
   // ---- Devices ----
@@ -224,13 +202,12 @@ class Loop {
 
   [[nodiscard]] bool has_current_specs() const { return spec_key_ == key_of(catalog_) && !spec_problem_; }
 
-  // A device whose name in CDI is not written yet cannot be given to a container. `told`: the offers as kubelet or the
-  // cluster knows them.
-  void hold_back(Offer& offer, const std::vector<Offer>& told) const {
-    const auto before = std::ranges::find(told, offer.resource, &Offer::resource);
+  // A device whose name in CDI is not written yet cannot be given to a container.
+  void hold_back(Offer& offer) const {
+    const auto before = std::ranges::find(kubelet_.offers(), offer.resource, &Offer::resource);
     const bool is_current = has_current_specs();
     for (OfferedDevice& device : offer.devices) {
-      const OfferedDevice* const known = before == told.end() ? nullptr : before->find(device.id);
+      const OfferedDevice* const known = before == kubelet_.offers().end() ? nullptr : before->find(device.id);
       const bool was_given = known != nullptr && known->is_healthy();
       if (device.is_healthy() && !is_current && !was_given) {
         device.problem = spec_problem_.value_or(kSpecPending);
@@ -244,11 +221,9 @@ class Loop {
     }
     publish_to_cluster();
     std::vector<Offer> offers = catalog_.config().kube.serves_device_plugin ? catalog_.offers() : std::vector<Offer>();
-    if (dra_) {
-      hold_taken(offers, dra_->taken());
-    }
+    hold_taken(offers, dra_ ? dra_->taken() : pods_.claimed(offers, catalog_.config().kube.policy));
     if (uses_cdi()) {
-      std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer, kubelet_.offers()); });
+      std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer); });
     }
     kubelet_.publish(std::move(offers));
     features_.refresh(catalog_.config().kube, catalog_.inventory());
@@ -260,17 +235,13 @@ class Loop {
   }
 
   // Containers get its devices by their names in CDI alone: while the specs are not current none can be given, but that
-  // is no reason to tell the cluster that they are gone.
+  // is no reason to tell the cluster that they are gone. Pods may have devices by a device plugin that is off now.
   void publish_to_cluster() {
     if (!dra_) {
       return;
     }
-    std::vector<Offer> offers = catalog_.cluster_offers();
-    if (catalog_.config().kube.serves_device_plugin) {
-      hold_taken(offers, taken_by_pods());
-    }
-    for (Offer& offer : offers) {
-      hold_back(offer, cluster_offers_);
+    const std::vector<Offer>& offers = catalog_.cluster_offers();
+    for (const Offer& offer : offers) {
       const auto before = std::ranges::find(cluster_offers_, offer.resource, &Offer::resource);
       if (!catalog_.config().kube.serves_device_plugin) {
         log_changes(offer, before == cluster_offers_.end() ? nullptr : &*before, settings_.log);
@@ -282,7 +253,8 @@ class Loop {
       device.problem = device.problem ? std::move(device.problem) : spec_problem_;
       device.waits_for = is_writing ? std::optional<std::string>(kSpecPending) : std::nullopt;
     }
-    cluster_offers_ = std::move(offers);
+    hold_taken(cluster_devices_, pods_.given(catalog_.offers(), kernel::monotonic_now()));
+    cluster_offers_ = offers;
     dra_->publish(cluster_devices_);
   }
 
@@ -346,6 +318,7 @@ class Loop {
   kernel::EventLoop loop_;
   Catalog catalog_;
   FeaturesFile features_;
+  PodDevices pods_;
   KubeletOffers kubelet_;
   resource::HealthLog health_;
   DeviceErrors errors_;

@@ -97,6 +97,7 @@ Result<resource::Allocation> KubeletOffers::allocate(const std::string& resource
   (allocation ? allocated_ : refused_)[resource] += 1;
   is_written_ = false;
   if (allocation) {
+    settings_.given(resource, ids);
     settings_.log("allocated resource=" + resource + " devices=" + join(ids, ","), false);
   } else {
     settings_.log("refused resource=" + resource + " error=" + quote(allocation.error().message), true);

@@ -131,6 +131,7 @@ void DraDrivers::read_health(const DriverPtr& driver) const {
 }
 
 void DraDrivers::prepare(Driver& driver, const std::string& pod, const std::vector<std::string>& claims) {
+  std::filesystem::create_directories(std::filesystem::path(file_).parent_path() / "pods" / pod);
   const auto request = request_of<dra::v1::NodePrepareResourcesRequest>(claims);
   dra::v1::NodePrepareResourcesResponse response;
   grpc::ClientContext context;

@@ -6,7 +6,8 @@
 //   disconnect RESOURCE         healthy RESOURCE     end
 //   pod UID RESOURCE COUNT      admits a pod whose only container, main, wants so many devices     delete UID
 //   prepare DRIVER POD (NAMESPACE NAME UID)…    unprepare DRIVER (NAMESPACE NAME UID)…   claims of DRA drivers
-// What it gave to pods is kept in kubelet_internal_checkpoint, as kubelet writes it, and read again at the start.
+// What it gave to pods is kept in kubelet_internal_checkpoint, as kubelet writes it, and read again at the start. A pod
+// has a directory in DIRECTORY/../pods as long as it lives. It stays in the checkpoint until another one is admitted.
 // --old: as kubelet up to 1.36, it disconnects whichever plugin has the resource when any plugin's list ends.
 // It also knows no DRA but v1beta1.
 // --slow: so long passes before it answers a registration. --registry: it looks for plugins' sockets there as well.
@@ -202,9 +203,11 @@ class Kubelet final : public v1beta1::Registration::Service {
     return ids;
   }
 
-  // Of pods that were admitted.
+  // Of pods that were admitted and live.
   std::set<std::string> used(const std::string& resource) {
     const std::scoped_lock lock(mutex_);
+    std::erase_if(checkpoint_.pods,
+                  [this](const PodDevices& pod) { return !std::filesystem::exists(directory_of(pod.uid)); });
     std::set<std::string> used;
     for (const PodDevices& pod : checkpoint_.pods) {
       for (const auto& [node, ids] : pod.ids) {
@@ -222,15 +225,12 @@ class Kubelet final : public v1beta1::Registration::Service {
       const std::vector<long>& nodes = devices_[pod.resource][id].nodes;
       pod.ids[nodes.empty() ? -1 : nodes.front()].push_back(id);
     }
+    std::filesystem::create_directories(directory_of(pod.uid));
     checkpoint_.pods.push_back(std::move(pod));
     write_checkpoint();
   }
 
-  void forget(const std::string& uid) {
-    const std::scoped_lock lock(mutex_);
-    std::erase_if(checkpoint_.pods, [&uid](const PodDevices& pod) { return pod.uid == uid; });
-    write_checkpoint();
-  }
+  void end(const std::string& uid) { std::filesystem::remove_all(directory_of(uid)); }
 
  private:
   // False where it does not answer: kubelet tries again.
@@ -260,6 +260,8 @@ class Kubelet final : public v1beta1::Registration::Service {
     stub->NotifyRegistrationStatus(&telling, status, &response);
     return true;
   }
+
+  [[nodiscard]] std::string directory_of(const std::string& pod) const { return directory_ + "/../pods/" + pod; }
 
   [[nodiscard]] std::string checkpoint_file() const { return directory_ + "/kubelet_internal_checkpoint"; }
 
@@ -369,7 +371,7 @@ bool is_carried_out_by_kubelet(Kubelet& kubelet, const std::vector<std::string>&
   if (words.size() == 4 && words[0] == "pod") {
     admit(kubelet, words[1], words[2], std::stoi(words[3]));
   } else if (words.size() == 2 && words[0] == "delete") {
-    kubelet.forget(words[1]);
+    kubelet.end(words[1]);
     print({{"event", "deleted"}});
   } else if (words.size() == 2 && words[0] == "healthy") {
     print({{"event", "healthy"}, {"ids", kubelet.healthy(words[1])}, {"used", kubelet.used(words[1])}});

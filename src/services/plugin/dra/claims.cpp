@@ -20,6 +20,7 @@ constexpr std::uint64_t kLimit = 30 * kSecond;  // kubelet waits for 45 s
 constexpr unsigned kOk = 200;
 constexpr unsigned kNotFound = 404;
 constexpr std::uint32_t kPrivate = 0600;
+constexpr std::errc kUnreadable = std::errc::not_connected;  // what was answered before still counts
 
 std::string devices_of(const PreparedClaim& claim) {
   std::vector<std::string> names;
@@ -27,6 +28,21 @@ std::string devices_of(const PreparedClaim& claim) {
     names.push_back(device.device);
   }
   return join(names, ",");
+}
+
+Result<resource::ResourceClaim> claim_in(const Result<apiserver::Response>& response, const ClaimName& name) {
+  if (!response || response->status >= 500) {
+    return fail(kUnreadable, response ? kube::refusal_in(response->status, response->body) : response.error().message);
+  }
+  const auto refuse = [&](const std::string& why) {
+    return fail(std::errc::invalid_argument, "claim " + to_string(name) + ": " + why);
+  };
+  if (response->status != kOk) {
+    return refuse(response->status == kNotFound ? "the API server does not have it"
+                                                : kube::refusal_in(response->status, response->body));
+  }
+  Result<resource::ResourceClaim> claim = kube::parse_claim(response->body);
+  return claim ? std::move(claim) : refuse(claim.error().message);
 }
 
 }  // namespace
@@ -37,125 +53,146 @@ Claims::Claims(const kernel::Host& host, ApiCalls& calls, ClaimSettings settings
 }
 
 void Claims::prepare(const std::vector<ClaimName>& names, Done done) {
-  std::map<std::string, ClaimName> asked;
-  for (const ClaimName& name : names) {
-    asked.emplace(name.uid, name);
+  if (is_stopped_) {
+    return done({});
   }
   const auto batch = std::make_shared<Batch>();
-  batch->size = asked.size();
+  for (const ClaimName& name : names) {
+    batch->asked.emplace(name.uid, name);
+  }
   batch->deadline = kernel::monotonic_now() + kLimit;
   batch->done = std::move(done);
-  std::erase_if(batches_, [](const std::weak_ptr<Batch>& one) { return one.expired(); });
   batches_.push_back(batch);
-  if (asked.empty()) {
-    finish(*batch);
-  }
-  for (const auto& [uid, name] : asked) {
+  for (const auto& [uid, name] : batch->asked) {
     request(batch, name);
+  }
+  if (names.empty()) {
+    conclude(batch);
   }
 }
 
 void Claims::request(const BatchPtr& batch, const ClaimName& name) {
   if (const Result<void> checked = check_claim_name(name); !checked) {
-    return settle(batch, name, std::unexpected(checked.error()));
+    return take(batch, name.uid, std::unexpected(checked.error()));
   }
   calls_.send({"GET", kube::claim_path(name)}, batch->deadline,
-              [this, batch, name](const Result<apiserver::Response>& response) { take(batch, name, response); });
+              [this, batch, name](const Result<apiserver::Response>& response) {
+                take(batch, name.uid, claim_in(response, name));
+              });
 }
 
-void Claims::take(const BatchPtr& batch, const ClaimName& name, const Result<apiserver::Response>& response) {
-  if (!response || response->status >= 500) {
-    const Error error =
-        response ? Error{std::errc::io_error, kube::refusal_in(response->status, response->body)} : response.error();
-    return settle(batch, name, known(name, error));
+// A claim that kubelet has unprepared meanwhile has its answer already.
+void Claims::take(const BatchPtr& batch, const std::string& uid, Result<resource::ResourceClaim> claim) {
+  if (batch->found.emplace(uid, std::move(claim)).second && batch->is_complete()) {
+    conclude(batch);
   }
-  const auto refuse = [&](const std::string& why) {
-    settle(batch, name, fail(std::errc::invalid_argument, "claim " + to_string(name) + ": " + why));
-  };
-  if (response->status != kOk) {
-    return refuse(response->status == kNotFound ? "the API server does not have it"
-                                                : kube::refusal_in(response->status, response->body));
+}
+
+// Decided and written down at one moment: what was true when the first of the claims was read may have changed.
+void Claims::conclude(const BatchPtr& batch) {
+  if (!batch->done) {
+    return;
   }
-  Result<resource::ResourceClaim> claim = kube::parse_claim(response->body);
-  if (!claim) {
-    return refuse(claim.error().message);
+  const Devices devices = settings_.look();
+  Prepared prepared = prepared_;
+  kube::PrepareAnswers answers;
+  bool waits = false;
+  for (const auto& [uid, name] : batch->asked) {
+    Result<PreparedClaim> decided = decide(name, batch->found.at(uid), devices);
+    if (const Result<void> free = decided ? check_free(*decided, prepared) : Result<void>(); !free) {
+      decided = std::unexpected(free.error());
+    }
+    waits = waits || (!decided && decided.error().code == std::errc::resource_unavailable_try_again);
+    if (decided) {
+      prepared[uid] = *decided;
+    }
+    answers.emplace(uid, std::move(decided));
   }
-  decide({batch, name, *std::move(claim)});
+  if (!waits || kernel::monotonic_now() >= batch->deadline) {
+    answer(*batch, std::move(answers), std::move(prepared));
+  }
+}
+
+Result<PreparedClaim> Claims::decide(const ClaimName& name, const Result<resource::ResourceClaim>& claim,
+                                     const Devices& devices) const {
+  if (claim) {
+    return resource::prepare(name, *claim, settings_.pool, devices);
+  }
+  return claim.error().code == kUnreadable ? known(name, claim.error(), devices) : std::unexpected(claim.error());
 }
 
 // A claim that was prepared before is answered without the API server: kubelet asks again after its own restart.
-Result<PreparedClaim> Claims::known(const ClaimName& name, const Error& why) const {
+Result<PreparedClaim> Claims::known(const ClaimName& name, const Error& why, const Devices& devices) const {
   const auto found = prepared_.find(name.uid);
   if (found == prepared_.end() || found->second.name != name) {
     return fail(why.code, "claim " + to_string(name) + " cannot be read: " + why.message);
   }
-  TRY(check_prepared(found->second, settings_.look()));
+  TRY(check_prepared(found->second, devices));
   return found->second;
 }
 
-void Claims::decide(const Waiting& asked) {
-  Result<PreparedClaim> prepared = resource::prepare(asked.name, asked.claim, settings_.pool, settings_.look());
-  const bool waits = !prepared && prepared.error().code == std::errc::resource_unavailable_try_again;
-  if (waits && kernel::monotonic_now() < asked.batch->deadline) {
-    waiting_.push_back(asked);
-    return;
-  }
-  settle(asked.batch, asked.name, std::move(prepared));
-}
-
-void Claims::settle(const BatchPtr& batch, const ClaimName& name, Result<PreparedClaim> answer) {
-  batch->answers.insert_or_assign(name.uid, std::move(answer));
-  if (batch->answers.size() == batch->size) {
-    finish(*batch);
-  }
-}
-
 // Written before kubelet is answered: what it was told outlives this process.
-void Claims::finish(Batch& batch) {
-  const std::map<std::string, PreparedClaim> before = prepared_;
-  for (const auto& [uid, answer] : batch.answers) {
-    if (answer) {
-      prepared_[uid] = *answer;
-    }
+void Claims::answer(Batch& batch, kube::PrepareAnswers answers, Prepared prepared) {
+  const bool has_changed = prepared != prepared_;
+  const Result<void> written = has_changed ? write(prepared) : Result<void>();
+  if (written) {
+    prepared_ = std::move(prepared);
   }
-  if (const Result<void> written = prepared_ == before ? Result<void>() : write(); !written) {
-    prepared_ = before;
-    for (auto& [uid, answer] : batch.answers) {
-      answer = answer ? Result<PreparedClaim>(std::unexpected(written.error())) : std::move(answer);
+  for (auto& [uid, answer] : answers) {
+    if (answer && !written) {
+      answer = std::unexpected(written.error());
     }
-  }
-  for (const auto& [uid, answer] : batch.answers) {
     if (answer) {
       settings_.log("prepared claim=" + to_string(answer->name) + " devices=" + devices_of(*answer), false);
     } else {
       settings_.log("not-prepared uid=" + quote(uid) + " error=" + quote(answer.error().message), true);
     }
   }
-  if (const Done done = std::exchange(batch.done, nullptr)) {
-    done(batch.answers);
-  }
-  if (prepared_ != before) {
+  std::erase_if(batches_, [&batch](const BatchPtr& one) { return one.get() == &batch; });
+  std::exchange(batch.done, nullptr)(answers);
+  if (has_changed && written) {
     (void)settings_.look();  // the device plugin must know
   }
 }
 
 kube::UnprepareAnswers Claims::unprepare(const std::vector<ClaimName>& names) {
-  const std::map<std::string, PreparedClaim> before = prepared_;
+  Prepared prepared = prepared_;
   for (const ClaimName& name : names) {
-    prepared_.erase(name.uid);
+    prepared.erase(name.uid);
   }
-  const Result<void> written = prepared_ == before ? Result<void>() : write();
-  prepared_ = written ? std::move(prepared_) : before;
+  const bool has_changed = prepared != prepared_;
+  const Result<void> written = is_stopped_   ? fail(std::errc::operation_canceled, "holdfast-kube ends")
+                               : has_changed ? write(prepared)
+                                             : Result<void>();
   kube::UnprepareAnswers answers;
   for (const ClaimName& name : names) {
-    const bool is_kept = before.contains(name.uid) && !written;
+    const bool is_kept = !written && prepared_.contains(name.uid);
     answers.insert_or_assign(name.uid, is_kept ? written : Result<void>());
     settings_.log((is_kept ? "not-unprepared claim=" : "unprepared claim=") + quote(to_string(name)), is_kept);
   }
-  if (prepared_ != before) {
+  if (written) {
+    prepared_ = std::move(prepared);
+  }
+  refuse(names);
+  if (has_changed && written) {
     (void)settings_.look();
   }
   return answers;
+}
+
+// What kubelet has unprepared must not be prepared by a call that came before.
+void Claims::refuse(const std::vector<ClaimName>& names) {
+  for (const BatchPtr& batch : std::vector(batches_)) {
+    for (const ClaimName& name : names) {
+      if (batch->asked.contains(name.uid)) {
+        batch->found.insert_or_assign(
+            name.uid, fail(std::errc::operation_canceled, "claim " + to_string(name) + ": kubelet has unprepared it"));
+      }
+    }
+    if (batch->is_complete()) {
+      conclude(batch);
+    }
+  }
 }
 
 void Claims::try_again() { tries_again_ = true; }
@@ -164,49 +201,51 @@ void Claims::work(std::uint64_t now) {
   if (!std::exchange(tries_again_, false) && next_due() > now) {
     return;
   }
-  for (const Waiting& asked : std::exchange(waiting_, {})) {
-    decide(asked);
+  for (const BatchPtr& batch : std::vector(batches_)) {
+    if (batch->is_complete()) {
+      conclude(batch);
+    }
   }
 }
 
 std::uint64_t Claims::next_due() const {
-  std::uint64_t due = tries_again_ && !waiting_.empty() ? 0 : kernel::EventLoop::kNever;
-  for (const Waiting& asked : waiting_) {
-    due = std::min(due, asked.batch->deadline);
+  std::uint64_t due = kernel::EventLoop::kNever;
+  for (const BatchPtr& batch : batches_) {
+    if (batch->is_complete()) {
+      due = std::min(due, tries_again_ ? 0 : batch->deadline);
+    }
   }
   return due;
 }
 
 void Claims::stop() {
-  waiting_.clear();
-  for (const std::weak_ptr<Batch>& one : std::exchange(batches_, {})) {
-    const BatchPtr batch = one.lock();
-    if (const Done done = batch ? std::exchange(batch->done, nullptr) : nullptr) {
-      done({});  // kubelet asks again for what is missing
-    }
+  is_stopped_ = true;
+  for (const BatchPtr& batch : std::exchange(batches_, {})) {
+    std::exchange(batch->done, nullptr)({});  // kubelet asks again for what is missing
   }
 }
 
 void Claims::read() {
+  prepared_.clear();
   const Result<std::string> text = kernel::read_trusted_file(host_.root.get(), kernel::below_root(settings_.file));
   if (!text && text.error().code == std::errc::no_such_file_or_directory) {
     return;
   }
   const Result<std::vector<PreparedClaim>> claims = text ? kube::parse_prepared(*text) : std::unexpected(text.error());
-  if (!claims) {
+  const std::string problem = claims ? "" : claims.error().message;
+  if (std::exchange(last_problem_, problem) != problem && !claims) {
     // kubelet has its own record of what it prepared, and asks again for what it needs.
-    settings_.log("claims-forgotten file=" + settings_.file + " error=" + quote(claims.error().message), true);
-    return;
+    settings_.log("claims-forgotten file=" + settings_.file + " error=" + quote(problem), true);
   }
-  for (const PreparedClaim& claim : *claims) {
+  for (const PreparedClaim& claim : claims.value_or(std::vector<PreparedClaim>())) {
     prepared_[claim.name.uid] = claim;
   }
 }
 
-Result<void> Claims::write() const {
+Result<void> Claims::write(const Prepared& prepared) const {
   std::vector<PreparedClaim> claims;
-  claims.reserve(prepared_.size());
-  for (const auto& [uid, claim] : prepared_) {
+  claims.reserve(prepared.size());
+  for (const auto& [uid, claim] : prepared) {
     claims.push_back(claim);
   }
   const std::string text = kube::render_prepared(claims);

@@ -28,6 +28,8 @@ class Claims {
 
   Claims(const kernel::Host& host, ApiCalls& calls, ClaimSettings settings);
 
+  // Reads the file again: another instance may have written it.
+  void read();
   // Every claim is in the answer, which comes before kubelet gives up.
   void prepare(const std::vector<resource::ClaimName>& names, Done done);
   kube::UnprepareAnswers unprepare(const std::vector<resource::ClaimName>& names);
@@ -35,41 +37,45 @@ class Claims {
   void try_again();
   void work(std::uint64_t now);
   [[nodiscard]] std::uint64_t next_due() const;
-  // Answers what is under way.
+  // Answers what is under way. From here on nothing is prepared or written.
   void stop();
 
   [[nodiscard]] const std::map<std::string, resource::PreparedClaim>& prepared() const { return prepared_; }
 
  private:
+  // The claims of one call. They are decided together, when the API server has answered for all of them.
   struct Batch {
-    kube::PrepareAnswers answers;
-    std::size_t size = 0;
+    std::map<std::string, resource::ClaimName> asked;              // by UID
+    std::map<std::string, Result<resource::ResourceClaim>> found;  // as far as it has answered
     std::uint64_t deadline = 0;
     Done done;
+
+    [[nodiscard]] bool is_complete() const { return found.size() == asked.size(); }
   };
-  using BatchPtr = std::shared_ptr<Batch>;  // of the claims of one call
-  struct Waiting {
-    BatchPtr batch;
-    resource::ClaimName name;
-    resource::ResourceClaim claim;
-  };
+  using BatchPtr = std::shared_ptr<Batch>;                          // of this object and of its requests under way
+  using Prepared = std::map<std::string, resource::PreparedClaim>;  // by UID
+  using Devices = std::vector<resource::ClusterDevice>;
 
   void request(const BatchPtr& batch, const resource::ClaimName& name);
-  void take(const BatchPtr& batch, const resource::ClaimName& name, const Result<apiserver::Response>& response);
-  [[nodiscard]] Result<resource::PreparedClaim> known(const resource::ClaimName& name, const Error& why) const;
-  void decide(const Waiting& asked);
-  void settle(const BatchPtr& batch, const resource::ClaimName& name, Result<resource::PreparedClaim> answer);
-  void finish(Batch& batch);
-  void read();
-  [[nodiscard]] Result<void> write() const;
+  void take(const BatchPtr& batch, const std::string& uid, Result<resource::ResourceClaim> claim);
+  void conclude(const BatchPtr& batch);
+  [[nodiscard]] Result<resource::PreparedClaim> decide(const resource::ClaimName& name,
+                                                       const Result<resource::ResourceClaim>& claim,
+                                                       const Devices& devices) const;
+  [[nodiscard]] Result<resource::PreparedClaim> known(const resource::ClaimName& name, const Error& why,
+                                                      const Devices& devices) const;
+  void refuse(const std::vector<resource::ClaimName>& names);
+  void answer(Batch& batch, kube::PrepareAnswers answers, Prepared prepared);
+  [[nodiscard]] Result<void> write(const Prepared& prepared) const;
 
   const kernel::Host& host_;
   ApiCalls& calls_;
   ClaimSettings settings_;
-  std::map<std::string, resource::PreparedClaim> prepared_;  // by UID
-  std::vector<Waiting> waiting_;                             // for their CDI names
-  std::vector<std::weak_ptr<Batch>> batches_;
+  Prepared prepared_;
+  std::vector<BatchPtr> batches_;  // without an answer; those that are complete wait for their CDI names
   bool tries_again_ = false;
+  bool is_stopped_ = false;
+  std::string last_problem_;  // of the file; said once
 };
 
 }  // namespace hf::plugin

@@ -109,7 +109,11 @@ std::uint64_t DraDriver::next_due() const {
 // has both; they are free when it has ended.
 void DraDriver::keep_sockets() {
   const Result<void> made = kernel::make_directories(host_.root.get(), kernel::below_root(settings_.directory));
+  const bool was_served = service_.is_open();
   const Result<void> served = made ? service_.keep() : made;
+  if (served && !was_served) {
+    claims_.read();
+  }
   const Result<void> shown = served ? registration_.keep() : served;
   if (!shown) {
     note(shown.error().message);
@@ -132,12 +136,15 @@ void DraDriver::note(const std::string& problem) {
   }
 }
 
-resource::Taken DraDriver::taken() const {
+resource::Taken DraDriver::taken() {
+  if (!service_.is_open()) {
+    claims_.read();  // an instance that is being replaced still prepares claims
+  }
   resource::Taken taken;
   for (const auto& [uid, claim] : claims_.prepared()) {
     for (const resource::PreparedDevice& device : claim.devices) {
       for (const resource::ClusterDevice& known : devices_.value_or(std::vector<resource::ClusterDevice>())) {
-        if (known.published.name == device.device) {
+        if (known.published.name == device.device && !device.is_admin) {
           taken[known.nodes] = "the claim " + to_string(claim.name) + " has it";
         }
       }

@@ -64,7 +64,7 @@ class DraDriver {
   void work(std::uint64_t now);
   [[nodiscard]] std::uint64_t next_due() const;
   // The devices of prepared claims, and whose they are.
-  [[nodiscard]] resource::Taken taken() const;
+  [[nodiscard]] resource::Taken taken();
   // Removes the sockets and ends all calls; `stopped` is called in the loop when this object may be destroyed. The
   // slices stay: kubelet removes them if no driver comes back.
   void stop(std::function<void()> stopped);

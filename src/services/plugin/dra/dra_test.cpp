@@ -23,6 +23,7 @@ using resource::PublishedDevice;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 const Pool kPool{"gpu.holdfast.dev", "node1", ""};
 const ClaimName kClaim{"training", "gpus", "1-2-3"};
+const ClaimName kOther{"training", "other", "4-5-6"};
 const test::Files kFiles = {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
                             {"proc/stat", "btime 1000\n"},
                             {"var/lib/driver/keep", ""}};
@@ -136,6 +137,42 @@ TEST_F(SliceWriterTest, WithoutLeaveToReadItsNodeItPublishesAllTheSame) {
   work();
   EXPECT_NE(written(), "");
   EXPECT_EQ(written().find("ownerReferences"), std::string::npos);
+  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})";
+  work(301 * kSecond);
+  EXPECT_NE(written().find("\"uid\":\"u-1\""), std::string::npos) << written();
+  EXPECT_EQ(std::ranges::count_if(log, [](const std::string& line) { return line.starts_with("no-node"); }), 1);
+}
+
+TEST_F(SliceWriterTest, ANodeThatWasRegisteredAgainOwnsItsSlices) {
+  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})";
+  writer.publish(devices, kernel::monotonic_now());
+  work();
+  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-2"}})";
+  writer.check_soon(kernel::monotonic_now());
+  work();
+  EXPECT_NE(written().find("\"uid\":\"u-2\""), std::string::npos) << written();
+  api.objects.erase(kube::slice_path("node1-gpu.holdfast.dev-0"));  // by the garbage collector
+  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-3"}})";
+  work(301 * kSecond);
+  EXPECT_NE(written().find("\"uid\":\"u-3\""), std::string::npos) << written();
+}
+
+// One check is due at a time, however often it was refused, registered or told of other devices before.
+TEST_F(SliceWriterTest, FailuresAndChangesLeaveNoTimersBehind) {
+  const std::uint64_t start = kernel::monotonic_now();
+  const auto work_at = [&](std::uint64_t seconds) {
+    writer.work(start + seconds * kSecond);
+    api.answer_all(loop);
+  };
+  api.status_of_writes = 422;
+  for (std::uint64_t seconds = 0; seconds < 600; seconds += 60) {
+    writer.publish(seconds % 120 == 0 ? devices : std::vector<PublishedDevice>(), start + seconds * kSecond);
+    writer.check_soon(start + seconds * kSecond);
+    work_at(seconds);
+  }
+  api.status_of_writes = 0;
+  work_at(620);
+  EXPECT_EQ(writer.next_due(), start + 920 * kSecond);
 }
 
 TEST_F(SliceWriterTest, WhatFailsIsTriedAgainAndSaidOnce) {
@@ -169,15 +206,26 @@ class ClaimsTest : public testing::Test {
                   {kPool, "/var/lib/driver/claims.json", [this] { return devices; },
                    [this](const std::string& line, bool /*is_warning*/) { log.push_back(line); }});
   }
-  void allocate(const std::string& device) {
-    api.objects[kube::claim_path(kClaim)] =
-        R"({"metadata":{"uid":"1-2-3"},"status":{"allocation":{"devices":{"results":[{"request":"gpu",)"
-        R"("driver":"gpu.holdfast.dev","pool":"node1","device":")" +
-        device + R"("}]}}}})";
+  void allocate(const std::string& device, const ClaimName& claim = kClaim, const std::string& more = "") {
+    api.objects[kube::claim_path(claim)] = R"({"metadata":{"uid":")" + claim.uid +
+                                           R"("},"status":{"allocation":{"devices":{"results":[{"request":"gpu",)" +
+                                           R"("driver":"gpu.holdfast.dev","pool":"node1","device":")" + device + "\"" +
+                                           more + "}]}}}}";
+  }
+  // The answers come later.
+  void ask(Claims& claims, const std::vector<ClaimName>& names) {
+    answers.reset();
+    claims.prepare(names, [this](const kube::PrepareAnswers& given) { answers = given; });
+  }
+  void make_usable(Claims& claims) {
+    for (ClusterDevice& device : devices) {
+      device.waits_for.reset();
+    }
+    claims.try_again();
+    claims.work(kernel::monotonic_now());
   }
   Result<resource::PreparedClaim> prepare(Claims& claims) {
-    std::optional<kube::PrepareAnswers> answers;
-    claims.prepare({kClaim}, [&answers](const kube::PrepareAnswers& given) { answers = given; });
+    ask(claims, {kClaim});
     api.answer_all(loop);
     return answers ? answers->at(kClaim.uid) : fail(std::errc::operation_in_progress, "no answer yet");
   }
@@ -188,7 +236,9 @@ class ClaimsTest : public testing::Test {
   FakeApi api;
   ApiCalls calls{loop, api.api()};
   std::vector<std::string> log;
-  std::vector<ClusterDevice> devices = {{{"gpu-0", {}, {}}, {}, "nvidia.com/gpu=GPU-0", std::nullopt, std::nullopt}};
+  std::vector<ClusterDevice> devices = {{{"gpu-0", {}, {}}, {}, "nvidia.com/gpu=GPU-0", std::nullopt, std::nullopt},
+                                        {{"gpu-1", {}, {}}, {}, "nvidia.com/gpu=GPU-1", std::nullopt, std::nullopt}};
+  std::optional<kube::PrepareAnswers> answers;
 };
 
 TEST_F(ClaimsTest, AnotherProcessRemembersWhatWasPrepared) {
@@ -209,9 +259,7 @@ TEST_F(ClaimsTest, WaitsForTheCdiSpecButNotForEver) {
   allocate("gpu-0");
   devices[0].waits_for = "its CDI spec is being written";
   Claims claims = make();
-  std::optional<kube::PrepareAnswers> answers;
-  const auto keep = [&answers](const kube::PrepareAnswers& given) { answers = given; };
-  claims.prepare({kClaim}, keep);
+  ask(claims, {kClaim});
   api.answer_all(loop);
   EXPECT_FALSE(answers);
   claims.work(kernel::monotonic_now());
@@ -224,21 +272,101 @@ TEST_F(ClaimsTest, WaitsForTheCdiSpecButNotForEver) {
   EXPECT_TRUE(answers->at(kClaim.uid));
 }
 
+TEST_F(ClaimsTest, TwoClaimsNeverHaveTheSameDevice) {
+  allocate("gpu-0");
+  allocate("gpu-0", kOther);
+  Claims claims = make();
+  ask(claims, {kClaim, kOther});
+  api.answer_all(loop);
+  ASSERT_TRUE(answers);
+  EXPECT_TRUE(answers->at(kClaim.uid));
+  ASSERT_FALSE(answers->at(kOther.uid)) << "in one call";
+  ask(claims, {kOther});
+  api.answer_all(loop);
+  ASSERT_FALSE(answers->at(kOther.uid));
+  EXPECT_NE(answers->at(kOther.uid).error().message.find("training/gpus has it"), std::string::npos);
+  allocate("gpu-0", kOther, R"(,"adminAccess":true)");
+  ask(claims, {kOther});
+  api.answer_all(loop);
+  EXPECT_TRUE(answers->at(kOther.uid)) << "an administrator looks at what others use";
+  EXPECT_TRUE(prepare(claims)) << "and takes nothing from them";
+  claims.unprepare({kClaim});
+  EXPECT_TRUE(prepare(claims));
+}
+
+TEST_F(ClaimsTest, WhatKubeletUnpreparedIsNotPreparedByAnEarlierCall) {
+  allocate("gpu-0");
+  allocate("gpu-1", kOther);
+  Claims claims = make();
+  ask(claims, {kClaim});  // the API server has not answered
+  claims.unprepare({kClaim});
+  ASSERT_TRUE(answers);
+  EXPECT_FALSE(answers->at(kClaim.uid));
+  api.answer_all(loop);
+  EXPECT_TRUE(claims.prepared().empty());
+  devices[1].waits_for = "its CDI spec is being written";
+  ask(claims, {kClaim, kOther});  // one could be used, the other one cannot yet
+  api.answer_all(loop);
+  claims.unprepare({kClaim});
+  EXPECT_FALSE(answers);
+  make_usable(claims);
+  ASSERT_TRUE(answers);
+  EXPECT_FALSE(answers->at(kClaim.uid));
+  EXPECT_TRUE(answers->at(kOther.uid));
+  EXPECT_EQ(claims.prepared().size(), 1U);
+}
+
+TEST_F(ClaimsTest, WhatChangesWhileACallWaitsCounts) {
+  allocate("gpu-0");
+  allocate("gpu-1", kOther);
+  devices[1].waits_for = "its CDI spec is being written";
+  Claims claims = make();
+  ask(claims, {kClaim, kOther});
+  api.answer_all(loop);
+  EXPECT_FALSE(answers);
+  devices[0].problem = "it is in use: a pod that is about to start has it as nvidia.com/gpu";
+  make_usable(claims);
+  ASSERT_TRUE(answers);
+  EXPECT_FALSE(answers->at(kClaim.uid));
+  EXPECT_TRUE(answers->at(kOther.uid));
+}
+
+TEST_F(ClaimsTest, NothingIsPreparedAfterTheEnd) {
+  allocate("gpu-0");
+  Claims claims = make();
+  ask(claims, {kClaim});
+  claims.stop();
+  EXPECT_TRUE(answers && answers->empty()) << "kubelet asks again";
+  api.answer_all(loop);
+  ask(claims, {kClaim});
+  EXPECT_TRUE(answers && answers->empty());
+  EXPECT_TRUE(make().prepared().empty());
+}
+
+TEST_F(ClaimsTest, AnInstanceThatTakesOverKnowsWhatTheOldOnePrepared) {
+  allocate("gpu-0");
+  allocate("gpu-1", kOther);
+  Claims old = make();
+  Claims fresh = make();
+  ASSERT_TRUE(prepare(old));
+  fresh.read();
+  ask(fresh, {kOther});
+  api.answer_all(loop);
+  EXPECT_EQ(make().prepared().size(), 2U);
+}
+
 TEST_F(ClaimsTest, EveryClaimHasAnAnswer) {
   allocate("gpu-0");
   Claims claims = make();
-  std::optional<kube::PrepareAnswers> answers;
-  claims.prepare({kClaim, {"training", "absent", "4"}, {"..", "x", "5"}, kClaim},
-                 [&answers](const kube::PrepareAnswers& given) { answers = given; });
+  ask(claims, {kClaim, {"training", "absent", "4"}, {"..", "x", "5"}, kClaim});
   api.answer_all(loop);
   ASSERT_TRUE(answers);
   ASSERT_EQ(answers->size(), 3U);
   EXPECT_TRUE(answers->at("1-2-3"));
   EXPECT_FALSE(answers->at("4"));
   EXPECT_FALSE(answers->at("5"));
-  bool is_answered = false;
-  claims.prepare({}, [&is_answered](const kube::PrepareAnswers& given) { is_answered = given.empty(); });
-  EXPECT_TRUE(is_answered);
+  ask(claims, {});
+  EXPECT_TRUE(answers && answers->empty());
 }
 
 TEST_F(ClaimsTest, WhatCannotBeWrittenDownIsNotPrepared) {

@@ -38,35 +38,31 @@ void SliceWriter::publish(std::vector<resource::PublishedDevice> devices, std::u
   if (!has_devices_ || devices != devices_) {
     has_devices_ = true;
     devices_ = std::move(devices);
-    due_.insert(now);
+    next_check_ = now;
   }
 }
 
-void SliceWriter::check_soon(std::uint64_t now) {
-  for (const std::uint64_t pause : {std::uint64_t(0), 5 * kSecond, 40 * kSecond}) {
-    due_.insert(now + pause);
-  }
-}
+void SliceWriter::check_soon(std::uint64_t now) { soon_ = {now, now + 5 * kSecond, now + 40 * kSecond}; }
 
 void SliceWriter::work(std::uint64_t now) {
-  if (!is_busy_ && has_devices_ && !due_.empty() && *due_.begin() <= now) {
-    due_.erase(due_.begin(), due_.upper_bound(now));
+  if (next_due() <= now) {
     start(now);
   }
 }
 
 std::uint64_t SliceWriter::next_due() const {
-  return is_busy_ || !has_devices_ || due_.empty() ? kernel::EventLoop::kNever : *due_.begin();
+  if (is_busy_ || !has_devices_) {
+    return kernel::EventLoop::kNever;
+  }
+  return std::min({next_check_, next_retry_, soon_.empty() ? kernel::EventLoop::kNever : *soon_.begin()});
 }
 
 void SliceWriter::start(std::uint64_t now) {
   is_busy_ = true;
-  due_.insert(now + kCheckPause);
-  if (has_asked_node_) {
-    read_slices();
-  } else {
-    read_node();
-  }
+  next_check_ = now + kCheckPause;
+  next_retry_ = kernel::EventLoop::kNever;
+  soon_.erase(soon_.begin(), soon_.upper_bound(now));
+  read_node();
 }
 
 void SliceWriter::send(apiserver::Request request, std::function<void(const apiserver::Response&)> done) {
@@ -80,18 +76,19 @@ void SliceWriter::send(apiserver::Request request, std::function<void(const apis
               });
 }
 
-// Its UID makes the slices a part of the node: they are removed with it.
+// Its UID makes the slices a part of the node: they are removed with it. A node that was registered again has another.
 void SliceWriter::read_node() {
   send({"GET", kube::node_path(pool_.node)}, [this](const apiserver::Response& response) {
     const Result<std::string> uid = kube::parse_uid(response.body);
-    if (response.status == kForbidden || response.status == kNotFound) {
-      log_("no-node error=" + quote(kube::refusal_in(response.status, response.body)), true);
-    } else if (!is_fine(response) || !uid) {
+    const bool is_refused = response.status == kForbidden || response.status == kNotFound;
+    const std::string problem = is_refused ? kube::refusal_in(response.status, response.body) : "";
+    if (!is_refused && (!is_fine(response) || !uid)) {
       return retry(is_fine(response) ? uid.error().message : kube::refusal_in(response.status, response.body));
-    } else {
-      pool_.node_uid = *uid;
     }
-    has_asked_node_ = true;
+    if (std::exchange(node_problem_, problem) != problem && is_refused) {
+      log_("no-node error=" + quote(problem), true);
+    }
+    pool_.node_uid = is_refused ? pool_.node_uid : *uid;
     read_slices();
   });
 }
@@ -153,7 +150,7 @@ void SliceWriter::finish() {
 void SliceWriter::retry(const std::string& problem) {
   is_busy_ = false;
   pause_ = std::clamp(pause_ * 2, kShortestPause, kLongestPause);
-  due_.insert(kernel::monotonic_now() + pause_);
+  next_retry_ = kernel::monotonic_now() + pause_;
   if (problem != last_problem_) {
     last_problem_ = problem;
     log_("not-published error=" + quote(problem), true);

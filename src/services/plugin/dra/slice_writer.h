@@ -40,12 +40,14 @@ class SliceWriter {
   resource::Pool pool_;
   WriteLog log_;
   std::vector<resource::PublishedDevice> devices_;
-  std::set<std::uint64_t> due_;
+  std::set<std::uint64_t> soon_;  // of check_soon
+  std::uint64_t next_check_ = kernel::EventLoop::kNever;
+  std::uint64_t next_retry_ = kernel::EventLoop::kNever;
   std::uint64_t pause_ = 0;
   bool has_devices_ = false;  // it was told once what to publish
-  bool has_asked_node_ = false;
   bool is_busy_ = false;
   std::string last_problem_;  // said once
+  std::string node_problem_;  // said once
 };
 
 }  // namespace hf::plugin

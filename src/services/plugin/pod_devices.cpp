@@ -1,0 +1,98 @@
+#include "services/plugin/pod_devices.h"
+
+#include <algorithm>
+
+#include "core/resource/allocation.h"
+#include "host/evidence.h"
+#include "kernel/files/file.h"
+
+namespace hf::plugin {
+namespace {
+
+using resource::Offer;
+using resource::OfferedDevice;
+
+constexpr const char* kPods = "var/lib/kubelet/pods";
+// kubelet creates a pod's directory after it has admitted the pod, when the network is ready.
+constexpr std::uint64_t kRemembered = 300'000'000'000;
+
+const OfferedDevice* find(const std::vector<Offer>& offers, const std::string& resource, const std::string& id) {
+  const auto offer = std::ranges::find(offers, resource, &Offer::resource);
+  return offer == offers.end() ? nullptr : offer->find(id);
+}
+
+std::vector<kube::Allocation> read_allocations(const kernel::Host& host) {
+  host::Sources sources;
+  host::read_allocations(host, sources);
+  return sources.checkpoint ? std::move(sources.checkpoint->allocations) : std::vector<kube::Allocation>();
+}
+
+}  // namespace
+
+void PodDevices::remember(const std::string& resource, const std::vector<std::string>& ids, std::uint64_t now) {
+  for (const std::string& id : ids) {
+    remembered_[{resource, id}] = now;
+  }
+}
+
+resource::Taken PodDevices::given(const Offers& offers, std::uint64_t now) {
+  resource::Taken taken;
+  const auto take = [&](const std::string& resource, const std::string& id, const std::string& owner) {
+    if (const OfferedDevice* const device = find(offers, resource, id)) {
+      taken.emplace(device->nodes, owner + " has it as " + resource);
+    }
+  };
+  for (const kube::Allocation& allocation : read_allocations(host_)) {
+    for (const std::string& id : is_alive(allocation.pod_uid) ? allocation.ids : std::vector<std::string>()) {
+      remembered_.erase({allocation.resource, id});
+      take(allocation.resource, id, "the pod " + allocation.pod_uid);
+    }
+  }
+  std::erase_if(remembered_, [now](const auto& one) { return one.second + kRemembered < now; });
+  for (const auto& [device, at] : remembered_) {
+    take(device.first, device.second, "a pod that is about to start");
+  }
+  return taken;
+}
+
+resource::Taken PodDevices::claimed(const Offers& offers, const resource::Policy& policy) const {
+  host::Sources sources;
+  host::read_allocations(host_, sources);
+  std::map<std::string, std::string> owners;  // by CDI name
+  for (const kube::PreparedClaim& claim : sources.prepared) {
+    if (std::ranges::any_of(claim.pod_uids, [this](const std::string& pod) { return is_alive(pod); })) {
+      for (const std::string& name : claim.cdi_devices) {
+        owners.emplace(name, "the claim " + claim.name + " has it");
+      }
+    }
+  }
+  resource::Taken taken;
+  for (const Offer& offer : offers) {
+    for (const OfferedDevice& device : offer.devices) {
+      // Claims name devices by UUIDs, also where kubelet knows them by index.
+      for (const std::string& name : {device.device, device.unit}) {
+        if (const auto owner = owners.find(cdi_kind(policy, offer.device_class) + "=" + name); owner != owners.end()) {
+          taken.emplace(device.nodes, owner->second);
+        }
+      }
+    }
+  }
+  return taken;
+}
+
+std::set<std::string> PodDevices::ids_given_to(const std::string& pod) const {
+  std::set<std::string> ids;
+  for (const kube::Allocation& allocation : read_allocations(host_)) {
+    if (allocation.pod_uid == pod) {
+      ids.insert(allocation.ids.begin(), allocation.ids.end());
+    }
+  }
+  return ids;
+}
+
+// kubelet leaves a pod that has ended in its checkpoint until it admits another one, but removes its directory.
+bool PodDevices::is_alive(const std::string& pod) const {
+  return !kernel::exists(host_.root.get(), kPods) || kernel::exists(host_.root.get(), std::string(kPods) + "/" + pod);
+}
+
+}  // namespace hf::plugin

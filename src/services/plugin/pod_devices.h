@@ -1,0 +1,39 @@
+// PodDevices: which devices pods have: what kubelet has written down, and what it was given a moment ago.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/resource/cluster_device.h"
+#include "core/resource/offer.h"
+#include "core/resource/policy.h"
+#include "kernel/files/host.h"
+
+namespace hf::plugin {
+
+class PodDevices {
+ public:
+  using Offers = std::vector<resource::Offer>;
+
+  explicit PodDevices(const kernel::Host& host) : host_(host) {}
+
+  // Allocate gave these; kubelet writes it down later. Times are nanoseconds of CLOCK_MONOTONIC.
+  void remember(const std::string& resource, const std::vector<std::string>& ids, std::uint64_t now);
+  // What pods have by the device plugin: no claim may have it as well.
+  resource::Taken given(const Offers& offers, std::uint64_t now);
+  // What pods have by resource claims, as kubelet has it: for a host on which the DRA driver was switched off.
+  [[nodiscard]] resource::Taken claimed(const Offers& offers, const resource::Policy& policy) const;
+  [[nodiscard]] std::set<std::string> ids_given_to(const std::string& pod) const;
+
+ private:
+  [[nodiscard]] bool is_alive(const std::string& pod) const;
+
+  const kernel::Host& host_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> remembered_;  // when, by resource and id
+};
+
+}  // namespace hf::plugin
