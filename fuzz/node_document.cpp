@@ -8,6 +8,7 @@
 #include "adapters/node_report/pods.h"
 #include "check.h"
 #include "core/base/shell.h"
+#include "core/base/text.h"
 #include "render/fleet.h"
 
 namespace {
@@ -33,6 +34,7 @@ void show(const Result<T>& parsed, report::Question question) {
     check(is_mark || byte == '\n' || static_cast<unsigned char>(byte) >= 0x20U, "a text controls no terminal");
   }
   for (const report::Finding& finding : report.nodes.front().findings) {
+    check(printable(finding.verdict) == finding.verdict, "a text has no mark");
     for (const std::string& cure : finding.cure) {
       const std::string typed = cure_from_afar(report, member, cure);
       check(typed.starts_with("on node: ") || arguments_in(typed), "a cure is one command");
@@ -46,7 +48,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   show(node_report::parse_doctor(text), report::Question::doctor);
   show(node_report::parse_containers(text), report::Question::ps);
-  show(node_report::parse_blame(text), report::Question::blame);
+  const Result<std::vector<report::BlameRecord>> records = node_report::parse_blame(text);
+  for (const report::BlameRecord& record : records.value_or(std::vector<report::BlameRecord>())) {
+    check(printable(record.container + record.error) == record.container + record.error, "a text has no mark");
+  }
+  show(records, report::Question::blame);
   show(node_report::parse_cpu_status(text), report::Question::cpu_status);
   const Result<std::vector<report::PodEntry>> pods = node_report::parse_pods(text);
   check(pods || !pods.error().message.empty(), "an error has a message");
@@ -54,5 +60,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(report::is_cluster_name(pod.name) && report::is_cluster_name(pod.name_space), "a name is no option");
   }
   (void)node_report::on_one_line(text);
+  (void)node_report::on_one_line_about(text, {.name_space = "space", .name = "pod"});
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "host/target.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -33,22 +34,32 @@ std::vector<const Container*> containers_with(const kernel::Host& host, const st
   return innermost == nullptr ? std::vector<const Container*>() : std::vector<const Container*>{innermost};
 }
 
+// Whether they are the containers of one pod with that name. A label of an image may name a pod, but only the cgroup
+// has its uid.
+bool are_of_pod(const std::vector<const Container*>& matches, std::string_view name) {
+  const std::optional<container::Pod>& first = matches.front()->pod;
+  return first && !first->uid.empty() && std::ranges::all_of(matches, [&](const Container* match) {
+           return match->pod && match->pod->uid == first->uid &&
+                  (name == match->pod->name || name == match->pod->name_space + "/" + match->pod->name);
+         });
+}
+
 }  // namespace
 
 Result<std::vector<const DiscoveredContainer*>> find_discovered(const kernel::Host& host, const Census& census,
-                                                                const std::vector<std::string>& targets) {
+                                                                const std::vector<std::string>& targets,
+                                                                PodNames pods) {
   const std::vector<Container> all = census.containers();
   std::vector<const DiscoveredContainer*> found;
   for (const std::string& target : targets) {
     constexpr std::string_view kForced = "container:";
+    const std::string name = target.starts_with(kForced) ? target.substr(kForced.size()) : target;
     const std::vector<const Container*> matches =
-        target.starts_with("pid:")
-            ? containers_with(host, all, target.substr(4))
-            : matches_of(all, target.starts_with(kForced) ? target.substr(kForced.size()) : target);
+        target.starts_with("pid:") ? containers_with(host, all, target.substr(4)) : matches_of(all, name);
     if (matches.empty()) {
       return fail(std::errc::no_such_process, no_such_container(all, target));
     }
-    if (matches.size() > 1) {
+    if (matches.size() > 1 && (pods == PodNames::ambiguous || !are_of_pod(matches, name))) {
       std::vector<std::string> names;
       names.reserve(matches.size());
       for (const Container* match : matches) {
@@ -56,7 +67,9 @@ Result<std::vector<const DiscoveredContainer*>> find_discovered(const kernel::Ho
       }
       return fail(std::errc::invalid_argument, "container " + quote(target) + " may be any of: " + join(names, ", "));
     }
-    found.push_back(&census.discovered_containers[std::size_t(matches.front() - all.data())]);
+    for (const Container* match : matches) {
+      found.push_back(&census.discovered_containers[std::size_t(match - all.data())]);
+    }
   }
   return found;
 }

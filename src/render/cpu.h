@@ -21,9 +21,9 @@ std::string render_json(const CpuMap& map);  // a topology file again, and the o
 std::string render_svg(const CpuMap& map);
 std::string render_text(const CpuPlan& plan);
 std::string render_json(const CpuPlan& plan);
-std::string render_text(const cpu::Simulation& simulation);
+std::string render_text(const cpu::Simulation& simulation, std::size_t columns = kAnyWidth);
 std::string render_json(const cpu::Simulation& simulation);
-std::string render_text(const CpuStateReport& report);
+std::string render_text(const CpuStateReport& report, std::size_t columns = kAnyWidth);
 std::string render_json(const CpuStateReport& report);
 
 // CONTAINER, CPUS, NUMA, DEVICES ON, DISTANCE, PROBLEM: a row of `cpu status`.

@@ -32,6 +32,7 @@ Json json_list_of(const std::vector<cpu::NumaId>& nodes) {
 
 Json json_of(const CpuContainer& one) {
   Json json = {{"container", one.title},
+               {"namespace", one.name_space},
                {"id", one.id},
                {"engine", one.engine},
                {"exclusive", one.is_exclusive},

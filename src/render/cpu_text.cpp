@@ -242,8 +242,8 @@ std::string render_text(const CpuPlan& plan) {
   return text;
 }
 
-std::string render_text(const cpu::Simulation& simulation) {
-  TextTable table({"OP", "POD", "CONTAINER", "CPUS", "SHARED AFTER", "ERROR"});
+std::string render_text(const cpu::Simulation& simulation, std::size_t columns) {
+  TextTable table({"OP", "POD", "CONTAINER", "CPUS", "SHARED AFTER", "ERROR"}, columns);
   std::size_t errors = 0;
   for (const cpu::StepResult& result : simulation.steps) {
     errors += result.error.empty() ? 0 : 1;
@@ -257,7 +257,7 @@ std::string render_text(const cpu::Simulation& simulation) {
          or_dash(to_string(simulation.reserved)) + ")\n" + table.render();
 }
 
-std::string render_text(const CpuStateReport& report) {
+std::string render_text(const CpuStateReport& report, std::size_t columns) {
   std::string text;
   if (report.problems.empty()) {
     text = marked(kGreen, "this state is sound") + " (" + on_one_line(report.file) + ", format " + report.format +
@@ -274,7 +274,7 @@ std::string render_text(const CpuStateReport& report) {
     text += "  try: " + command + "\n";
   }
   if (!report.format.empty()) {
-    TextTable table({"POD", "CONTAINER", "CPUS"});
+    TextTable table({"POD", "CONTAINER", "CPUS"}, columns);
     for (const auto& [owner, cpus] : report.state.entries) {
       table.add({on_one_line(owner.pod), on_one_line(owner.container), or_dash(to_string(cpus))});
     }

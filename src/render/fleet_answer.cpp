@@ -14,7 +14,7 @@ constexpr std::size_t kMostRows = 500;     // of a node
 constexpr std::size_t kMostFindings = 20;  // of a node
 constexpr std::size_t kMostEvidence = 8;   // lines of a finding
 constexpr std::size_t kMostCures = 8;      // of a finding
-constexpr std::size_t kMostCell = 200;     // bytes
+constexpr std::size_t kMostCell = 200;     // characters
 constexpr std::size_t kMostReason = 300;   // bytes
 
 NodeAnswer judged(FleetMember member, const Judgement& judgement) {
@@ -27,18 +27,12 @@ NodeAnswer judged(FleetMember member, const Judgement& judgement) {
 
 char colour_of(Level level) { return level == Level::critical ? kRed : level == Level::warning ? kYellow : kGreen; }
 
-// A cell of several colours is cut by the table.
-std::string cut_cell(const std::string& cell) {
-  const bool has_mark = std::ranges::any_of(cell, [](char byte) { return byte >= kRed && byte <= kPlain; });
-  return has_mark ? cell : cut_to(cell, kMostCell);
-}
-
 void add_row(NodeAnswer& answer, std::vector<std::string> row) {
   if (answer.rows.size() >= kMostRows) {
     ++answer.left_out;
     return;
   }
-  std::ranges::transform(row, row.begin(), cut_cell);
+  std::ranges::transform(row, row.begin(), [](const std::string& cell) { return cut_to_width(cell, kMostCell); });
   answer.rows.push_back(std::move(row));
 }
 
@@ -53,7 +47,7 @@ void shrink(std::vector<T>& list, std::size_t most) {
 NodeAnswer answer_of(FleetMember member, DoctorReport report, Notes notes) {
   NodeAnswer answer = judged(std::move(member), judge(report.findings));
   const Level shown = answer.is_undecided ? std::max(answer.level, Level::warning) : answer.level;
-  add_row(answer, {marked(colour_of(shown), cut_to(summary_line(report), kMostCell)), report.guard});
+  add_row(answer, {marked(colour_of(shown), summary_line(report)), report.guard});
   if (notes == Notes::hidden) {
     std::erase_if(report.findings, [](const Finding& finding) { return finding.severity == Severity::note; });
   }

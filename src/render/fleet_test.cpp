@@ -108,6 +108,12 @@ TEST(FleetText, KeepsLittleOfANodeThatSendsALot) {
       std::string::npos);
 }
 
+TEST(FleetText, CutsColouredCells) {
+  BlameRecord record;
+  record.devices = {std::string(100'000, 'x')};
+  EXPECT_LT(answer_of(member("a"), {record}).rows.front()[3].size(), 210U);
+}
+
 TEST(FleetText, EscapesWhatANodeSends) {
   DoctorReport report = sick();
   report.guard = "runs\n\x1b[31mgpu-8  all fine";

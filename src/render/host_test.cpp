@@ -17,7 +17,9 @@ TEST(TextTable, CutsTheWidestColumnsToFitATerminal) {
   EXPECT_EQ(table.render(), std::string("CONTAINER          STATE\na-container-with…  ") + kRed + "lost" + kPlain +
                                 "\nünï                ok\n");
   TextTable tiny({std::string(15, 'A'), std::string(15, 'B')}, 3);  // no column is cut to nothing
-  EXPECT_EQ(tiny.render(), "AAAAAAAAAAA…  BBBBBBBBBBB…\n");
+  EXPECT_EQ(tiny.render(), "AAA…  BBB…\n");
+  TextTable many(std::vector<std::string>(7, std::string(30, 'C')), 61);  // 7 each, and 6 gaps of 2
+  EXPECT_EQ(many.render().find('\n'), 7 * (6 + std::string_view("…").size()) + 12);
   TextTable named({"/dev/nvidia-uvm-tools", "a container with a long name"}, 40);  // the first column is cut last
   EXPECT_EQ(named.render(), "/dev/nvidia-uvm-tools  a container with…\n");
 }
@@ -27,6 +29,11 @@ TEST(TextTable, LeavesMarksOutOfTheColumnWidth) {
   table.add({marked(kRed, "ab"), "x"});
   table.add({"…", "y"});
   EXPECT_EQ(table.render(), "A   B\n" + marked(kRed, "ab") + "  x\n…   y\n");
+}
+
+TEST(TextTable, CutsByTheWidthThatIsSeen) {
+  EXPECT_EQ(cut_to_width(marked(kRed, std::string(300, 'x')), 5), marked(kRed, "xxxx…"));
+  EXPECT_EQ(cut_to_width(marked(kRed, "lost"), 4), marked(kRed, "lost"));
 }
 
 TEST(Yaml, IsTheTreeOfTheJson) {

@@ -15,8 +15,24 @@ std::size_t width_of(std::string_view text) {
   }));
 }
 
-// At most so wide, with "…" where something was left out. Marks stay, so that a colour ends.
-std::string cut(std::string_view text, std::size_t width) {
+}  // namespace
+
+std::string marked(char mark, std::string_view text) { return mark + std::string(text) + kPlain; }
+
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t mark = std::min(
+        text.size(), std::size_t(std::ranges::find_if(text, [](char byte) { return byte >= kRed && byte <= kPlain; }) -
+                                 text.begin()));
+    line += printable(text.substr(0, mark));
+    line += text.substr(mark, 1);
+    text.remove_prefix(std::min(text.size(), mark + 1));
+  }
+  return line;
+}
+
+std::string cut_to_width(std::string_view text, std::size_t width) {
   if (width_of(text) <= width) {
     return std::string(text);
   }
@@ -38,23 +54,6 @@ std::string cut(std::string_view text, std::size_t width) {
     at = end;
   }
   return kept;
-}
-
-}  // namespace
-
-std::string marked(char mark, std::string_view text) { return mark + std::string(text) + kPlain; }
-
-std::string on_one_line(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    const std::size_t mark = std::min(
-        text.size(), std::size_t(std::ranges::find_if(text, [](char byte) { return byte >= kRed && byte <= kPlain; }) -
-                                 text.begin()));
-    line += printable(text.substr(0, mark));
-    line += text.substr(mark, 1);
-    text.remove_prefix(std::min(text.size(), mark + 1));
-  }
-  return line;
 }
 
 std::string with_short_ids(std::string_view text) {
@@ -83,19 +82,22 @@ void TextTable::add(const std::vector<std::string>& row) {
 
 std::vector<std::size_t> TextTable::widths() const {
   constexpr std::size_t kGap = 2;
-  constexpr std::size_t kLeast = 12;  // a column that is cut further says nothing
+  constexpr std::size_t kUseful = 12;  // a column that is cut further says little
+  constexpr std::size_t kLeast = 4;
   std::vector<std::size_t> widths(rows_.front().size());
   for (const std::vector<std::string>& row : rows_) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
       widths[i] = std::max(widths[i], width_of(row[i]));
     }
   }
-  std::size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+  const std::size_t gaps = kGap * (widths.size() - 1);
+  const std::size_t least = std::clamp((most_ - std::min(most_, gaps)) / widths.size(), kLeast, kUseful);
+  std::size_t total = std::accumulate(widths.begin(), widths.end(), gaps);
   while (total > most_) {
     // The first column names the thing: it is cut last.
     auto widest = std::max_element(widths.begin() + 1, widths.end());
-    widest = widest == widths.end() || *widest <= kLeast ? widths.begin() : widest;
-    if (*widest <= kLeast) {
+    widest = widest == widths.end() || *widest <= least ? widths.begin() : widest;
+    if (*widest <= least) {
       break;
     }
     --*widest;
@@ -110,7 +112,7 @@ std::string TextTable::render() const {
   for (const std::vector<std::string>& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string cell = i < widths.size() ? cut(row[i], widths[i]) : row[i];
+      const std::string cell = i < widths.size() ? cut_to_width(row[i], widths[i]) : row[i];
       line += cell;
       if (i + 1 < row.size()) {
         line += std::string(widths[i] - width_of(cell) + 2, ' ');

@@ -37,6 +37,14 @@ class Arguments(Case):
             (("cpu", "plam"), "no command 'plam'; did you mean plan? (see holdfast cpu --help)"),
             (("doctor", "--depp"), "no option '--depp'; did you mean --deep? (see holdfast doctor --help)"),
             (("ps", "--interval"), "(see holdfast ps --help)"),
+            (("doctor", "-owide"), "--output: wide not in {"),
+            (("doctor", "-o=wide"), "wide not in {"),
+            (("doctor", "-deep"), "no option '-deep'; did you mean --deep?"),
+            (("cpu", "plan", "--option", "full-pcpus-only=true", "align-by-socket=true"), "--cpus is required"),
+            (("cpu", "plan", "--cpus", "2", "--topology", "dgx-a100", "--near-device", "/dev/nvidai0"), "did you mean /dev/nvidia0?"),
+            (("cpu", "assign", "x", "2", "--option", "full-pcpu-only"), "did you mean full-pcpus-only?"),
+            (("cpu", "assign", "x", "2", "--option", "frog"), "there are align-by-socket, "),
+            (("blame", "container:"), "no container"),
             (("cdi", "generate", "--class", "nvidea"), "no device class 'nvidea'; did you mean nvidia?"),
             (("cdi", "generate", "-o", "toml"), "want yaml or json"),
             (("cdi", "resolve", "gpu0"), "want a name such as nvidia.com/gpu=0"),
@@ -98,7 +106,15 @@ class Arguments(Case):
         wide = subprocess.run(["script", "-qec", f"stty cols 200; {HOLDFAST} cpu topology --from dgx-a100; {HOLDFAST} cdi list", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(wide.returncode, 0, wide.stdout)
         dumb = subprocess.run(["script", "-qec", f"TERM=dumb {HOLDFAST} doctor", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
-        self.assertNotIn("\x1b[3", dumb.stdout)
+        self.assertNotIn("\x1b", dumb.stdout)
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as scenario:
+            pod, name = "a-pod-with-a-rather-long-name", "a-container-with-a-long-name"
+            step = {"op": "allocate", "pod": pod, "container": name, "hint_numa": None, "pod_containers": [{"name": name, "type": "app", "cpus": 2}]}
+            json.dump({"topology": "dgx-a100", "options": {}, "reserved": "0", "ops": [step]}, scenario)
+            scenario.flush()
+            narrow = subprocess.run(["script", "-qec", f"stty cols 40; {HOLDFAST} cpu simulate {scenario.name}", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
+        lines = narrow.stdout.replace("\r", "").splitlines()
+        self.assertLessEqual(max(len(line) for line in lines[1:]), 40, narrow.stdout)
 
     def test_completion_follows_the_commands(self):
         for words, expected in (
@@ -153,6 +169,16 @@ class Arguments(Case):
                 self.assertIn("/etc/holdfast/config.yaml", done.stderr)
                 self.assertIn(names, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_a_config_that_cannot_be_read_is_no_answer(self):
+        with tempfile.TemporaryDirectory(prefix="hf-e2e-") as directory:
+            (pathlib.Path(directory) / "config.yaml").mkdir()
+            script = f"mkdir -p /etc/holdfast && mount --bind {directory} /etc/holdfast && exec {HOLDFAST} cdi generate --class fuse"
+            made = not pathlib.Path("/etc/holdfast").exists()
+            done = subprocess.run(["unshare", "-m", "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=60)
+            if made:
+                pathlib.Path("/etc/holdfast").rmdir()
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
 
     def test_an_answer_that_cannot_be_written_is_no_answer(self):
         with open("/dev/full", "w", encoding="utf-8") as full:

@@ -5,12 +5,15 @@ import contextlib
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import subprocess
 import tempfile
 import time
 import unittest
+import uuid
 
+import engines
 from support import V1, V2, Case, holdfast, holdfast_json, remove_cgroup, which
 
 
@@ -93,6 +96,71 @@ def running(runtime: str, prefix: str):
                     container.call("delete", "-f", name)
             for mount in pathlib.Path("/sys/fs/cgroup").iterdir():
                 remove_cgroup(mount / name)
+
+
+@contextlib.contextmanager
+def running_in_pod(uid: str, pod: str, name: str):
+    """A container of runc in the cgroup of a pod, with names as containerd notes them: its id and the pid of its first process."""
+    id, runc = secrets.token_hex(32), ("runc", "--root", "/run/runc")
+    with engines.scratch_directory() as directory, engines.view("v1") as machine:
+        cgroup = f"/kubepods/pod{uid}/{id}"
+        engines.write_bundle(directory, cgroup, False)
+        spec = json.loads((directory / "config.json").read_text())
+        prefix = "io.kubernetes.cri"
+        spec["annotations"] = {f"{prefix}.container-type": "container", f"{prefix}.container-name": name, f"{prefix}.sandbox-name": pod, f"{prefix}.sandbox-namespace": "hf-e2e"}
+        (directory / "config.json").write_text(json.dumps(spec))
+        machine.cgroups.add(cgroup)
+        with engines.cleanup(lambda: machine.call(*runc, "delete", "-f", id)):
+            machine.call(*runc, "run", "-d", "--bundle", str(directory), id)
+            yield id, json.loads(machine.call(*runc, "state", id))["pid"]
+
+
+def write_journal(directory: str, *records: dict) -> str:
+    usual = {"version": 1, "number": 1, "at": "2026-11-15T05:14:08.123Z", "kind": "attach", "hierarchy": "v2", "cgroup": "/x", "writer": {"pid": 1}, "action": "none"}
+    (pathlib.Path(directory) / "blame.jsonl").write_text("".join(json.dumps(usual | one) + "\n" for one in records))
+    return directory
+
+
+class Pods(Case):
+    """A pod of two containers, by every name that it and they have."""
+
+    def setUp(self):
+        super().setUp()
+        try:
+            self.uid, self.pod = str(uuid.uuid4()), f"train-{os.getpid()}"
+            self.main, self.pid = self.enterContext(running_in_pod(self.uid, self.pod, "main"))
+            self.sidecar, _ = self.enterContext(running_in_pod(self.uid, self.pod, "sidecar"))
+        except engines.Unavailable as error:
+            self.skipTest(str(error))
+        self.directory = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-"))
+
+    def ids(self, name: str) -> list[str]:
+        done = holdfast("blame", name, "--journal", self.directory, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [record["id"] for record in json.loads(done.stdout)["records"]]
+
+    def test_the_name_of_a_pod_is_all_its_containers(self):
+        for name in (self.pod, f"hf-e2e/{self.pod}"):
+            self.assertEqual(holdfast_json("doctor", name)["containers"], 2, name)
+            self.refused(2, "may be any of", "explain", name)
+            self.assertEqual(self.ids(name), [], "no record is no mistake")
+        self.assertEqual(holdfast_json("doctor", f"hf-e2e/{self.pod}/main")["containers"], 1)
+        self.refused(2, "no container", "blame", f"other/{self.pod}", "--journal", self.directory)
+
+    def test_blame_knows_containers_by_every_name(self):
+        place = {"namespace": "hf-e2e"}
+        write_journal(
+            self.directory,
+            place | {"id": self.main, "container": f"{self.pod}/main"},
+            place | {"id": self.sidecar, "container": f"{self.pod}/sidecar"},
+            {"namespace": "other", "id": "7" * 64, "container": f"{self.pod}/main"},
+        )
+        for name in (f"hf-e2e/{self.pod}/main", f"{self.uid}/main", f"pid:{self.pid}", self.main, self.main[:20]):
+            self.assertEqual(self.ids(name), [self.main], name)
+        self.assertEqual(self.ids(f"hf-e2e/{self.pod}"), [self.main, self.sidecar])
+        self.assertEqual(self.ids(f"{self.pod}/main"), [self.main, "7" * 64], "in every namespace")
+        self.refused(2, "no container 'hf-e2e'", "blame", "hf-e2e", "--journal", self.directory)
+        self.refused(2, "pid:99999999", "watch", "pid:99999999", "--journal", self.directory)
 
 
 class Containers(Case):

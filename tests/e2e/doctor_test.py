@@ -87,6 +87,7 @@ class Engines(Case):
     def break_and_cure(self, container: engines.Container) -> None:
         self.assertEqual(self.codes(container), [])
         self.assertEqual(self.trouble(container), "ok")
+        self.refused(2, f"did you mean {FUSE}?", "explain", container.id, FUSE + "e")
         with self.subTest("rules rewritten"):
             self.ok("revoke", container.id, "c 10:229 rw")
             self.assertEqual(container.opens(FUSE), "EPERM")

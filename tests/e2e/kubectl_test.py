@@ -123,6 +123,23 @@ class Case(unittest.TestCase):
     def sick(self) -> dict:
         return self.documents["doctor"] | {"findings": [FINDING, *self.documents["doctor"]["findings"]]}
 
+    def on_a_terminal(self, cluster: Cluster, *arguments: str, terminal: str = "xterm") -> str:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([PLUGIN, *arguments], env=cluster.environment | {"TERM": terminal}, stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if select.select([ours], [], [], 0.2)[0]:
+                try:
+                    chunk = os.read(ours, 65536)
+                except OSError:  # EIO: the other end is closed
+                    break
+                text += chunk
+        os.close(ours)
+        process.wait(timeout=10)
+        return text.decode()
+
 
 class Answers(Case):
     def test_a_cluster_without_a_problem(self):
@@ -197,6 +214,33 @@ class Answers(Case):
         done = cluster.run("ps", "nothing")
         self.assertEqual((done.returncode, done.stderr), (2, 'holdfast: kubectl: Error from server (NotFound): pods "nothing" not found\n'))
 
+    def test_a_pod_that_only_looks_like_holdfasts_is_not_asked(self):
+        cluster = self.cluster(2)
+        for stranger in (pod_of("aaa", "gpu-000", namespace="aaa-tenant"), pod_of("aaa", "gpu-000", phase="Pending", namespace="aaa-tenant")):
+            cluster.pods[2:] = [stranger]
+            cluster.write(self.documents)
+            done = cluster.run("doctor")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(
+                done.stderr,
+                "holdfast: pods with the label 'app.kubernetes.io/name=holdfast' and a container 'guard' are in several namespaces: aaa-tenant, holdfast; "
+                "say which is holdfast's: --holdfast-namespace NAMESPACE\n",
+            )
+        self.assertEqual([call for call in cluster.calls() if call.startswith("exec")], [])
+        cluster.run("doctor", "--holdfast-namespace", "holdfast")
+        self.assertIn("get pods -n holdfast -l app.kubernetes.io/name=holdfast -o json", cluster.calls())
+
+    def test_a_document_of_a_pod_is_only_about_it(self):
+        cluster = self.cluster(1)
+        (self.directory / "pod-train-0.json").write_text(json.dumps(pod_of("train-0", "gpu-000", namespace="ml", containers=("main",))))
+        done = cluster.run("blame", "ml/train-0", "-o", "json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["nodes"][0]["report"]["records"]), 1)
+        for command, name in ((["ps"], "ps"), (["cpu", "status"], "cpu")):
+            with self.subTest(command):
+                tree = json.loads(cluster.run(*command, "ml/train-0", "-o", "json").stdout)
+                self.assertEqual(tree["nodes"][0]["report"], self.documents[name] | {"containers": []})
+
     def test_where_the_pods_of_holdfast_are(self):
         cluster = self.cluster(1)
         cluster.run("ps", "-n", "gpu", "-l", "app=x", "--kubeconfig", "/k")
@@ -244,12 +288,16 @@ class BadNodes(Case):
         cluster.behave(4, "echo '{\"version\": 2, \"findings\": []}'; exit 0")
         cluster.behave(5, "while :; do cat /dev/zero; done")
         cluster.behave(6, "sleep 1")  # slow, and then it answers
+        wide = self.documents["doctor"] | {"x": {f"k{number}": 1 for number in range(80_000)}}
+        cluster.pods.append(pod_of("guard-902", "gpu-902"))
+        cluster.write(self.documents)
+        self.answer_with(cluster, 902, wide)
         cluster.behave(7, "echo 'holdfast: inspect containers: needs root' >&2; echo 'command terminated with exit code 2' >&2; exit 2")
         started = time.monotonic()
         done = cluster.run("doctor", "--timeout", "4")
         self.assertLess(time.monotonic() - started, 60)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        self.assertEqual(done.stdout.splitlines()[0], "2 of 9 nodes are fine; 7 did not answer")
+        self.assertEqual(done.stdout.splitlines()[0], "2 of 10 nodes are fine; 8 did not answer")
         for node, reason in (
             ("gpu-001", "no answer within 4 s"),
             ("gpu-002", "error: unable to upgrade connection: container not found"),
@@ -258,6 +306,7 @@ class BadNodes(Case):
             ("gpu-005", "its answer is longer than 8 MiB"),
             ("gpu-007", "holdfast: inspect containers: needs root"),
             ("gpu-900", "pod holdfast/guard-900 is Pending"),
+            ("gpu-902", "parse its answer: an object has more than 256 keys"),
         ):
             with self.subTest(node):
                 self.assertRegex(done.stdout, rf"(?m)^{node} +holdfast/guard-{node[4:]} +{reason}$")
@@ -287,6 +336,17 @@ class BadNodes(Case):
         self.assertNotIn("-- holdfast heal x", done.stdout)
         self.assertNotIn("reboot)'", done.stdout)
         self.assertNotIn("\x1b", cluster.run("doctor", "-o", "yaml").stdout)
+
+    def test_a_node_cannot_colour_or_widen_the_table(self):
+        cluster = self.cluster(2)
+        evil = RECORD | {"container": "\x03fine\x05/main", "devices": ["\x03" + "x" * 100_000 + "\x05"]}
+        file = self.directory / "evil.json"
+        file.write_text(json.dumps({"version": 1, "records": [{key: value for key, value in evil.items() if key != "version"}]}))
+        cluster.behave(0, f"cat {file}; exit 0")
+        done = self.on_a_terminal(cluster, "blame")
+        self.assertIn("?fine?/main", done)
+        self.assertNotIn("\x1b[32mfine", done)
+        self.assertLess(len(cluster.run("blame").stdout), 2000)
 
     def test_an_api_server_that_does_not_answer(self):
         cluster = self.cluster(1)
@@ -357,23 +417,9 @@ class CommandLine(Case):
         shown = self.on_a_terminal(cluster, "doctor")
         self.assertIn("asked 2 of 3 nodes", shown)
         self.assertIn("\x1b[32mall 3 nodes are fine\x1b[0m", shown)
-
-    def on_a_terminal(self, cluster: Cluster, *arguments: str) -> str:
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen([PLUGIN, *arguments], env=cluster.environment | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs)
-        os.close(theirs)
-        text = b""
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if select.select([ours], [], [], 0.2)[0]:
-                try:
-                    chunk = os.read(ours, 65536)
-                except OSError:  # EIO: the other end is closed
-                    break
-                text += chunk
-        os.close(ours)
-        process.wait(timeout=10)
-        return text.decode()
+        dumb = self.on_a_terminal(cluster, "doctor", terminal="dumb")
+        self.assertTrue(dumb.startswith("all 3 nodes are fine"), dumb)
+        self.assertNotIn("\x1b", dumb)
 
     def test_kubectl_finds_the_plugin(self):
         kubectl = which("kubectl")

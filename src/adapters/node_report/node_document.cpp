@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -18,35 +19,93 @@ namespace {
 
 using container::State;
 using document::Json;
+using document::OrderedJson;
 
 constexpr std::uint64_t kVersion = 1;        // of the schema in docs/JSON.md
 constexpr std::size_t kMostText = 1024;      // bytes of one text
+constexpr std::size_t kMostKeys = 256;       // of one object; a container in `ps` has some thirty
 constexpr std::size_t kMostEntries = 64;     // of a list within an entry
 constexpr std::size_t kMostListed = 20'000;  // of the document's list: each becomes a value of some kilobytes
 constexpr document::Limits kLimits = {.bytes = kMostDocument, .depth = 24};
 
+// A control character could be one of our own marks, which become colours.
+std::string safe(std::string_view text) { return printable(cut_to(text, kMostText)); }
+
 std::string text_at(const Json& object, std::string_view key) {
-  return cut_to(document::string_at(object, key).value_or(""), kMostText);
+  return safe(document::string_at(object, key).value_or(""));
 }
 
 std::vector<std::string> texts_at(const Json& object, std::string_view key) {
   std::vector<std::string> texts = document::strings_at(object, key);
   texts.resize(std::min(texts.size(), kMostEntries));
-  std::ranges::transform(texts, texts.begin(), [](const std::string& text) { return cut_to(text, kMostText); });
+  std::ranges::transform(texts, texts.begin(), safe);
   return texts;
 }
 
-// A command that was cut would be another command.
+void make_safe(Json& json) {
+  if (json.is_string()) {
+    json = safe(trim(json.get_ref<const std::string&>()));
+  } else if (json.is_structured()) {
+    std::ranges::for_each(json, make_safe);
+  }
+}
+
+// A command that was cut or changed would be another command.
 std::vector<std::string> cures_at(const Json& object) {
   std::vector<std::string> cures = document::strings_at(object, "cure");
   cures.resize(std::min(cures.size(), kMostEntries));
-  std::ranges::replace_if(cures, [](const std::string& cure) { return cure.size() > kMostText; }, "holdfast doctor");
+  std::ranges::replace_if(cures, [](const std::string& cure) { return safe(cure) != cure; }, "holdfast doctor");
   return cures;
+}
+
+// OrderedJson compares a new key with all others of its object, so that many keys take quadratic time.
+bool has_too_many_keys(std::string_view text) {
+  std::vector<std::size_t> keys;  // of each object and list around
+  bool is_string = false;
+  for (std::size_t at = 0; at < text.size() && keys.size() <= kLimits.depth; ++at) {
+    const char character = text[at];
+    if (is_string) {
+      at += character == '\\' ? 1 : 0;
+      is_string = character != '"';
+    } else if (character == '"') {
+      is_string = true;
+    } else if (character == '{' || character == '[') {
+      keys.push_back(0);
+    } else if ((character == '}' || character == ']') && !keys.empty()) {
+      keys.pop_back();
+    } else if (character == ':' && !keys.empty() && ++keys.back() > kMostKeys) {
+      return true;
+    }
+  }
+  return false;
+}
+
+template <document::AnyJson T>
+Result<T> parse_within_limits(std::string_view text) {
+  if (text.size() <= kLimits.bytes && has_too_many_keys(text)) {
+    return fail(std::errc::value_too_large,
+                "parse its answer: an object has more than " + std::to_string(kMostKeys) + " keys");
+  }
+  Result<T> tree = document::parse_json<T>(text, kLimits);
+  return tree ? std::move(tree) : fail(tree.error().code, "parse its answer: " + tree.error().message);
+}
+
+std::string text_in(const OrderedJson& object, std::string_view key) {
+  const OrderedJson* const found = document::value_at(object, key);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Some elements have the pod itself; the others a title "pod/container", and the namespace beside it.
+bool is_about(const OrderedJson& element, const report::PodName& pod) {
+  if (const OrderedJson* const its = document::value_at(element, "pod"); its != nullptr) {
+    return text_in(*its, "name") == pod.name && text_in(*its, "namespace") == pod.name_space;
+  }
+  return text_in(element, "namespace") == pod.name_space && text_in(element, "container").starts_with(pod.name + "/");
 }
 
 // The document, if it is one of this schema with that list.
 Result<Json> parse_document(std::string_view text, std::string_view list) {
-  Json json = TRY(document::parse_object(text, "its answer", kLimits));
+  Json json = TRY(parse_within_limits<Json>(text));
   const std::optional<std::uint64_t> version = document::uint_at(json, "version");
   if (!version) {
     return fail(std::errc::invalid_argument, "its answer has no version of the schema");
@@ -196,6 +255,7 @@ Result<std::vector<report::BlameRecord>> parse_blame(std::string_view text) {
   std::vector<report::BlameRecord> records;
   for (const Json& entry : document::array_at(json, "records")) {
     Json record = entry;
+    make_safe(record);
     if (record.is_object()) {
       record["version"] = kVersion;  // a line of the journal has it, an element of the list does not
     }
@@ -216,7 +276,20 @@ Result<report::CpuStatus> parse_cpu_status(std::string_view text) {
 }
 
 Result<std::string> on_one_line(std::string_view text) {
-  return document::write_json(TRY(document::parse_json<document::OrderedJson>(text, kLimits)));
+  return document::write_json(TRY(parse_within_limits<OrderedJson>(text)));
+}
+
+Result<std::string> on_one_line_about(std::string_view text, const report::PodName& pod) {
+  OrderedJson json = TRY(parse_within_limits<OrderedJson>(text));
+  for (const char* const key : {"containers", "records"}) {
+    if (document::value_at(json, key) != nullptr && json[key].is_array()) {
+      OrderedJson kept = OrderedJson::array();
+      std::ranges::copy_if(json[key], std::back_inserter(kept),
+                           [&pod](const OrderedJson& element) { return is_about(element, pod); });
+      json[key] = std::move(kept);
+    }
+  }
+  return document::write_json(json);
 }
 
 }  // namespace hf::node_report

@@ -2,6 +2,7 @@
 
 #include "adapters/node_report/node_document.h"
 #include "adapters/node_report/pods.h"
+#include "core/base/text.h"
 #include "render/blame.h"
 #include "render/cpu.h"
 #include "render/host.h"
@@ -146,6 +147,65 @@ TEST(NodeDocument, OfAnotherSchemaIsNotMisread) {
   EXPECT_FALSE(parse_containers(R"({"version":1,"containers":[{"state":"odd"}]})"));
   EXPECT_FALSE(parse_cpu_status(R"({"version":1,"containers":[{"cpus":"x"}]})"));
   EXPECT_FALSE(parse_blame(R"({"version":1,"records":[7]})"));
+}
+
+TEST(NodeDocument, HasNoControlCharactersAndNoEndlessTexts) {
+  const auto is_safe = [](const std::string& text) { return text.size() <= 1024 && printable(text) == text; };
+  const std::string huge(100'000, 'x');
+  const std::string evil = R"("\u0001red\u0005\u001b[2J)" + huge + "\"";
+  const auto doctor = parse_doctor(R"({"version":1,"guard":)" + evil + R"(,"findings":[{"severity":"note","verdict":)" +
+                                   evil + R"(,"evidence":[)" + evil + R"(],"cure":["holdfast heal '\u0001'"]}]})");
+  ASSERT_TRUE(doctor) << doctor.error().message;
+  EXPECT_TRUE(is_safe(doctor->guard));
+  EXPECT_TRUE(is_safe(doctor->findings.front().verdict));
+  EXPECT_TRUE(is_safe(doctor->findings.front().evidence.front()));
+  EXPECT_EQ(doctor->findings.front().cure, std::vector{"holdfast doctor"s}) << "never another command";
+  const auto blame = parse_blame(R"({"version":1,"records":[{"at":"2026-11-15T05:14:08.123Z","kind":"attach",)"
+                                 R"("hierarchy":"v2","action":"none","container":)" +
+                                 evil + R"(,"text":"c 195:0 rw\n","devices":[)" + evil + R"(],"writer":{"name":)" +
+                                 evil + R"(,"parents":[{"name":)" + evil + "}]}}]}");
+  ASSERT_TRUE(blame) << blame.error().message;
+  const report::BlameRecord& record = blame->front();
+  EXPECT_TRUE(is_safe(record.container));
+  EXPECT_TRUE(is_safe(record.devices.front()));
+  EXPECT_TRUE(is_safe(record.writer.name));
+  EXPECT_TRUE(is_safe(record.writer.parents.front().name));
+  EXPECT_EQ(record.text, "c 195:0 rw");
+}
+
+// Such an object would be searched for each of its keys.
+TEST(NodeDocument, WithTooManyKeysIsRefused) {
+  const auto object_of = [](int keys) {
+    std::string text = R"({"version":1,"findings":[],"containers":[],"records":[],"x":{"k":":{[\"")";
+    for (int i = 1; i < keys; ++i) {
+      text += ",\"k" + std::to_string(i % 7) + "\":[{}]";
+    }
+    return text + "}}";
+  };
+  EXPECT_TRUE(parse_doctor(object_of(256)));
+  EXPECT_TRUE(on_one_line(object_of(256)));
+  const std::string wide = object_of(257);
+  const auto error_of = [](const auto& read) { return read ? "" : read.error().message; };
+  for (const std::string& error :
+       {error_of(parse_doctor(wide)), error_of(parse_containers(wide)), error_of(parse_blame(wide)),
+        error_of(parse_cpu_status(wide)), error_of(on_one_line(wide)), error_of(on_one_line_about(wide, {}))}) {
+    EXPECT_EQ(error, "parse its answer: an object has more than 256 keys");
+  }
+}
+
+TEST(NodeDocument, OnOneLineHasOnlyWhatIsAboutAPod) {
+  const report::PodName pod = {.name_space = "ml", .name = "train"};
+  EXPECT_EQ(*on_one_line_about(R"({"z":1,"containers":[{"pod":{"name":"train","namespace":"ml"}},)"
+                               R"({"pod":{"name":"train","namespace":"x"}},{"pod":null,"namespace":"ml"},7]})",
+                               pod),
+            R"({"z":1,"containers":[{"pod":{"name":"train","namespace":"ml"}}]})");
+  EXPECT_EQ(
+      *on_one_line_about(R"({"records":[{"container":"train/a","namespace":"ml"},)"
+                         R"({"container":"train/a","namespace":"x"},{"container":"other/train","namespace":"ml"},)"
+                         R"({"container":"trainer/a","namespace":"ml"}]})",
+                         pod),
+      R"({"records":[{"container":"train/a","namespace":"ml"}]})");
+  EXPECT_EQ(*on_one_line_about(R"({"containers":3})", pod), R"({"containers":3})");
 }
 
 TEST(NodeDocument, OnOneLineKeepsTheOrderOfItsKeys) {

@@ -54,6 +54,7 @@ struct CpuStateReport {
 // A container as the CPU manager sees it.
 struct CpuContainer {
   std::string title;
+  std::string name_space;  // of its pod, or containerd's
   std::string id;
   std::string engine;
   bool is_exclusive = false;

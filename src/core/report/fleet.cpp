@@ -145,9 +145,11 @@ Judgement judge(const std::vector<Finding>& findings) {
 Judgement judge(const std::vector<ContainerLine>& lines) {
   Judgement judgement;
   for (const ContainerLine& line : lines) {
-    const bool is_fine = line.state == container::State::ok || line.state == container::State::not_owed;
-    const Level level = is_fine ? Level::good : lacks_something(line.state) ? Level::critical : Level::warning;
+    const Level level = lacks_something(line.state)               ? Level::critical
+                        : line.state == container::State::at_risk ? Level::warning
+                                                                  : Level::good;
     judgement.level = std::max(judgement.level, level);
+    judgement.is_undecided |= line.state == container::State::unknown;
   }
   return judgement;
 }

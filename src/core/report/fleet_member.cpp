@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace hf::report {
 namespace {
@@ -52,6 +53,16 @@ std::vector<FleetMember> members_of(const std::vector<PodEntry>& pods, const std
   }
   std::ranges::sort(members, {}, [](const FleetMember& member) { return std::pair(member.node, member.pod); });
   return members;
+}
+
+std::vector<std::string> namespaces_of(const std::vector<PodEntry>& pods, const std::string& container) {
+  std::set<std::string> found;
+  for (const PodEntry& pod : pods) {
+    if (has_container(pod, container)) {
+      found.insert(pod.name_space);
+    }
+  }
+  return {found.begin(), found.end()};
 }
 
 std::vector<FleetMember> select_members(const std::vector<FleetMember>& members,

@@ -19,6 +19,11 @@ struct PodEntry {
 };
 std::string title_of(const PodEntry& pod);  // "namespace/name"
 
+struct PodName {
+  std::string name_space;  // "": the one that kubectl uses by default
+  std::string name;
+};
+
 struct FleetMember {
   std::string node;
   std::string name_space;
@@ -29,6 +34,10 @@ struct FleetMember {
 // One for each node that has a pod with that container, by the name of the node. Of several pods of a node the one that
 // can answer counts.
 std::vector<FleetMember> members_of(const std::vector<PodEntry>& pods, const std::string& container);
+
+// Where pods with that container are, sorted. Anyone who may create pods can give one the labels of holdfast's, so that
+// more than one namespace is ambiguous.
+std::vector<std::string> namespaces_of(const std::vector<PodEntry>& pods, const std::string& container);
 
 // Those of the named nodes; a node without a member gets one that says so.
 std::vector<FleetMember> select_members(const std::vector<FleetMember>& members, const std::vector<std::string>& nodes);

@@ -135,11 +135,13 @@ TEST(Judge, KnowsStatesOfContainers) {
   using container::State;
   for (const auto& [state, level] :
        {std::pair(State::ok, Level::good), std::pair(State::not_owed, Level::good),
-        std::pair(State::at_risk, Level::warning), std::pair(State::unknown, Level::warning),
+        std::pair(State::at_risk, Level::warning), std::pair(State::unknown, Level::good),
         std::pair(State::partial, Level::critical), std::pair(State::lost, Level::critical)}) {
     ContainerLine line;
     line.state = state;
-    EXPECT_EQ(judge(std::vector{ContainerLine(), line}).level, level) << to_string(state);
+    const Judgement judgement = judge(std::vector{ContainerLine(), line});
+    EXPECT_EQ(judgement.level, level) << to_string(state);
+    EXPECT_EQ(judgement.is_undecided, state == State::unknown) << to_string(state);
   }
 }
 
@@ -187,6 +189,17 @@ TEST(FleetMembers, AreOnePodOfEachNode) {
             "b=ready\n"
             "d=broken (pod holdfast/broken is Failed)\n");
   EXPECT_EQ(summary_of(members_of({ending}, "guard")), "a=old\n");
+}
+
+TEST(FleetMembers, AreAmbiguousInSeveralNamespaces) {
+  PodEntry stranger = pod("stranger", "a", "Pending");
+  stranger.name_space = "tenant";
+  PodEntry other = stranger;
+  other.name_space = "elsewhere";
+  other.containers = {"server"};
+  const std::vector<PodEntry> pods = {stranger, pod("x", "a", "Running"), pod("y", "b", "Running"), other};
+  EXPECT_EQ(namespaces_of(pods, "guard"), (std::vector<std::string>{"holdfast", "tenant"}));
+  EXPECT_EQ(namespaces_of({pod("x", "a", "Running")}, "guard"), std::vector<std::string>{"holdfast"});
 }
 
 TEST(FleetMembers, AreSelectedByNode) {

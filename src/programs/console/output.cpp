@@ -53,7 +53,7 @@ bool is_dumb() {
   return terminal == nullptr || std::string_view(terminal) == "dumb";
 }
 
-bool is_coloured() { return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr && !is_dumb(); }
+bool is_coloured() { return can_overwrite(STDOUT_FILENO) && std::getenv("NO_COLOR") == nullptr; }
 
 }  // namespace
 
@@ -89,8 +89,10 @@ std::size_t terminal_width() {
   return is_terminal ? size.ws_col : report::kAnyWidth;
 }
 
+bool can_overwrite(int file) { return ::isatty(file) == 1 && !is_dumb(); }
+
 void clear_screen() {
-  if (::isatty(STDOUT_FILENO) == 1 && !is_dumb()) {
+  if (can_overwrite(STDOUT_FILENO)) {
     std::fputs("\033[H\033[2J", stdout);
   }
 }
@@ -104,7 +106,7 @@ struct Progress::Ticker {
 };
 
 Progress::Progress(std::string activity)
-    : ticker_(::isatty(STDERR_FILENO) == 1 ? std::make_unique<Ticker>() : nullptr) {
+    : ticker_(can_overwrite(STDERR_FILENO) ? std::make_unique<Ticker>() : nullptr) {
   if (!ticker_) {
     return;
   }
@@ -134,13 +136,13 @@ void Progress::done() const {
   ticker_->thread.join();
 }
 
-ProgressCount::ProgressCount() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressCount::ProgressCount() : can_overwrite_(can_overwrite(STDERR_FILENO)) {}
 
 ProgressCount::~ProgressCount() { done(); }
 
 void ProgressCount::show(const std::string& text) {
   constexpr std::chrono::seconds kQuiet{1};
-  if (!is_terminal_ || text == shown_ || std::chrono::steady_clock::now() - started_ < kQuiet) {
+  if (!can_overwrite_ || text == shown_ || std::chrono::steady_clock::now() - started_ < kQuiet) {
     return;
   }
   shown_ = text;

@@ -31,7 +31,8 @@ void add_output(CLI::App& command, Output& output,
 std::string in_format(const Output& output, const std::string& json);  // as it is, or as YAML
 void print(const std::string& text);  // to standard output; marks become colours on a terminal
 std::size_t terminal_width();         // of standard output; unlimited where it is no terminal
-void clear_screen();                  // only if standard output is a terminal
+bool can_overwrite(int file);         // it is a terminal that knows escape sequences
+void clear_screen();                  // only if standard output can be overwritten
 
 // Shows a line on a terminal's standard error if work takes more than a second, and removes it when the work is done.
 class Progress {
@@ -60,7 +61,7 @@ class ProgressCount {
   void done();
 
  private:
-  bool is_terminal_;
+  bool can_overwrite_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::string shown_;
 };

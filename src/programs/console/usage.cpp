@@ -1,6 +1,7 @@
 #include "programs/console/usage.h"
 
 #include <algorithm>
+#include <span>
 
 #include <CLI/CLI.hpp>
 
@@ -41,6 +42,25 @@ bool takes_arguments(const CLI::App& app) {
   return std::ranges::any_of(app.get_options(), [](const CLI::Option* one) { return one->get_positional(); });
 }
 
+bool is_option(const std::string& argument) { return argument.size() > 1 && argument.front() == '-'; }
+
+// "--output" of "--output=json", "-o" of "-ojson".
+std::string name_of_option(const std::string& argument) {
+  constexpr std::size_t kShort = 2;
+  return argument.starts_with("--") ? argument.substr(0, argument.find('=')) : argument.substr(0, kShort);
+}
+
+// How many of the arguments after an option are its values.
+std::size_t values_after(const CLI::Option& option, bool has_value, std::span<const std::string> after) {
+  if (option.get_items_expected_max() == 0) {
+    return 0;
+  }
+  if (!option.get_allow_extra_args()) {
+    return has_value ? 0 : 1;
+  }
+  return std::size_t(std::ranges::find_if(after, is_option) - after.begin());
+}
+
 // The command that the arguments lead to, and the first of them that it does not know.
 struct Reached {
   const CLI::App* command = nullptr;
@@ -55,15 +75,14 @@ Reached reach(const CLI::App& app, const std::vector<std::string>& arguments) {
     if (argument == "--") {
       break;
     }
-    if (argument.size() > 1 && argument.front() == '-') {
-      const std::string name = argument.substr(0, argument.find('='));
+    if (is_option(argument)) {
+      const std::string name = name_of_option(argument);
       const CLI::Option* const option = reached.command->get_option_no_throw(name);
       if (option == nullptr) {
-        reached.unknown = name;
+        reached.unknown = argument.substr(0, argument.find('='));
         return reached;
       }
-      const bool has_value = name.size() != argument.size();
-      i += option->get_items_expected_max() > 0 && !has_value ? 1 : 0;
+      i += values_after(*option, name.size() != argument.size(), std::span(arguments).subspan(i + 1));
     } else if (const CLI::App* const next = find_command(*reached.command, argument)) {
       reached.command = next;
       reached.path += " " + argument;

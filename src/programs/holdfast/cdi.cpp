@@ -67,6 +67,12 @@ Result<CdiOptions> with_old_options(CdiOptions options) {
   return options;
 }
 
+// That there is no such device is an answer; all else is usage, or something that could not be read.
+int complain_about_devices(const Error& error) {
+  const int status = complain(error);
+  return error.code == std::errc::no_such_device ? kProblem : status;
+}
+
 int generate(const CdiOptions& given) {
   const Result<CdiOptions> adapted = with_old_options(given);
   if (!adapted) {
@@ -77,9 +83,7 @@ int generate(const CdiOptions& given) {
   const Result<specs::Generated> generated = generate_spec(options);
   progress.done();
   if (!generated) {
-    const bool is_usage = generated.error().code == std::errc::invalid_argument;
-    const int status = complain(generated.error());
-    return is_usage ? status : kProblem;
+    return complain_about_devices(generated.error());
   }
   for (const std::string& note : generated->notes) {
     complain({std::errc::no_such_device, "note: " + note});
@@ -128,8 +132,7 @@ int show_edits(const CdiOptions& options) {
   }
   const Result<container::ContainerEdits> edits = specs::resolve(cdi::read_registry(*host), options.arguments);
   if (!edits) {
-    const int status = complain(edits.error());
-    return edits.error().code == std::errc::invalid_argument ? status : kProblem;
+    return complain_about_devices(edits.error());
   }
   print(options.output.is_text()
             ? cdi::render_yaml(*edits)

@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "core/base/text.h"
+#include "core/report/fleet.h"
 #include "core/report/host_report.h"
 #include "host/open_host.h"
 #include "programs/console/output.h"
@@ -60,6 +61,10 @@ Result<report::ContainerList> read_list(const ContainerOptions& options) {
   return list;
 }
 
+int status_of(const report::Judgement& judgement) {
+  return judgement.level != report::Level::good ? kProblem : judgement.is_undecided ? kCannotTell : kFine;
+}
+
 int show_list(const ContainerOptions& options) {
   while (true) {
     const Result<report::ContainerList> list = read_list(options);
@@ -73,26 +78,13 @@ int show_list(const ContainerOptions& options) {
     show(options.output, *list,
          [width](const report::ContainerList& shown) { return render_text(shown, width, terminal_width()); });
     if (!options.watch) {
-      const bool inaccessible = std::ranges::any_of(list->lines, [](const report::ContainerLine& line) {
-        return line.state != container::State::ok && line.state != container::State::not_owed;
-      });
-      return inaccessible ? kProblem : kFine;
+      return status_of(report::judge(list->lines));
     }
     if (std::fflush(stdout) != 0) {
       return kCannotTell;
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
   }
-}
-
-int status_of(const std::vector<report::Finding>& findings) {
-  const bool bad =
-      std::ranges::any_of(findings, [](const report::Finding& finding) { return finding.severity != Severity::note; });
-  const bool unclear = std::ranges::any_of(findings, report::is_undecided);
-  const bool sure = std::ranges::any_of(findings, [](const report::Finding& finding) {
-    return finding.severity != Severity::note && !report::is_undecided(finding);
-  });
-  return !bad ? kFine : unclear && !sure ? kCannotTell : kProblem;
 }
 
 // "HF-101", "hf-101" or "101".
@@ -127,7 +119,7 @@ int show_diagnosis(const ContainerOptions& options) {
     return complain(report.error());
   }
   progress.done();
-  const int status = status_of(report->findings);
+  const int status = status_of(report::judge(report->findings));
   if (options.quiet) {
     print(report::render_worst(*report));
     return status;
@@ -157,7 +149,7 @@ int show_explanation(const ContainerOptions& options) {
     return complain(explanation.error());
   }
   show(options.output, *explanation, [](const report::Explanation& shown) { return render_text(shown); });
-  return status_of(explanation->findings);
+  return status_of(report::judge(explanation->findings));
 }
 
 int show_devices(const ContainerOptions& options) {
@@ -208,7 +200,7 @@ void add_doctor(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("doctor", "what is wrong with the devices of this host and its containers, and what helps");
   command->add_option("CONTAINER", options->containers,
-                      "a name, the beginning of an id, or pod/container; none: all, and the host");
+                      "a name, the beginning of an id, pod/container, or a whole pod; none: all, and the host");
   command->add_flag("--deep", options->deep,
                     "also open the devices and ask NVIDIA's libraries: may wake a sleeping GPU");
   command->add_flag("--all", options->all,

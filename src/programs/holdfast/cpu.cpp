@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,10 +10,10 @@
 #include "adapters/cpu_file/scenario_file.h"
 #include "adapters/cpu_file/topology_file.h"
 #include "commands.h"
-#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/cpu/machine.h"
 #include "core/report/cpu_report.h"
+#include "cpu_option.h"
 #include "kernel/files/file.h"
 #include "kernel/files/host.h"
 #include "kernel/process/process.h"
@@ -58,17 +57,8 @@ Result<cpu::Options> options_of(const CpuOptions& options) {
     }
     named[option.substr(0, equals)] = option.substr(equals + 1);
   }
-  const std::map<std::string, bool> all = cpu::option_values({});
-  Result<cpu::Options> parsed = cpu::parse_options(named);
-  const auto unknown = std::ranges::find_if(named, [&all](const auto& entry) { return !all.contains(entry.first); });
-  if (parsed || unknown == named.end()) {
-    return parsed;
-  }
-  std::vector<std::string> names;
-  std::ranges::transform(all, std::back_inserter(names), [](const auto& entry) { return entry.first; });
-  const std::string meant = did_you_mean(unknown->first, names);
-  return fail(parsed.error().code,
-              parsed.error().message + (meant.empty() ? "; there are " + join(names, ", ") : meant));
+  TRY(check_option_names(options.policy_options));
+  return cpu::parse_options(named);
 }
 
 Result<std::uint32_t> count_of(const std::string& text) {
@@ -186,7 +176,7 @@ Result<int> show_simulation(const CpuOptions& options) {
   for (const std::string& note : file.notes) {
     complain({std::errc::invalid_argument, "note: " + note});
   }
-  print(options.output.is_text() ? report::render_text(simulation)
+  print(options.output.is_text() ? report::render_text(simulation, terminal_width())
                                  : in_format(options.output, report::render_json(simulation)));
   const bool is_served =
       std::ranges::all_of(simulation.steps, [](const cpu::StepResult& step) { return step.error.empty(); });
@@ -236,7 +226,8 @@ Result<int> rebuild(const CpuOptions& options, const cpu::Policy& policy) {
       report.notes.push_back("the old file is now " + replaced.kept_aside);
     }
   }
-  print(options.output.is_text() ? render_text(report) : in_format(options.output, render_json(report)));
+  print(options.output.is_text() ? render_text(report, terminal_width())
+                                 : in_format(options.output, render_json(report)));
   return kFine;
 }
 
@@ -253,7 +244,8 @@ Result<int> show_state(const CpuOptions& options) {
   }
   const report::CpuStateReport report =
       TRY(cpus::check_state(options.file, {.policy = &policy, .policy_name = options.policy}));
-  print(options.output.is_text() ? render_text(report) : in_format(options.output, render_json(report)));
+  print(options.output.is_text() ? render_text(report, terminal_width())
+                                 : in_format(options.output, render_json(report)));
   return report.problems.empty() ? kFine : kProblem;
 }
 

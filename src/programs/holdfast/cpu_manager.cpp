@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "core/base/text.h"
+#include "cpu_option.h"
 #include "host/cpu_tenant.h"
 #include "host/target.h"
 #include "kernel/files/clock.h"
@@ -107,6 +108,7 @@ Result<const host::CpuTenant*> find_tenant(const Opened& opened, const std::stri
 
 Result<cpu::CpuRequest> request_of(const ManagerOptions& options) {
   std::map<std::string, std::string> labels = {{"holdfast.cpus", options.count}};
+  TRY(check_option_names(options.policy_options));
   if (!options.policy_options.empty()) {
     labels["holdfast.cpus.options"] = join(options.policy_options, ",");
   }
@@ -123,7 +125,8 @@ void note_if_off(const Opened& opened) {
 }
 
 // Without a manager nobody else gives back the CPUs of containers that have ended. A manager knows of containers that
-// are being created, so that it is left to it, and given the time. What other containers ask for is a manager's to give.
+// are being created, so that it is left to it, and given the time. What other containers ask for is a manager's to
+// give.
 Result<void> remove_ended(const Opened& opened, cpus::Manager& manager) {
   if (!opened.config.cpus.manages) {
     cpus::Tenants tenants = opened.tenants;

@@ -37,7 +37,7 @@ struct DemoOptions {
 // Prints progress lines for people; an unfinished last line is overwritten. Prints nothing if JSON is requested.
 class Display {
  public:
-  explicit Display(bool is_silent) : is_silent_(is_silent), is_terminal_(::isatty(STDOUT_FILENO) == 1) {}
+  explicit Display(bool is_silent) : is_silent_(is_silent), can_overwrite_(can_overwrite(STDOUT_FILENO)) {}
 
   void say(const std::string& line) {
     draw("");
@@ -48,7 +48,7 @@ class Display {
   }
 
   void draw(const std::string& line) {
-    if (is_silent_ || !is_terminal_) {
+    if (is_silent_ || !can_overwrite_) {
       return;
     }
     if (is_drawn_) {
@@ -65,7 +65,7 @@ class Display {
 
  private:
   bool is_silent_;
-  bool is_terminal_;
+  bool can_overwrite_;
   bool is_drawn_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,14 @@
 #include "core/base/text.h"
 #include "core/report/blame.h"
 #include "core/report/heal_report.h"
+#include "host/census.h"
+#include "host/target.h"
 #include "kernel/files/clock.h"
 #include "kernel/files/host.h"
 #include "programs/console/output.h"
 #include "render/blame.h"
 #include "render/heal.h"
 #include "services/guard/manual_heal.h"
-#include "target.h"
 
 namespace hf::programs {
 namespace {
@@ -56,14 +58,33 @@ Result<std::int64_t> parse_span(const std::string& text) {
 }
 
 // As `ps` and `doctor` name containers: an id or its beginning, or the last parts of namespace/pod/container, or of
-// namespace/pod and pod.
-bool is_about(const BlameRecord& record, const std::string& argument) {
+// namespace/pod and pod, or uid/container.
+bool is_called(const BlameRecord& record, const std::string& argument) {
   constexpr std::string_view kForced = "container:";
   const std::string name = argument.starts_with(kForced) ? argument.substr(kForced.size()) : argument;
-  const std::string whole = "/" + record.container;
-  const std::string pod = whole.substr(0, whole.rfind('/'));
-  return name.empty() || record.id == name || (name.size() >= 3 && record.id.starts_with(name)) ||
-         whole.ends_with("/" + name) || pod.ends_with("/" + name);
+  const std::string whole = "/" + record.name_space + "/" + record.container;
+  const std::string pod = record.container.contains('/') ? whole.substr(0, whole.rfind('/')) : "";
+  return record.id == name || (name.size() >= 3 && record.id.starts_with(name)) || whole.ends_with("/" + name) ||
+         pod.ends_with("/" + name) || (record.pod && record.pod->uid + "/" + record.pod->container == name);
+}
+
+// The records that are asked for.
+struct Subject {
+  std::string argument;       // "": all
+  std::set<std::string> ids;  // of running containers, by what the records do not have: pid:N, uid/container
+
+  [[nodiscard]] bool has(const BlameRecord& record) const {
+    return argument.empty() || ids.contains(record.id) || is_called(record, argument);
+  }
+};
+
+Result<void> find_running(const kernel::Host& host, Subject& subject) {
+  const host::Census census = TRY(host::take_census(host, TRY(config::read_config(host))));
+  for (const host::DiscoveredContainer* const found :
+       TRY(host::find_discovered(host, census, {subject.argument}, host::PodNames::all_containers))) {
+    subject.ids.insert(found->container.id.value);
+  }
+  return {};
 }
 
 Result<std::string> journal_directory(const kernel::Host& host, const GuardOptions& options) {
@@ -74,18 +95,18 @@ Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
   const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - TRY(parse_span(options.since));
   journal::Kept kept = TRY(journal::read_journal(host, TRY(journal_directory(host, options))));
-  const bool is_known = std::ranges::any_of(
-      kept.records, [&options](const BlameRecord& record) { return is_about(record, options.container); });
-  std::erase_if(kept.records, [&](const BlameRecord& record) {
-    return !is_about(record, options.container) || record.at < after || (options.losses && !record.is_loss());
-  });
-  if (!is_known && !options.container.empty()) {
+  Subject subject = {options.container, {}};
+  if (std::ranges::none_of(kept.records, [&subject](const BlameRecord& record) { return subject.has(record); }) &&
+      !subject.argument.empty()) {
     // A container without records is fine; a name that matches no container is a mistake.
-    const Result<rules::NamedTarget> target = target_of(options.container);
-    if (!target) {
-      return fail(target.error().code, target.error().message + ", and none in the journal was");
+    const Result<void> found = find_running(host, subject);
+    if (!found) {
+      return fail(found.error().code, found.error().message + ", and none in the journal was");
     }
   }
+  std::erase_if(kept.records, [&](const BlameRecord& record) {
+    return !subject.has(record) || record.at < after || (options.losses && !record.is_loss());
+  });
   std::ranges::sort(kept.records, {}, [](const BlameRecord& record) { return std::pair(record.at, record.number); });
   return std::move(kept.records);
 }
@@ -114,12 +135,17 @@ int show_watch(const GuardOptions& options) {
   if (!until) {
     return complain(until.error());
   }
+  Subject subject = {options.container, {}};
+  const Result<void> found = subject.argument.empty() ? Result<void>() : find_running(*host, subject);
+  if (!found && subject.argument.starts_with("pid:")) {  // all else may start later
+    return complain(found.error());
+  }
   const std::int64_t end = *until == 0 ? 0 : kernel::wall_now() + *until;
   while (end == 0 || kernel::wall_now() < end) {
     constexpr std::int64_t kLongest = 10'000;
     const std::int64_t left = end == 0 ? kLongest : std::min(kLongest, end - kernel::wall_now());
     for (const BlameRecord& record : tail->wait(std::chrono::milliseconds(std::max<std::int64_t>(left, 0)))) {
-      if (is_about(record, options.container) && (!options.losses || record.is_loss())) {
+      if (subject.has(record) && (!options.losses || record.is_loss())) {
         const bool is_yaml = options.output.format == "yaml";
         print(options.output.is_text()
                   ? render_text(record)
@@ -194,7 +220,8 @@ void add_blame(CLI::App& app, int& status) {
   const auto options = std::make_shared<GuardOptions>();
   CLI::App* command =
       app.add_subcommand("blame", "which process changed a container's device rules, when, and what was lost");
-  command->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container; none: all");
+  command->add_option("CONTAINER", options->container,
+                      "a name, the beginning of an id, pod/container, or a whole pod; none: all");
   command->add_option("--since", options->since, "only the last 90s, 30m, 1h, 7d");
   command->add_flag("--losses", options->losses, "only changes that removed something it is owed");
   command->add_option("--journal", options->journal, "the directory of the records, instead of the configured one");
@@ -208,7 +235,8 @@ void add_blame(CLI::App& app, int& status) {
 void add_watch(CLI::App& app, int& status) {
   const auto options = std::make_shared<GuardOptions>();
   CLI::App* command = app.add_subcommand("watch", "changes of containers' device rules as they happen");
-  command->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container; none: all");
+  command->add_option("CONTAINER", options->container,
+                      "a name, the beginning of an id, pod/container, or a whole pod; none: all");
   command->add_option("--for", options->since, "end after 90s, 30m, 1h, 7d");
   command->add_flag("--losses", options->losses, "only changes that removed something it is owed");
   command->add_option("--journal", options->journal, "the directory of the records, instead of the configured one");

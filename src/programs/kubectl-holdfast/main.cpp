@@ -141,7 +141,9 @@ void add_cluster_options(CLI::App& command, Options& options) {
   nodes->excludes(all);
   command.add_option("-n,--namespace", options.name_space, "the namespace of POD; without POD: of holdfast's pods")
       ->type_name("NAMESPACE");
-  command.add_option("--holdfast-namespace", options.holdfast_namespace, "of holdfast's pods; none: all namespaces")
+  command
+      .add_option("--holdfast-namespace", options.holdfast_namespace,
+                  "of holdfast's pods; none: the only one that has them")
       ->type_name("NAMESPACE");
   command.add_option("--selector,-l", options.inquiry.selector, "the label of holdfast's pods")->capture_default_str();
   command.add_option("--container,-c", options.inquiry.container, "the container of these pods that has holdfast")

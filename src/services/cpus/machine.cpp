@@ -8,6 +8,7 @@
 
 #include "adapters/config/config.h"
 #include "adapters/cpu_file/topology_file.h"
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/cpu/machine.h"
 #include "host/inventory.h"
@@ -95,8 +96,11 @@ Result<cpu::NumaId> numa_node_of(const cpu::Topology& topology, std::string_view
   if (found == topology.devices.end()) {
     std::vector<std::string> names;
     std::ranges::transform(topology.devices, std::back_inserter(names), &cpu::DeviceLocation::name);
-    return fail(std::errc::invalid_argument, "device " + quote(device) + ": this topology has no such device" +
-                                                 (names.empty() ? ", and no other" : "; it has " + join(names, ", ")));
+    const std::string all = names.empty() ? ", and no other" : "; it has " + join(names, ", ");
+    std::ranges::transform(topology.devices, std::back_inserter(names),
+                           [](const cpu::DeviceLocation& located) { return std::string(base_name(located.name)); });
+    return fail(std::errc::invalid_argument,
+                "device " + quote(device) + ": this topology has no such device" + all + did_you_mean(device, names));
   }
   if (!found->numa) {
     return fail(std::errc::invalid_argument,

@@ -303,6 +303,7 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
     const host::CpuTenant& tenant = tenants[i];
     report::CpuContainer one;
     one.title = title_of(tenant.container);
+    one.name_space = name_space_of(tenant.container);
     one.id = tenant.container.id.value;
     one.engine = tenant.container.engine;
     one.is_exclusive = owns_cpus(state, tenant.tenant.owner);

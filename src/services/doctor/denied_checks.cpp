@@ -112,10 +112,12 @@ Findings find_lost_access(const HostFacts& host, const ContainerFacts& facts) {
   }
   const Nodes nodes = nodes_of(lost);
   const HostFacts::History::Loss* const recorded = recorded_loss(host, facts, nodes);
-  const std::string by = recorded != nullptr ? " by " + recorded->writer + " at " + report::render_time(recorded->at)
-                                             : by_writer(facts, lost.front().gate);
-  Finding finding = finding_about(
-      facts, "HF-101", nodes, "lost the right to open " + list_paths(nodes) + ": its device rules were rewritten" + by);
+  const std::string when = recorded != nullptr ? " at " + report::render_time(recorded->at) : "";
+  const std::string by = recorded != nullptr && !recorded->writer.empty() ? " by " + recorded->writer
+                                                                          : by_writer(facts, lost.front().gate);
+  Finding finding =
+      finding_about(facts, "HF-101", nodes,
+                    "lost the right to open " + list_paths(nodes) + ": its device rules were rewritten" + by + when);
   finding.evidence = evidence_of(facts, lost);
   if (recorded != nullptr) {
     finding.evidence.push_back("recorded by holdfastd: holdfast blame " + report::argument_of(facts.container()));

@@ -193,6 +193,35 @@ TEST(DeniedChecks, NameTheWriterThatTheGuardHasRecorded) {
             "lost the right to open /dev/nvidia0: its device rules were rewritten by runc");
 }
 
+TEST(DeniedChecks, BlameNobodyForALossThatWasMadeGood) {
+  const auto record = [](report::Action action, std::int32_t pid) {
+    report::BlameRecord made;
+    made.id = "web";
+    made.at = 7'000;
+    made.action = action;
+    made.devices = {kGpu};
+    made.writer.pid.value = pid;
+    made.writer.name = pid == 0 ? "" : "runc";
+    return made;
+  };
+  using report::Action;
+  const auto last = [](const std::vector<report::BlameRecord>& records) {
+    return doctor::history_of(records).at("web").last_loss;
+  };
+  ASSERT_TRUE(last({record(Action::healed, 7), record(Action::observed, 8)}));
+  EXPECT_EQ(last({record(Action::healed, 7), record(Action::observed, 8)})->writer, "runc (pid 8)");
+  EXPECT_EQ(last({record(Action::failed, 0)})->writer, "") << "unknown: the gate's owner is a better guess";
+  EXPECT_FALSE(last({record(Action::observed, 8), record(Action::healed, 7)})) << "whatever is missing was lost later";
+}
+
+TEST(DeniedChecks, TakeTheOwnerOfTheGateWhereTheRecordedWriterIsUnknown) {
+  ContainerScene scene;
+  deny_since(scene, 3600);
+  scene.host.history[scene.container().id.value].last_loss = {0, "", {kGpu}};
+  EXPECT_EQ(first_finding(scene).verdict,
+            "lost the right to open /dev/nvidia0: its device rules were rewritten by runc at 1970-01-01T00:00:00Z");
+}
+
 TEST(DeniedChecks, KeepTheCauseThatWasForetold) {
   ContainerScene scene;
   deny_since(scene, 3600);

@@ -4,6 +4,7 @@
 
 #include "adapters/journal/plugin_status.h"
 #include "adapters/journal/status.h"
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "host/inventory.h"
 #include "host/target.h"
@@ -58,6 +59,14 @@ bool is_named(const container::OwedNode& node, const std::string& wanted) {
                          (name == wanted.substr(colon + 1) || name.ends_with(wanted.substr(colon + 1))) &&
                          name.find_last_not_of("0123456789") + 1 + wanted.size() - colon - 1 == name.size();
   return node.path == wanted || name == wanted || node.device_class == wanted || by_number;
+}
+
+std::vector<std::string> names_of(const std::vector<container::NodeState>& nodes) {
+  std::vector<std::string> names;
+  for (const container::NodeState& node : nodes) {
+    names.insert(names.end(), {node.owed->path, std::string(base_name(node.owed->path)), node.owed->device_class});
+  }
+  return names;
 }
 
 bool is_about_any(const Finding& finding, const std::vector<container::NodeState>& nodes) {
@@ -144,7 +153,8 @@ Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wan
       discovered_containers.push_back(&discovered);
     }
   } else {
-    discovered_containers = TRY(host::find_discovered(machine.host, census, wanted.containers));
+    discovered_containers =
+        TRY(host::find_discovered(machine.host, census, wanted.containers, host::PodNames::all_containers));
   }
   ContainerExaminer examiner(machine, host);
   for (const host::DiscoveredContainer* discovered : discovered_containers) {
@@ -193,10 +203,11 @@ Result<report::Explanation> explain(host::OpenHost& machine, const std::string& 
                   [&](const Finding& finding) { return !is_about_any(finding, explanation.nodes); });
   }
   if (!device.empty() && explanation.nodes.empty()) {
-    return fail(std::errc::no_such_device,
-                "device " + quote(device) + ": " + title_of(discovered->container) + " is owed no such device" +
-                    (examined.facts.nodes.empty() ? std::string(", and no other")
-                                                  : "; it is owed " + summary_of(examined.facts.entitlement)));
+    const std::string owed = examined.facts.nodes.empty() ? std::string(", and no other")
+                                                          : "; it is owed " + summary_of(examined.facts.entitlement);
+    return fail(std::errc::no_such_device, "device " + quote(device) + ": " + title_of(discovered->container) +
+                                               " is owed no such device" + owed +
+                                               did_you_mean(device, names_of(examined.facts.nodes)));
   }
   return explanation;
 }

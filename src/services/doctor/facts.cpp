@@ -189,22 +189,28 @@ class Examination {
   std::optional<kernel::ContainerHandle> handle_;
 };
 
-std::map<std::string, HostFacts::History> read_history(const kernel::Host& host, const std::string& directory) {
+bool gave_back(report::Action action) {
+  return action == report::Action::healed || action == report::Action::waits || action == report::Action::mended ||
+         action == report::Action::completed;
+}
+
+}  // namespace
+
+std::map<std::string, HostFacts::History> history_of(const std::vector<report::BlameRecord>& records) {
   std::map<std::string, HostFacts::History> history;
-  const Result<journal::Kept> kept = journal::read_journal(host, directory);
-  for (const report::BlameRecord& record : kept ? kept->records : std::vector<report::BlameRecord>()) {
+  for (const report::BlameRecord& record : records) {
     HostFacts::History& entry = history[record.id];
     entry.rewrites += record.is_loss() || record.is_shielded ? 1 : 0;
-    if (record.is_loss() && title_of(record.writer) != "") {
-      entry.last_loss = {record.at / 1000, title_of(record.writer), record.devices};
+    if (gave_back(record.action)) {
+      entry.last_loss.reset();  // what is missing now was lost later
+    } else if (record.is_loss()) {
+      entry.last_loss = {record.at / 1000, record.writer.is_known() ? title_of(record.writer) : "", record.devices};
     }
     entry.is_completed =
         entry.is_completed || record.action == report::Action::completed || record.action == report::Action::mended;
   }
   return history;
 }
-
-}  // namespace
 
 std::optional<std::string> library_version_in(std::string_view file_name) {
   constexpr std::string_view kName = "libnvidia-ml.so.";
@@ -242,7 +248,8 @@ Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& c
   facts.lxc_rules = find_lxc_rules(host);
   facts.has_guard = journal::read_status(host).has_value();
   if (questions.journal) {
-    facts.history = read_history(host, facts.config.journal.directory);
+    const Result<journal::Kept> kept = journal::read_journal(host, facts.config.journal.directory);
+    facts.history = history_of(kept ? kept->records : std::vector<report::BlameRecord>());
   }
   return facts;
 }

@@ -19,6 +19,7 @@
 #include "core/container/gate/gate.h"
 #include "core/device/inventory.h"
 #include "core/device/table.h"
+#include "core/report/blame.h"
 #include "host/census.h"
 #include "host/evidence.h"
 #include "host/open_host.h"
@@ -61,10 +62,10 @@ struct HostFacts {
     bool is_completed = false;  // the guard added nodes or rules that the runtime had left out
     struct Loss {
       std::int64_t at = 0;  // seconds since 1970
-      std::string writer;
+      std::string writer;   // "": unknown
       std::vector<std::string> devices;
     };
-    std::optional<Loss> last_loss = std::nullopt;
+    std::optional<Loss> last_loss = std::nullopt;  // that has not been made good
   };
   std::map<std::string, History> history;  // by container id, from the journal
 };
@@ -72,6 +73,8 @@ struct HostQuestions {
   bool libraries = false;  // also ask NVML
   bool journal = false;
 };
+std::map<std::string, HostFacts::History> history_of(const std::vector<report::BlameRecord>& records);
+
 // The version in the name of one of the driver's libraries: "550.54.15" of libnvidia-ml.so.550.54.15. Absent for other
 // files. It is compared as text: the driver itself demands the very same text of its libraries.
 std::optional<std::string> library_version_in(std::string_view file_name);

@@ -31,31 +31,17 @@ std::string ending_of(int status) {
                              : "kubectl ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-Result<NodeAnswer> parse_answer(const Reading& reading, const FleetMember& member, const std::string& text) {
-  const std::optional<PodName>& pod = reading.inquiry.pod;
+Result<NodeAnswer> parse_answer(const Reading& reading, const FleetMember& member, const std::string& output) {
+  const std::string text = reading.inquiry.pod ? TRY(document_of(reading.inquiry, output)) : output;
   switch (reading.inquiry.question) {
     case Question::doctor: return answer_of(member, TRY(node_report::parse_doctor(text)), reading.notes);
     case Question::ps: {
       report::ContainerList list = TRY(node_report::parse_containers(text));
       list.now = reading.now;
-      std::erase_if(list.lines, [&pod](const report::ContainerLine& line) {
-        const std::optional<container::Pod>& its = line.container.pod;
-        return pod && (!its || its->name != pod->name || its->name_space != pod->name_space);
-      });
       return answer_of(member, list);
     }
-    case Question::blame: {
-      std::vector<report::BlameRecord> records = TRY(node_report::parse_blame(text));
-      std::erase_if(records,
-                    [&pod](const report::BlameRecord& record) { return pod && record.name_space != pod->name_space; });
-      return answer_of(member, std::move(records));
-    }
-    case Question::cpu_status: {
-      report::CpuStatus status = TRY(node_report::parse_cpu_status(text));
-      std::erase_if(status.containers,
-                    [&pod](const report::CpuContainer& one) { return pod && !one.title.starts_with(pod->name + "/"); });
-      return answer_of(member, status);
-    }
+    case Question::blame: return answer_of(member, TRY(node_report::parse_blame(text)));
+    case Question::cpu_status: return answer_of(member, TRY(node_report::parse_cpu_status(text)));
   }
   return fail(std::errc::invalid_argument, "no such question");
 }
@@ -79,6 +65,12 @@ Result<std::string> output_of(const kernel::CommandEnd& end, const kernel::PoolL
   }
   const std::string reason = reason_in(end.errors);
   return fail(std::errc::io_error, reason.empty() ? ending_of(end.status) : reason);
+}
+
+Result<std::string> document_of(const Inquiry& inquiry, const std::string& output) {
+  // The node itself selects the findings of a pod: they name no pod.
+  return inquiry.pod && inquiry.question != Question::doctor ? node_report::on_one_line_about(output, *inquiry.pod)
+                                                             : node_report::on_one_line(output);
 }
 
 NodeAnswer read_answer(const Reading& reading, const FleetMember& member, const kernel::CommandEnd& end) {

@@ -14,6 +14,9 @@ namespace hf::fleet {
 // The output of a command that succeeded; otherwise the reason that kubectl gives, in one line.
 Result<std::string> output_of(const kernel::CommandEnd& end, const kernel::PoolLimits& limits);
 
+// The node's document on one line; where a pod is asked about, only what is about it.
+Result<std::string> document_of(const Inquiry& inquiry, const std::string& output);
+
 struct Reading {
   const Inquiry& inquiry;
   const kernel::PoolLimits& limits;

@@ -1,8 +1,8 @@
 #include "services/fleet/fleet.h"
 
+#include <algorithm>
 #include <vector>
 
-#include "adapters/node_report/node_document.h"
 #include "adapters/node_report/pods.h"
 #include "core/base/text.h"
 #include "kernel/files/clock.h"
@@ -44,10 +44,27 @@ Result<void> find_pod(Settings& settings) {
   return {};
 }
 
+// A tenant's pod must not answer in holdfast's place.
+Result<void> check_namespaces(const Inquiry& inquiry, const std::vector<report::PodEntry>& pods) {
+  constexpr std::size_t kMostShown = 8;
+  std::vector<std::string> found = report::namespaces_of(pods, inquiry.container);
+  if (!inquiry.name_space.empty() || found.size() < 2) {
+    return {};
+  }
+  const std::size_t left_out = found.size() - std::min(found.size(), kMostShown);
+  found.resize(found.size() - left_out);
+  return fail(std::errc::invalid_argument, "pods with the label " + quote(inquiry.selector) + " and a container " +
+                                               quote(inquiry.container) +
+                                               " are in several namespaces: " + join(found, ", ") +
+                                               (left_out == 0 ? "" : " and " + std::to_string(left_out) + " more") +
+                                               "; say which is holdfast's: --holdfast-namespace NAMESPACE");
+}
+
 Result<std::vector<FleetMember>> find_members(const Settings& settings) {
   const Inquiry& inquiry = settings.inquiry;
   const std::vector<report::PodEntry> pods =
       TRY(node_report::parse_pods(TRY(run_kubectl(settings, list_command(inquiry)))));
+  TRY(check_namespaces(inquiry, pods));
   std::vector<FleetMember> members = report::members_of(pods, inquiry.container);
   if (!inquiry.nodes.empty()) {
     return report::select_members(members, inquiry.nodes);
@@ -58,6 +75,10 @@ Result<std::vector<FleetMember>> find_members(const Settings& settings) {
                     (inquiry.name_space.empty() ? "" : " in namespace " + quote(inquiry.name_space)));
   }
   return members;
+}
+
+Result<void> keep(Answers& answers, const Inquiry& inquiry, const FleetMember& member, const std::string& output) {
+  return answers.keep(member, TRY(document_of(inquiry, output)));
 }
 
 // Asks those that can be asked.
@@ -80,7 +101,7 @@ void ask_members(const Settings& settings, const std::vector<FleetMember>& membe
              ++done;
              report::NodeAnswer answer = read_answer(reading, *asked[index], end);
              if (answer.has_answered() && settings.documents == Documents::kept) {
-               const Result<void> kept = answers.keep(answer.member, end.output);
+               const Result<void> kept = keep(answers, settings.inquiry, answer.member, end.output);
                answer = kept ? std::move(answer) : report::no_answer(answer.member, kept.error().message);
              }
              answers.report.nodes.push_back(std::move(answer));
@@ -99,7 +120,7 @@ Result<void> Answers::keep(const FleetMember& member, const std::string& documen
   if (!file_) {
     file_ = TRY(kernel::ScratchFile::open());
   }
-  places_[{member.name_space, member.pod}] = TRY(file_->append(TRY(node_report::on_one_line(document))));
+  places_[{member.name_space, member.pod}] = TRY(file_->append(document));
   return {};
 }
 

@@ -33,7 +33,7 @@ class Answers {
 
   // Of a node; "" where none is kept.
   [[nodiscard]] Result<std::string> document_of(const report::FleetMember& member) const;
-  Result<void> keep(const report::FleetMember& member, const std::string& document);
+  Result<void> keep(const report::FleetMember& member, const std::string& document);  // on one line
 
  private:
   std::optional<kernel::ScratchFile> file_;

@@ -40,7 +40,7 @@ TEST(FleetQuestion, IsACommandOfKubectl) {
   inquiry.pod = PodName{"ml", "train-0"};
   for (const auto& [question, command] :
        {std::pair(Question::doctor, "doctor ml/train-0"), std::pair(Question::ps, "ps"),
-        std::pair(Question::blame, "blame train-0"), std::pair(Question::cpu_status, "cpu status")}) {
+        std::pair(Question::blame, "blame ml/train-0"), std::pair(Question::cpu_status, "cpu status")}) {
     inquiry.question = question;
     EXPECT_EQ(join(exec_command(inquiry, kMember), " "), exec + command + " --since=1h -o json");
   }
@@ -99,9 +99,24 @@ TEST(FleetAnswer, IsOnlyAboutThePodThatIsAskedFor) {
   EXPECT_EQ(answer.rows.size(), 1U);
   EXPECT_EQ(answer.level, report::Level::good);
   inquiry.question = Question::cpu_status;
-  const std::string cpus =
-      R"({"version":1,"containers":[{"container":"train/main","cpus":"1"},{"container":"trainer/main","cpus":"2"}]})";
+  const std::string cpus = R"({"version":1,"containers":[{"container":"train/main","namespace":"ml","cpus":"1"},)"
+                           R"({"container":"train/main","namespace":"other","cpus":"2"},)"
+                           R"({"container":"trainer/main","namespace":"ml","cpus":"2"}]})";
   EXPECT_EQ(answer_to(inquiry, ended(0, cpus)).rows.size(), 1U);
+  inquiry.question = Question::blame;
+  std::string records;
+  for (const std::string place :
+       {R"("namespace":"ml","container":"train/main")", R"("namespace":"other","container":"train/main")",
+        R"("namespace":"ml","container":"other/train")"}) {
+    records += (records.empty() ? "{" : ",{") + place + R"(,"at":"2026-11-15T05:14:08.123Z","kind":"attach",)" +
+               R"("hierarchy":"v2","action":"none"})";
+  }
+  const std::string blame = R"({"version":1,"records":[)" + records + "]}";
+  EXPECT_EQ(answer_to(inquiry, ended(0, blame)).rows.size(), 1U);
+  for (const std::string& document : {containers, cpus, blame}) {
+    const std::string kept = *document_of(inquiry, document);
+    EXPECT_EQ(kept.find("other"), std::string::npos) << kept;
+  }
 }
 
 }  // namespace

@@ -14,14 +14,12 @@ std::vector<std::string> with(std::vector<std::string> command, const std::vecto
 
 std::vector<std::string> words_of(const Inquiry& inquiry) {
   using report::Question;
-  const std::string pod = inquiry.pod ? inquiry.pod->name : "";
+  const std::vector<std::string> pod = inquiry.pod
+                                           ? std::vector<std::string>{inquiry.pod->name_space + "/" + inquiry.pod->name}
+                                           : std::vector<std::string>();
   switch (inquiry.question) {
-    case Question::doctor:
-      return pod.empty() ? std::vector<std::string>{"doctor"}
-                         : std::vector<std::string>{"doctor", inquiry.pod->name_space + "/" + pod};
-    case Question::blame:
-      // A record names its pod, and the namespace apart from it.
-      return pod.empty() ? std::vector<std::string>{"blame"} : std::vector<std::string>{"blame", pod};
+    case Question::doctor: return with({"doctor"}, pod);
+    case Question::blame: return with({"blame"}, pod);
     case Question::ps: return {"ps"};
     case Question::cpu_status: return {"cpu", "status"};
   }

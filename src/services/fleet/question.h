@@ -10,10 +10,7 @@
 
 namespace hf::fleet {
 
-struct PodName {
-  std::string name_space;  // "": the one that kubectl uses by default
-  std::string name;
-};
+using report::PodName;
 // "name" or "namespace/name"; `name_space`: of the first form.
 Result<PodName> parse_pod_name(const std::string& text, const std::string& name_space);
 

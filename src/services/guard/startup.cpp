@@ -32,6 +32,12 @@ report::Snapshot initial_snapshot(const kernel::Host& host, const DaemonSettings
 
 void write_status_file(const kernel::Host& host, const DaemonSettings& settings, const container::Tiers& tiers) {
   const container::Pid own{::getpid()};
+  const std::optional<journal::Status> other = journal::read_status(host);
+  if (other && other->pid != own) {  // with another journal, or none, it was not refused
+    settings.callbacks.log(
+        "no-status error=" + quote("holdfastd runs already (pid " + std::to_string(other->pid.value) + ")"), true);
+    return;
+  }
   const Result<kernel::Process> process = kernel::read_process(host, own);
   const journal::Status status{own, process ? process->started_at : 0, settings.version, tiers};
   if (const Result<void> written = journal::write_status(host, status); !written) {

@@ -57,11 +57,12 @@ async function fetchSnapshot() {
 }
 
 async function update() {
+  clearTimeout(timer);
+  timer = 0;
   if (isFetching) {
     return scheduleUpdate(kSoon);
   }
   isFetching = true;
-  timer = 0;
   lastUpdate = performance.now();
   try {
     const snapshot = await fetchSnapshot();
