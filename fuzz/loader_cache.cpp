@@ -46,6 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(library.name.find('/') == std::string_view::npos, "a name is no path");
   }
   const std::string written = render_loader_cache(*cache);
+  // 16 MiB of entries and names, and what does not grow with their number: the header and names of processors.
+  check(written.size() <= (std::size_t(16) << 20U) + (std::size_t(64) << 10U), "it does not grow without a limit");
   const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(written);
   check(again && *again == *cache, "a round trip changes nothing");
   check_adding(*cache);

@@ -58,6 +58,28 @@ TEST(Census, OwesNothingToACgroupThatOnlyHasAContainersName) {
   }
 }
 
+// CRI-O copies the annotations of a pod's user into the bundle of each of its containers.
+TEST(Census, NamesAPodByWhatItsEngineWrites) {
+  test::Files files = machine_with("/user.slice/user-1000.slice/session-2.scope");
+  const std::string cgroup = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podu1.slice";
+  files["proc/50/cgroup"] = "0::" + cgroup + "/crio-" + kId + ".scope\n";
+  files["run/b/config.json"] = R"({"linux":{},"annotations":{"io.kubernetes.cri.sandbox-name":"dcgm",)"
+                               R"("io.kubernetes.cri.sandbox-namespace":"gpu-operator",)"
+                               R"("io.kubernetes.cri.container-type":"sandbox",)"
+                               R"("io.kubernetes.cri-o.ContainerType":"container","io.kubernetes.pod.name":"p",)"
+                               R"("io.kubernetes.pod.namespace":"ml","io.kubernetes.container.name":"main"}})";
+  const test::FakeHost fake(files);
+  const Result<Census> census = take_census(fake.open(), *config::parse_config(""));
+  ASSERT_TRUE(census);
+  ASSERT_EQ(census->discovered_containers.size(), 1U);
+  const container::Container& found = census->discovered_containers.front().container;
+  ASSERT_TRUE(found.pod);
+  EXPECT_EQ(found.pod->uid, "u1");
+  EXPECT_EQ(found.pod->name_space + "/" + found.pod->name + "/" + found.pod->container, "ml/p/main");
+  EXPECT_FALSE(found.pod->is_named_by_cri) << "somebody else wrote names too";
+  EXPECT_FALSE(found.is_sandbox);
+}
+
 // kubelet moves containers to other CPUs while they run.
 TEST(Census, ReadsTheCpusOfAKnownContainerAgain) {
   test::Files files = machine_with("/user.slice/user-1000.slice/session-2.scope");

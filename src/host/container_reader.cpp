@@ -4,9 +4,10 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "adapters/engine/monitor.h"
-#include "adapters/kube/checkpoint.h"
+#include "adapters/kube/pod_names.h"
 #include "core/base/text.h"
 #include "host/bundle.h"
 #include "kernel/cgroup/cgroup.h"
@@ -186,27 +187,22 @@ class ContainerReader::Impl {
       return;
     }
     Container& it = discovered.container;
-    const auto annotation = [&discovered](std::initializer_list<const char*> keys) {
-      std::string text;
-      for (const char* key : keys) {
-        text = text.empty() ? oci::annotation_of(*discovered.spec, key) : text;
-      }
-      return text;
+    // CRI-O copies the annotations of the pod's user, which may be containerd's keys.
+    const auto annotation = [&discovered](const char* of_containerd, const char* of_crio) {
+      const bool is_crio = discovered.container.engine == "cri-o";
+      const std::string text = oci::annotation_of(*discovered.spec, is_crio ? of_crio : of_containerd);
+      return text.empty() ? oci::annotation_of(*discovered.spec, is_crio ? of_containerd : of_crio) : text;
     };
     it.labels = discovered.spec->annotations;
-    it.image = known(annotation({"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"}));
-    const std::string pod = annotation({"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"});
-    const std::string type = annotation({"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"});
-    it.is_sandbox = type == "sandbox";
-    if (pod.empty() && !it.pod) {
+    it.image = known(annotation("io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"));
+    it.is_sandbox = annotation("io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType") == "sandbox";
+    container::Pod named = kube::pod_named_in(it.labels, it.engine);
+    if (named.name.empty() && !it.pod) {
       return;
     }
-    container::Pod& fields = it.pod ? *it.pod : it.pod.emplace();
-    fields.name = pod;
-    fields.name_space = annotation({"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"});
-    fields.container = kube::container_name_in(discovered.spec->annotations);
-    fields.container = fields.container.empty() && it.is_sandbox ? "(sandbox)" : fields.container;
-    fields.is_named_by_cri = it.engine == "containerd" || it.engine == "cri-o";
+    named.uid = it.pod ? it.pod->uid : "";
+    named.container = named.container.empty() && it.is_sandbox ? "(sandbox)" : named.container;
+    it.pod = std::move(named);
   }
 
   // dockerd mounts a file from the directory of its record into each container: the source of that mount names it.

@@ -20,7 +20,7 @@ SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/"
 import boxes
 from boxes import Box
 from engines import PATIENCE, Unavailable
-from gpu_stage import CONFIG, LIBRARIES, Stage
+from gpu_stage import CONFIG, DRIVER, LIBRARIES, VERSION, Stage
 
 PROGRAMS = {"holdfast": str(HOLDFAST), "holdfastd": HOLDFASTD, "holdfast-runtime": SHIM}
 LOADER = "lib64/ld-linux-x86-64.so.2"
@@ -161,6 +161,39 @@ class Cache(Case):
         (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.560.10")
         update_cache(self.root)
         self.assertIn(f"/{COMPAT}/libcuda.so.1", self.check(box, (f"/{COMPAT}", LIBRARIES)))
+
+    def test_newer_cuda_libraries_without_a_cache(self):
+        box = self.box()
+        (self.root / "etc/ld.so.conf").unlink()
+        make_library(self.root / COMPAT / "libcuda.so.560.10", "libcuda.so.1")
+        (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.560.10")
+        self.start(box)
+        self.assertEqual(hook_of(box), [])
+        self.assertIn(f"/{COMPAT}/libcuda.so.1", self.loaded(box))
+
+    def test_newer_cuda_libraries_in_a_volume(self):
+        box = self.box()
+        update_cache(self.root)
+        volume = box.directory / "volume"
+        make_library(volume / "compat/libcuda.so.560.10", "libcuda.so.1")
+        (volume / "compat/libcuda.so.1").symlink_to("libcuda.so.560.10")
+        box.spec["mounts"].append({"destination": "/usr/local/cuda/", "type": "bind", "source": str(volume), "options": ["rbind", "ro"]})
+        self.start(box)
+        self.assertIn("--directory", hook_of(box)[0]["args"])
+        self.assertIn(f"/{COMPAT}/libcuda.so.1", self.loaded(box))
+
+    def test_a_library_that_the_user_mounts_under_the_drivers_name(self):
+        box = self.box()
+        update_cache(self.root)
+        mine = box.directory / "mine.so"
+        make_library(mine, "libcuda.so.1")
+        box.spec["mounts"].append({"destination": f"{LIBRARIES}/libcuda.so.1", "type": "bind", "source": str(mine), "options": ["rbind", "ro"]})
+        self.start(box)
+        self.assertEqual(hook_of(box), [])
+        inside = self.inside / LIBRARIES.lstrip("/")
+        self.assertEqual((inside / "libcuda.so.1").read_bytes(), mine.read_bytes())
+        driver = self.stage.path(f"{DRIVER}{LIBRARIES}/libcuda.so.{VERSION}")
+        self.assertEqual((inside / f"libcuda.so.{VERSION}").read_bytes(), driver.read_bytes(), "the driver's file is its own")
 
     def test_no_cache_where_the_loader_searches_anyway(self):
         box = self.box()

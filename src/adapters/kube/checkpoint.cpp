@@ -117,21 +117,6 @@ PreparedClaim claim_of(const Json& entry) {
 
 }  // namespace
 
-std::string container_name_in(const std::map<std::string, std::string>& annotations) {
-  std::string name;
-  for (const char* key : {"io.kubernetes.cri.container-name", "io.kubernetes.container.name"}) {
-    const auto found = annotations.find(key);
-    if (found == annotations.end()) {
-      continue;
-    }
-    if (!name.empty() && found->second != name) {
-      return {};
-    }
-    name = found->second;
-  }
-  return name;
-}
-
 std::vector<std::string> cdi_names_in(const std::map<std::string, std::string>& annotations) {
   std::vector<std::string> names;
   for (const auto& [key, value] : annotations) {

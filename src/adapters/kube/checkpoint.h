@@ -46,10 +46,6 @@ Result<std::vector<PreparedClaim>> parse_prepared_claims(std::string_view json);
 // The CDI names in annotations: cdi.k8s.io/… = "vendor.com/class=name,…".
 std::vector<std::string> cdi_names_in(const std::map<std::string, std::string>& annotations);
 
-// The name of a container within its pod, as containerd or CRI-O wrote it. "" if annotations contradict each other: a
-// pod may set some of its own.
-std::string container_name_in(const std::map<std::string, std::string>& annotations);
-
 // The parts of cpu_manager_state that name the policy and the exclusive CPUs of each container ("uid/name").
 struct CpuState {
   std::string policy;

@@ -187,15 +187,5 @@ TEST(CpuState, MayHaveNoEntries) {
   EXPECT_FALSE(parse_cpu_state(""));
 }
 
-TEST(ContainerNameIn, IsEmptyWhenAnnotationsContradictEachOther) {
-  EXPECT_EQ(container_name_in({{"io.kubernetes.cri.container-name", "main"}}), "main");
-  EXPECT_EQ(container_name_in({{"io.kubernetes.container.name", "main"}}), "main");
-  EXPECT_EQ(container_name_in({{"io.kubernetes.cri.container-name", "main"}, {"io.kubernetes.container.name", "main"}}),
-            "main");
-  EXPECT_EQ(container_name_in({{"io.kubernetes.cri.container-name", "main"}, {"io.kubernetes.container.name", "gpu"}}),
-            "");
-  EXPECT_EQ(container_name_in({}), "");
-}
-
 }  // namespace
 }  // namespace hf::kube

@@ -34,6 +34,10 @@ constexpr std::size_t kNumber = sizeof(std::uint32_t);
 
 constexpr std::size_t kMostSections = 16;
 constexpr std::size_t kMostHardwareNames = 64;
+constexpr std::size_t kMostName = 255;   // NAME_MAX
+constexpr std::size_t kMostPath = 4095;  // PATH_MAX, without its terminating NUL
+// Entries may share one text, which is written once for each of them: a small cache could become gigabytes.
+constexpr std::size_t kMostRendered = std::size_t(16) << 20U;
 
 std::unexpected<Error> malformed(const std::string& why) {
   return fail(std::errc::invalid_argument, "read the loader's cache: " + why);
@@ -59,12 +63,12 @@ std::string_view skip_old_format(std::string_view bytes) {
   return start < bytes.size() ? bytes.substr(start) : std::string_view();
 }
 
-// Fails where the offset lies outside, or the text is empty or not terminated.
-Result<std::string_view> text_at(std::string_view bytes, std::size_t offset) {
-  const std::string_view rest = offset < bytes.size() ? bytes.substr(offset) : std::string_view();
+// Fails where the offset lies outside, or the text is empty, not terminated or longer than `most`.
+Result<std::string_view> text_at(std::string_view bytes, std::size_t offset, std::size_t most) {
+  const std::string_view rest = offset < bytes.size() ? bytes.substr(offset, most + 1) : std::string_view();
   const std::size_t end = rest.find('\0');
   if (end == std::string_view::npos || end == 0) {
-    return malformed("a name lies outside of it");
+    return malformed("a name lies outside of it, or is too long");
   }
   return rest.substr(0, end);
 }
@@ -119,7 +123,7 @@ Result<std::vector<std::string_view>> parse_hardware_names(std::string_view cach
   }
   std::vector<std::string_view> names;
   for (std::size_t at = offset; at < offset + size; at += kNumber) {
-    names.push_back(TRY(text_at(cache, number_at(cache, at))));
+    names.push_back(TRY(text_at(cache, number_at(cache, at), kMostName)));
   }
   return names;
 }
@@ -150,8 +154,8 @@ bool has_hardware_name(const CachedLibrary& library) { return (library.hardware 
 Result<CachedLibrary> parse_library(std::string_view cache, std::size_t entry, std::size_t hardware_names) {
   CachedLibrary library;
   library.flags = number_at(cache, entry);
-  library.name = TRY(text_at(cache, number_at(cache, entry + 4)));
-  library.path = TRY(text_at(cache, number_at(cache, entry + 8)));
+  library.name = TRY(text_at(cache, number_at(cache, entry + 4), kMostName));
+  library.path = TRY(text_at(cache, number_at(cache, entry + 8), kMostPath));
   library.system_version = number_at(cache, entry + 12);
   library.hardware = number_at<std::uint64_t>(cache, entry + 16);
   if (has_hardware_name(library) && std::uint32_t(library.hardware) >= hardware_names) {
@@ -174,11 +178,17 @@ std::size_t add_text(std::string& bytes, std::string_view text) {
   return offset;
 }
 
+// The path ends with the name as a rule; then they share one text.
+bool shares_text(const CachedLibrary& library) { return library.path.ends_with(library.name); }
+
+std::size_t rendered_size_of(const CachedLibrary& library) {
+  return kEntry + library.path.size() + 1 + (shares_text(library) ? 0 : library.name.size() + 1);
+}
+
 void render_library(std::string& bytes, std::size_t entry, const CachedLibrary& library) {
   const std::size_t path = add_text(bytes, library.path);
-  // The path ends with the name as a rule.
-  const std::size_t name = library.path.ends_with(library.name) ? path + library.path.size() - library.name.size()
-                                                                : add_text(bytes, library.name);
+  const std::size_t name =
+      shares_text(library) ? path + library.path.size() - library.name.size() : add_text(bytes, library.name);
   put_number(bytes, entry, library.flags);
   put_number(bytes, entry + 4, name);
   put_number(bytes, entry + 8, path);
@@ -237,8 +247,13 @@ Result<LoaderCache> parse_loader_cache(std::string_view bytes) {
   LoaderCache parsed;
   parsed.hardware_names = TRY(parse_extension(cache));
   parsed.libraries.reserve(count);
+  std::size_t rendered = 0;
   for (std::size_t i = 0; i < count; ++i) {
     parsed.libraries.push_back(TRY(parse_library(cache, kHeader + (i * kEntry), parsed.hardware_names.size())));
+    rendered += rendered_size_of(parsed.libraries.back());
+    if (rendered > kMostRendered) {
+      return malformed("it would have more than 16 MiB when it is written again");
+    }
   }
   return parsed;
 }

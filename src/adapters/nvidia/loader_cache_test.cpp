@@ -88,6 +88,42 @@ TEST(LoaderCache, WithImpossibleNamesIsRefused) {
   }
 }
 
+TEST(LoaderCache, WithNamesLongerThanOfAFileIsRefused) {
+  const auto is_read = [](std::size_t name, std::size_t path) {
+    return bool(parse_loader_cache(make_loader_cache({{std::string(name, 'l'), "/" + std::string(path - 1, 'p')}})));
+  };
+  EXPECT_TRUE(is_read(255, 4095));
+  EXPECT_FALSE(is_read(256, 4095));
+  EXPECT_FALSE(is_read(255, 4096));
+}
+
+// Of an image: entries that all name the same long text would be gigabytes when they are written again.
+TEST(LoaderCache, WhoseEntriesShareTextsIsRefusedWhereItWouldGrowTooMuch) {
+  const auto with_entries = [](std::size_t count) {
+    std::string bytes = make_loader_cache({{"libx.so", "/" + std::string(4000, 'p')}});
+    const std::string entry = bytes.substr(48, 24);
+    std::string more;
+    for (std::size_t i = 1; i < count; ++i) {
+      more += entry;
+    }
+    bytes.insert(48, more);
+    const auto put = [&bytes](std::size_t offset, std::size_t number) {
+      const auto value = std::uint32_t(number);
+      std::memcpy(bytes.data() + offset, &value, sizeof(value));
+    };
+    put(20, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      put(48 + (i * 24) + 4, 48 + (count * 24));
+      put(48 + (i * 24) + 8, 48 + (count * 24) + sizeof("libx.so"));
+    }
+    return bytes;
+  };
+  EXPECT_TRUE(parse_loader_cache(with_entries(1000)));
+  const std::string small = with_entries(5000);
+  EXPECT_LT(small.size(), 130'000U);
+  EXPECT_FALSE(parse_loader_cache(small));
+}
+
 TEST(LoaderCache, KnowsTheOrderInWhichTheLoaderSearches) {
   const auto is_good = [](const std::vector<std::pair<std::string, std::string>>& libraries) {
     const std::string bytes = make_loader_cache(libraries);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adapters/kube/pod_names.h"
 #include "core/container/cgroup_name.h"
 #include "host/inventory.h"
 
@@ -25,12 +26,11 @@ bool has_nodes_of_others_than_nvidia(const oci::Spec& spec, const device::Device
 container::Pod pod_of(const oci::Spec& spec, Starter starter) {
   const std::string cgroup = container::cgroup_named_by(spec.cgroups_path);
   const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(cgroup);
-  container::Pod pod;
+  // podman has conmon too, but names its cgroups otherwise.
+  const bool is_crio = starter == Starter::conmon && name && name->engine == "cri-o";
+  const char* engine = starter == Starter::kubelets_shim ? "containerd" : is_crio ? "cri-o" : "";
+  container::Pod pod = kube::pod_named_in(spec.annotations, engine);
   pod.uid = name ? name->pod_uid : "";
-  pod.container = kube::container_name_in(spec.annotations);
-  pod.name = oci::annotation_of(spec, "io.kubernetes.cri.sandbox-name");
-  pod.name_space = oci::annotation_of(spec, "io.kubernetes.cri.sandbox-namespace");
-  pod.is_named_by_cri = starter == Starter::kubelets_shim;
   return pod;
 }
 

@@ -24,7 +24,6 @@ namespace {
 
 using nvidia::HookOptions;
 
-constexpr const char* kCompat = "/usr/local/cuda/compat";
 constexpr const char* kCacheDirectory = "/etc";
 constexpr const char* kCacheName = "ld.so.cache";
 constexpr std::chrono::milliseconds kSandboxTimeout{5'000};
@@ -174,9 +173,12 @@ std::string find_compat_directory(int root, const std::string& driver_version) {
   if (!driver || !directory) {
     return {};
   }
-  const std::vector<std::string> names = kernel::list_names(directory->get(), ".");
-  const bool is_newer =
-      std::ranges::any_of(names, [&driver](const std::string& name) { return release_of(name) > *driver; });
+  bool is_newer = false;
+  std::size_t count = 0;
+  kernel::visit_names(directory->get(), ".", [&](std::string_view name) {
+    is_newer = release_of(name) > *driver;
+    return !is_newer && ++count < kMostCompatNames;
+  });
   return is_newer ? kCompat : "";
 }
 

@@ -3,6 +3,7 @@
 // device nodes. One process does all of it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "core/base/result.h"
 
 namespace hf::shim {
+
+// Where images have newer CUDA libraries. More names in it are not looked at.
+inline constexpr const char* kCompat = "/usr/local/cuda/compat";
+inline constexpr std::size_t kMostCompatNames = 1024;
 
 // The image's own directory of CUDA libraries if they are newer than the driver's, "" otherwise.
 std::string find_compat_directory(int root, const std::string& driver_version);

@@ -53,9 +53,11 @@ void collect_features(const oci::Spec& spec, DeviceRequest& request) {
 }  // namespace
 
 Starter starter_named(std::string_view program, std::string_view bundle) {
-  const bool is_shim = base_name(program).find("containerd-shim") != std::string_view::npos;
-  const bool is_kubelets = bundle.find("/k8s.io/") != std::string_view::npos;
-  return !is_shim ? Starter::other : is_kubelets ? Starter::kubelets_shim : Starter::containerd_shim;
+  const std::string_view name = base_name(program);
+  if (name.find("containerd-shim") == std::string_view::npos) {
+    return name == "conmon" ? Starter::conmon : Starter::other;
+  }
+  return bundle.find("/k8s.io/") != std::string_view::npos ? Starter::kubelets_shim : Starter::containerd_shim;
 }
 
 bool is_of_pod(const oci::Spec& spec, Starter starter) {

@@ -25,8 +25,8 @@ struct DeviceRequest {
 };
 
 // The parent process of the runtime. containerd and docker put only their user's annotations into a spec; podman also
-// copies those of the image, and for other engines it is unknown.
-enum class Starter : std::uint8_t { containerd_shim, kubelets_shim, other };
+// copies those of the image, and for other engines it is unknown. conmon is podman's or CRI-O's.
+enum class Starter : std::uint8_t { containerd_shim, kubelets_shim, conmon, other };
 // Decided by the paths of its executable and of the bundle: containers in containerd's namespace k8s.io are kubelet's.
 Starter starter_named(std::string_view program, std::string_view bundle);
 

@@ -80,7 +80,9 @@ TEST(DeviceRequest, TrustsAnnotationsOnlyBelowAContainerdShim) {
   }
   EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2", "/run/x/moby/abc"), Starter::containerd_shim);
   EXPECT_EQ(starter_named("/usr/bin/containerd-shim-runc-v2 (deleted)", "/b"), Starter::containerd_shim);
-  for (const char* program : {"/usr/bin/conmon", "/usr/bin/containerd", "", "/containerd-shim/sh"}) {
+  EXPECT_EQ(starter_named("/usr/libexec/crio/conmon", "/b"), Starter::conmon);
+  EXPECT_TRUE(request(R"({"annotations":{"cdi.k8s.io/x":"nvidia.com/gpu=3"}})", {}, Starter::conmon).cdi_names.empty());
+  for (const char* program : {"/usr/bin/containerd", "", "/containerd-shim/sh", "/conmon/sh", "/tmp/my-conmon"}) {
     EXPECT_EQ(starter_named(program, "/run/x/k8s.io/abc"), Starter::other) << program;
   }
 }

@@ -1,0 +1,308 @@
+#include "services/shim/cache_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "adapters/nvidia/file_table.h"
+#include "adapters/nvidia/library_identity.h"
+#include "adapters/nvidia/loader_cache.h"
+#include "core/base/text.h"
+#include "kernel/files/file.h"
+#include "kernel/files/rooted_fs.h"
+#include "services/shim/hook.h"
+#include "services/shim/image_paths.h"
+
+namespace hf::shim {
+namespace {
+
+using container::MountEdit;
+using nvidia::CachedLibrary;
+using nvidia::HookOptions;
+
+constexpr std::size_t kMostCache = std::size_t(16) << 20U;
+constexpr std::size_t kMostLoader = std::size_t(4) << 20U;
+constexpr std::size_t kMostOwnLibraries = 64;  // in the image's directory of newer CUDA libraries; NVIDIA's has 20
+constexpr std::size_t kMostLookups = 128;  // of paths in the cache: two for a library of the same name as a driver's
+
+// Where programs of this architecture expect glibc's loader.
+#if defined(__aarch64__)
+constexpr std::array kLoaders = {"/lib/ld-linux-aarch64.so.1"};
+#else
+constexpr std::array kLoaders = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2"};
+#endif
+
+// A library under the name that programs ask for.
+struct Library {
+  std::string name;
+  std::string path;
+  std::string file;  // the name of the file in the same directory
+  std::uint32_t flags = 0;
+};
+
+bool is_library_name(std::string_view name) {
+  return name.starts_with("lib") && name.find(".so") != std::string_view::npos;
+}
+
+std::optional<nvidia::LibraryIdentity> read_identity(int root, const std::string& path) {
+  const Result<kernel::Fd> file = kernel::open_file_in(root, path);
+  return file ? nvidia::read_library_identity(*file) : std::nullopt;
+}
+
+// Absent where it is no library, or has a name that leads to another directory.
+std::optional<Library> library_at(const std::string& path, const std::optional<nvidia::LibraryIdentity>& identity) {
+  if (!identity || identity->name.find('/') != std::string::npos || identity->name.find("..") != std::string::npos) {
+    return std::nullopt;
+  }
+  const std::string file(base_name(path));
+  const std::string& name = identity->name.empty() ? file : identity->name;
+  return Library{name, directory_of(path) + "/" + name, file, identity->flags};
+}
+
+// The driver's, and those of the user that have the names by which programs ask for them: no symlink is made to a file
+// of the user.
+std::vector<Library> read_mounted_libraries(const kernel::Host& host, const RootInput& input,
+                                            const HookOptions& options) {
+  std::vector<Library> libraries;
+  for (const MountEdit& mount : input.mounts) {
+    const std::string_view file = base_name(mount.destination);
+    if (!is_library_name(file) ||
+        std::ranges::find(options.directories, directory_of(mount.destination)) == options.directories.end()) {
+      continue;
+    }
+    const auto known = input.identities.find(mount.source);
+    const bool is_known = known != input.identities.end();
+    const std::optional<Library> library =
+        library_at(mount.destination, is_known ? known->second : read_identity(host.root.get(), mount.source));
+    const bool is_drivers = is_known || nvidia::is_driver_library(file, options.driver_version);
+    if (library && (is_drivers || library->name == library->file)) {
+      libraries.push_back(*library);
+    }
+  }
+  return libraries;
+}
+
+Result<std::vector<std::string>> list_libraries(int directory) {
+  std::vector<std::string> names;
+  std::size_t count = 0;
+  kernel::visit_names(directory, ".", [&](std::string_view name) {
+    if (is_library_name(name)) {
+      names.emplace_back(name);
+    }
+    return names.size() <= kMostOwnLibraries && ++count <= kMostCompatNames;
+  });
+  if (names.size() > kMostOwnLibraries || count > kMostCompatNames) {
+    return fail(std::errc::file_too_large, "the image has too many files in " + std::string(kCompat));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// The image's own CUDA libraries, where they are newer than the driver's.
+Result<std::vector<Library>> read_own_libraries(int root, const std::string& driver_version) {
+  const std::string directory = find_compat_directory(root, driver_version);
+  if (directory.empty()) {
+    return std::vector<Library>();
+  }
+  const kernel::Fd opened = TRY(kernel::open_directory_in(root, directory));
+  const std::vector<std::string> names = TRY(list_libraries(opened.get()));
+  std::vector<Library> libraries;
+  for (const std::string& name : names) {
+    const std::string path = std::string(directory).append("/").append(name);
+    const std::optional<Library> library = library_at(path, read_identity(root, path));
+    const bool is_known = library && std::ranges::find(libraries, library->name, &Library::name) != libraries.end();
+    if (library && !is_known && std::ranges::binary_search(names, library->name)) {
+      libraries.push_back(*library);
+    }
+  }
+  return libraries;
+}
+
+// Fails with no_such_file_or_directory only where there is none.
+Result<std::string> read_file_in(int root, const std::string& path, std::size_t most) {
+  const kernel::Fd file = TRY(kernel::open_file_in(root, path));
+  struct stat status{};
+  if (::fstat(file.get(), &status) < 0) {
+    return fail_errno(errno, "read " + path);
+  }
+  if (std::size_t(status.st_size) > most) {
+    return fail(std::errc::file_too_large, "read " + path + ": it is too large");
+  }
+  std::string text(std::size_t(status.st_size), '\0');
+  const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
+  return size == ssize_t(text.size()) ? Result<std::string>(std::move(text))
+                                      : fail_errno(size < 0 ? errno : EIO, "read " + path);
+}
+
+bool is_missing(const Result<std::string>& file) {
+  return !file && file.error().code == std::errc::no_such_file_or_directory;
+}
+
+// Glibc's loader has the directories that it searches without a cache in its own text, each with "/" at the end.
+bool searches(const std::string& loader, const std::string& directory) {
+  return loader.find(directory + "/" + '\0') != std::string::npos;
+}
+
+// Decides about the loader's cache. Nothing of the image is executed.
+class CachePlan {
+ public:
+  CachePlan(const kernel::Host& host, int root, const HookOptions& options, const RootInput& input)
+      : host_(host), root_(root), options_(options), paths_(root, input.mounts) {}
+
+  void make(RootPlan& plan, const RootInput& input) {
+    // Runtimes follow symlinks where they mount: such a link would put a file of the user over another one.
+    std::erase_if(plan.links, [this](const HookOptions::Link& link) { return paths_.is_mounted(link.path); });
+    if (options_.directories.empty()) {
+      return;
+    }
+    driver_ = read_mounted_libraries(host_, input, options_);
+    add_missing_links(plan);
+    add_development_links();
+    if (const Reason reason = decide(plan)) {
+      plan.reasons.push_back(*reason);
+      plan.rest.directories = options_.directories;
+      plan.rest.driver_version = options_.driver_version;
+    }
+  }
+
+ private:
+  using Reason = std::optional<std::string>;  // why the hook has to do it; absent where it is decided
+
+  // Symlinks of the image that lead to a file are its own matter.
+  void add_missing_links(RootPlan& plan) {
+    for (const Library& library : driver_) {
+      const bool is_there = library.name == library.file || paths_.is_mounted(library.path) ||
+                            std::ranges::find(plan.links, library.path, &HookOptions::Link::path) != plan.links.end() ||
+                            !paths_.resolve(library.path).empty();
+      if (!is_there) {
+        plan.links.push_back({library.file, library.path});
+      }
+    }
+  }
+
+  // ldconfig lists "libcuda.so" too: programs that load a library by themselves ask for it.
+  void add_development_links() {
+    std::vector<Library> links;
+    for (const HookOptions::Link& link : options_.links) {
+      const std::string_view target = base_name(link.target);
+      const auto library = std::ranges::find_if(driver_, [&](const Library& one) {
+        return directory_of(one.path) == directory_of(link.path) && (one.name == target || one.file == target);
+      });
+      if (link.path.ends_with(".so") && library != driver_.end()) {
+        links.push_back({std::string(base_name(link.path)), link.path, library->file, library->flags});
+      }
+    }
+    std::ranges::move(links, std::back_inserter(driver_));
+  }
+
+  Reason decide(RootPlan& plan) {
+    std::vector<std::string> needed = options_.directories;
+    needed.emplace_back(kEtc);
+    if (!options_.driver_version.empty()) {
+      needed.emplace_back(kCompat);
+    }
+    if (const std::optional<std::string> covered = paths_.find_covered(needed)) {
+      return "a volume covers " + *covered;
+    }
+    Result<std::vector<Library>> own = read_own_libraries(root_, options_.driver_version);
+    if (!own) {
+      return own.error().message;
+    }
+    own_ = *std::move(own);
+    const Result<std::string> cache = read_file_in(root_, std::string(kEtc) + "/" + kCacheName, kMostCache);
+    return cache ? edit(plan, *cache) : is_missing(cache) ? do_without(plan) : Reason(cache.error().message);
+  }
+
+  [[nodiscard]] bool has_loader() const {
+    return std::ranges::any_of(kLoaders,
+                               [this](const char* loader) { return bool(kernel::open_file_in(root_, loader)); });
+  }
+
+  // musl and static programs use no cache. Glibc needs none where it searches the directories anyway, and the image has
+  // no newer libraries in another one. Otherwise a cache with these libraries alone is enough, unless the image has
+  // more directories in mind.
+  Reason do_without(RootPlan& plan) {
+    for (const char* loader : kLoaders) {
+      const Result<std::string> text = read_file_in(root_, loader, kMostLoader);
+      if (is_missing(text)) {
+        continue;
+      }
+      if (!text) {
+        return text.error().message;
+      }
+      const bool is_enough =
+          own_.empty() && std::ranges::all_of(options_.directories, [&text](const std::string& directory) {
+            return searches(*text, directory);
+          });
+      if (!is_enough && kernel::find_in(root_, std::string(kEtc) + "/ld.so.conf")) {
+        return "the image has no loader's cache but an ld.so.conf";
+      }
+      if (!is_enough) {
+        return edit(plan, nvidia::render_loader_cache({}));
+      }
+    }
+    return std::nullopt;
+  }
+
+  Reason edit(RootPlan& plan, const std::string& text) {
+    if (!has_loader()) {
+      return "the image has a loader's cache, but no loader of this architecture";
+    }
+    Result<nvidia::LoaderCache> cache = nvidia::parse_loader_cache(text);
+    if (!cache || !is_ordered(*cache)) {
+      return cache ? "the entries of the image's loader's cache are out of order" : cache.error().message;
+    }
+    if (!put_first(*cache)) {
+      return "the image's loader's cache has too many libraries of the same names as the driver's";
+    }
+    std::string edited = render_loader_cache(*cache);
+    if (const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited); !again) {
+      return "with the driver's libraries: " + again.error().message;
+    }
+    plan.cache = edited == text ? std::nullopt : std::optional(std::move(edited));
+    return std::nullopt;
+  }
+
+  // False where too many paths would have to be looked up.
+  bool put_first(nvidia::LoaderCache& cache) {
+    std::vector<CachedLibrary> libraries;
+    for (const std::vector<Library>* part : {&own_, &driver_}) {
+      std::ranges::transform(*part, std::back_inserter(libraries), [](const Library& library) {
+        return CachedLibrary{library.name, library.path, library.flags};
+      });
+    }
+    const std::size_t most = paths_.lookups() + kMostLookups;
+    nvidia::put_first(cache, libraries,
+                      [&](std::string_view path) { return paths_.lookups() <= most && is_gone(std::string(path)); });
+    return paths_.lookups() <= most;
+  }
+
+  // Libraries of the same names as the driver's: is it the same directory under another name, or no file any more?
+  bool is_gone(const std::string& path) {
+    const std::string& directory = paths_.resolve(directory_of(path));
+    const auto is_same = [&](const std::string& ours) { return paths_.resolve(ours) == directory; };
+    return directory.empty() || std::ranges::any_of(options_.directories, is_same) || paths_.resolve(path).empty();
+  }
+
+  const kernel::Host& host_;
+  int root_;
+  const HookOptions& options_;
+  ImagePaths paths_;
+  std::vector<Library> driver_;
+  std::vector<Library> own_;
+};
+
+}  // namespace
+
+void plan_cache(const kernel::Host& host, int root, const HookOptions& options, const RootInput& input,
+                RootPlan& plan) {
+  CachePlan(host, root, options, input).make(plan, input);
+}
+
+}  // namespace hf::shim

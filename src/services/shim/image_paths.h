@@ -1,0 +1,42 @@
+// ImagePaths: where paths of an image lead, and which of them mounts will cover once the container exists.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/container/entitlement/edits.h"
+
+namespace hf::shim {
+
+std::string directory_of(const std::string& path);
+
+class ImagePaths {
+ public:
+  // `mounts`: all of the container.
+  ImagePaths(int root, const std::vector<container::MountEdit>& mounts);
+
+  // The path without symlinks, "" where nothing is there. The same path is looked up once.
+  const std::string& resolve(const std::string& path);
+  // Lookups are slow where an image chains symlinks.
+  [[nodiscard]] std::size_t lookups() const { return known_.size(); }
+
+  // Will something be mounted at this very path?
+  bool is_mounted(const std::string& path);
+  // The first of these directories that a mount at it or above it will cover.
+  std::optional<std::string> find_covered(const std::vector<std::string>& directories);
+
+ private:
+  std::string place_of(const std::string& path);
+  bool is_covered(const std::string& directory);
+
+  int root_;
+  std::map<std::string, std::string> known_;
+  std::set<std::string> mounted_;  // a symlink as the last part is not followed
+  std::set<std::string> covered_;  // of what may be a directory: both as they are named and where they lead
+};
+
+}  // namespace hf::shim
