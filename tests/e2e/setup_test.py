@@ -157,6 +157,26 @@ class Engines(SetupCase):
         self.assertIn("rc=2\nd.json\nfiller\n", done.stdout)
 
 
+class Restart(SetupCase):
+    def test_one_that_failed_is_repeated_by_the_next_run(self):
+        """With a systemctl that fails as long as a file is there, and a /run of its own."""
+        path = self.copy("containerd-1.7-node.toml")
+        broken, restarts, systemctl = (self.directory / name for name in ("broken", "restarts", "systemctl"))
+        systemctl.write_text(f'#!/bin/sh\n[ ! -e {broken} ] && echo "$@" >> {restarts}\n')
+        systemctl.chmod(0o755)
+        broken.touch()
+        common = f"{HOLDFAST} setup containerd --restart --config {path}"
+        change, undo = f"{common} --runtime-path {self.runtime}", f"{common} --undo"
+        commands = [change, change, f"rm {broken}", change, change, f"{change} --default", change, f"touch {broken}", undo, f"rm {broken}", undo, undo]
+        script = f"mount -t tmpfs none /run; PATH={self.directory}:$PATH; " + "".join(f"{command}; echo rc=$?; " for command in commands) + "ls /run/holdfast"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+        statuses = [int(line.removeprefix("rc=")) for line in done.stdout.splitlines() if line.startswith("rc=")]
+        self.assertEqual(statuses, [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], done.stdout + done.stderr)
+        self.assertEqual(restarts.read_text(), "restart containerd\n" * 4, done.stdout)
+        self.assertIn("containerd: the config was changed earlier, and the restart failed\ndid: run systemctl restart containerd\n", done.stdout)
+        self.assertTrue(done.stdout.endswith("rc=0\n"), "the marker is left")
+
+
 class RealEngines(SetupCase):
     def test_containerd_reads_it(self):
         containerd = which("containerd")

@@ -18,7 +18,7 @@ HOLDFAST, HOLDFASTD, HOLDFAST_KUBE = PROGRAMS
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}
 NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}
 NODE_STATUS = {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}
-SLICES = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["get", "list", "create", "update", "delete"]}
+SLICES = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["list", "create", "update", "delete"]}
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]}
 
 
@@ -125,7 +125,7 @@ class Manifest(Objects):
         self.assertEqual(kinds(self.objects), wanted)
 
     def test_gives_no_right_that_is_not_needed(self) -> None:
-        self.check_rights(self.objects, EVENTS, NODES, NODE_STATUS)
+        self.check_rights(self.objects, EVENTS, NODE_STATUS)
 
     def test_has_a_config_that_the_programs_read(self) -> None:
         self.check_config(self.objects)
@@ -184,6 +184,7 @@ class Values(unittest.TestCase):
     def test_the_schema_takes_the_defaults_and_refuses_mistakes(self) -> None:
         self.assertEqual(self.errors({}), [])
         self.assertEqual(self.errors({"config": {"cpus": {"manager": True}}, "runtime": {"install": True, "engine": "crio"}}), [])
+        self.assertEqual(self.errors({"config": {"web": {"listen": "[::]:9465"}}, "kube": {"devicePlugin": True}}), [])
         for wrong in (
             {"guard": {"mode": "heal"}},
             {"config": {"guard": {"mode": "mend"}}},
@@ -193,6 +194,10 @@ class Values(unittest.TestCase):
             {"kube": {"taint": "yes"}},
             {"monitoring": {"interval": "fast"}},
             {"image": {"repository": ""}},
+            {"kube": {"devicePlugin": "yes"}},
+            {"config": {"kube": {"dra": {"enabled": "yes"}}}},
+            {"config": {"web": {"listen": "127.0.0.1:9465"}}},
+            {"config": {"web": {"listen": "9465"}}},
         ):
             self.assertNotEqual(self.errors(wrong), [], wrong)
 
@@ -216,12 +221,49 @@ class Rendered(Objects):
     def test_switches_give_the_rights_that_they_need(self) -> None:
         taint = chart.render_objects({"kube": {"taint": True}})
         self.check(taint)
-        self.check_rights(taint, EVENTS, NODES | {"verbs": ["get", "patch"]}, NODE_STATUS)
+        self.check_rights(taint, EVENTS, NODE_STATUS, NODES | {"verbs": ["get", "patch"]})
         self.assertEqual(config_of(taint)["kube"], {"api": {"taint": True}})
         dra = chart.render_objects({"kube": {"dra": True}, "config": {"kube": {"mig": "mixed", "dra": {"driver": "gpu.example.com"}}}})
         self.check(dra)
-        self.check_rights(dra, EVENTS, NODES, NODE_STATUS, SLICES, CLAIMS)
-        self.assertEqual(config_of(dra)["kube"], {"mig": "mixed", "dra": {"driver": "gpu.example.com", "enabled": True}})
+        self.check_rights(dra, EVENTS, NODE_STATUS, NODES, SLICES, CLAIMS)
+        self.assertEqual(config_of(dra)["kube"], {"mig": "mixed", "device_plugin": False, "dra": {"driver": "gpu.example.com", "enabled": True}})
+
+    def test_keys_of_the_config_count_as_the_switches_do(self) -> None:
+        taint = chart.render_objects({"config": {"kube": {"api": {"taint": True}}}})
+        self.check_rights(taint, EVENTS, NODE_STATUS, NODES | {"verbs": ["get", "patch"]})
+        dra = chart.render_objects({"config": {"kube": {"dra": {"enabled": True}}}})
+        self.check_rights(dra, EVENTS, NODE_STATUS, NODES, SLICES, CLAIMS)
+        self.assertEqual(config_of(dra)["kube"], {"device_plugin": False, "dra": {"enabled": True}})
+
+    def test_dra_ends_the_device_plugin_unless_it_is_wanted(self) -> None:
+        for more, wanted in (
+            ({}, None),
+            ({"kube": {"dra": True}}, False),
+            ({"kube": {"dra": True, "devicePlugin": True}}, True),
+            ({"kube": {"dra": True}, "config": {"kube": {"device_plugin": True}}}, True),
+            ({"kube": {"dra": True, "devicePlugin": None}}, False),
+        ):
+            config = config_of(chart.render_objects(more))
+            self.assertIs(config.get("kube", {}).get("device_plugin"), wanted, more)
+
+    def test_device_classes_come_with_dra_as_its_page_shows_them(self) -> None:
+        page = (chart.ROOT / "docs/DRA.md").read_text()
+        shown = [value for block in re.findall(r"```yaml\n(.*?)```", page, re.S) for value in chart.objects_in(block)]
+        wanted = [(value["metadata"]["name"], value["apiVersion"], value["spec"]) for value in shown if value.get("kind") == "DeviceClass"]
+        self.assertEqual(len(wanted), 2)
+        found = [value for value in chart.render_objects({"kube": {"dra": True}}) if value["kind"] == "DeviceClass"]
+        self.assertEqual([(value["metadata"]["name"], value["apiVersion"], value["spec"]) for value in found], wanted)
+        other = chart.render_objects({"kube": {"dra": True}, "config": {"kube": {"dra": {"driver": "gpu.example.com"}}}})
+        self.assertIn('attributes["gpu.example.com"]', str([value["spec"] for value in other if value["kind"] == "DeviceClass"]))
+        self.assertNotIn("DeviceClass", kinds(chart.render_objects({"kube": {"dra": True, "enabled": False}})))
+
+    def test_probes_ask_the_port_that_the_guard_listens_on(self) -> None:
+        for listen, ports in (("[::]:9000", [9000]), ("0.0.0.0:9465", [9465]), ("none", [])):
+            objects = chart.render_objects({"config": {"web": {"listen": listen}}, "monitoring": {"serviceMonitor": True}})
+            self.check(objects)
+            guard = containers_of(pod_of(objects))["guard"]
+            self.assertEqual([port["containerPort"] for port in guard.get("ports", [])], ports)
+            self.assertEqual(["livenessProbe" in guard, "readinessProbe" in guard, "ServiceMonitor" in kinds(objects)], [bool(ports)] * 3)
 
     def test_without_the_device_plugin_there_is_no_right_at_all(self) -> None:
         objects = chart.render_objects({"kube": {"enabled": False}})

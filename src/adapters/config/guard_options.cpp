@@ -167,7 +167,7 @@ Result<void> parse_trust_rules(const YAML::Node& list, std::vector<container::Tr
     const std::string where = "trust[" + std::to_string(i) + "]";
     TRY(check_keys(list[i], where, {"namespace", "pod", "container"}));
     if (!list[i]["namespace"]) {
-      return malformed(where + " wants a namespace: whoever may create pods chooses their names");
+      return malformed(where + " wants a namespace: a user who may create pods chooses their names");
     }
     container::TrustRule& rule = rules.emplace_back();
     rule.name_space = TRY(scalar_of(list[i]["namespace"], where + ".namespace"));

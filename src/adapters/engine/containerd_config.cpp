@@ -97,7 +97,7 @@ Result<Edited> add_to_containerd(std::string_view text, const Registration& regi
   }
   const TomlPath plugin = TRY(plugin_of(values));
   const TomlValues entry = entry_for(values, plugin, registration);
-  return Edited{TRY(add_registration(old, paths_in(plugin), entry, registration.standing)), notes_on(values)};
+  return Edited{TRY(add_registration(old, paths_in(plugin), entry, registration)), notes_on(values)};
 }
 
 Result<std::string> remove_from_containerd(std::string_view text, Before before) {

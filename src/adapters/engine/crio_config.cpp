@@ -63,7 +63,7 @@ Result<Edited> add_to_crio(std::string_view text, const Registration& registrati
   entry.merge(monitor_settings_in(merged(all)));
   entry[ours.program] = in_quotes(registration.program);
   entry.emplace(path_below(ours.entry, "runtime_type"), in_quotes("oci"));
-  return Edited{TRY(add_registration(text, ours, entry, registration.standing)), {}};
+  return Edited{TRY(add_registration(text, ours, entry, registration)), {}};
 }
 
 Result<std::string> remove_from_crio(std::string_view text, Before before) {

@@ -122,6 +122,22 @@ Json tree_of(Before before) {
   return tree && tree->is_object() ? *tree : Json::object();
 }
 
+// With the default runtime of the earlier text in place of holdfast, or with none where that text names none.
+Result<std::string> without_our_default(const std::string& text, Json& expected, Before before) {
+  if (!is_our_default(expected)) {
+    return text;
+  }
+  const Json before_tree = tree_of(before);
+  const JsonPlaces places = TRY(document::read_object_places(text));
+  const Place* ours = find(places, places.root(), kDefault);
+  const std::optional<std::string> old = default_in(before, before_tree);
+  expected.erase(kDefault);
+  if (old) {
+    expected[kDefault] = before_tree[kDefault];
+  }
+  return old ? with_value(places, *ours, *old) : without_member(places, places.root(), *ours);
+}
+
 }  // namespace
 
 Result<Edited> add_to_docker(std::string_view text, const Registration& registration) {
@@ -139,7 +155,9 @@ Result<Edited> add_to_docker(std::string_view text, const Registration& registra
     ours = ours.is_object() ? ours : Json::object();
     ours[kPath] = registration.program;
   }
-  if (registration.standing == Standing::by_default && !is_our_default(expected)) {
+  if (registration.standing == Standing::offered) {
+    edited.text = TRY(without_our_default(edited.text, expected, registration.before));
+  } else if (!is_our_default(expected)) {
     edited.text = TRY(with_default(edited.text));
     expected[kDefault] = kRuntimeName;
   }
@@ -162,17 +180,7 @@ Result<std::string> remove_from_docker(std::string_view text, Before before) {
   if (expected.contains(kRuntimes) && expected[kRuntimes].empty() && !before_tree.contains(kRuntimes)) {
     expected.erase(kRuntimes);
   }
-  if (is_our_default(expected)) {
-    const JsonPlaces places = TRY(document::read_object_places(edited));
-    const Place* ours = find(places, places.root(), kDefault);
-    const std::optional<std::string> old = default_in(before, before_tree);
-    std::string restored = old ? with_value(places, *ours, *old) : without_member(places, places.root(), *ours);
-    edited = std::move(restored);
-    expected.erase(kDefault);
-    if (old) {
-      expected[kDefault] = before_tree[kDefault];
-    }
-  }
+  edited = TRY(without_our_default(edited, expected, before));
   TRY(check_edited(edited, expected));
   return edited;
 }

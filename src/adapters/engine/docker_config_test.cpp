@@ -70,6 +70,15 @@ TEST(DockerConfig, KeepsADefaultThatWasChangedLater) {
   EXPECT_EQ(*remove_from_docker(text, std::nullopt), "{\n  \"default-runtime\": \"crun\",\n  \"debug\": true\n}\n");
 }
 
+TEST(DockerConfig, RestoresTheEarlierDefaultWhereTheRuntimeIsOnlyOffered) {
+  for (const test::SetupFile& file : test::read_setup_files("docker-")) {
+    Registration offered = kOffered;
+    offered.before = file.text;
+    EXPECT_EQ(added(added(file.text, kByDefault), offered), added(file.text, kOffered)) << file.name;
+  }
+  EXPECT_EQ(find_in_docker(added(R"({"default-runtime": "holdfast"})", kOffered)).value()->standing, Standing::offered);
+}
+
 TEST(DockerConfig, ChangesThePathOfAnExistingRuntime) {
   const std::string text = added(R"({"runtimes": {"holdfast": {"runtimeArgs": ["-v"], "path": "/old"}}})", kOffered);
   EXPECT_EQ(text, R"({"runtimes": {"holdfast": {"runtimeArgs": ["-v"], "path": "/usr/bin/holdfast-runtime"}}})");

@@ -27,7 +27,7 @@ Result<Edited> add_to_podman(std::string_view text, const Registration& registra
   if (*found && (*found)->program == registration.program) {
     entry = rebased(TRY(parse_toml(text)), ours.entry, ours.entry);
   }
-  return Edited{TRY(add_registration(text, ours, entry, registration.standing)), {}};
+  return Edited{TRY(add_registration(text, ours, entry, registration)), {}};
 }
 
 Result<std::string> remove_from_podman(std::string_view text, Before before) {

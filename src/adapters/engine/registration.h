@@ -16,10 +16,14 @@ inline constexpr const char* kRuntimeName = "holdfast";
 
 enum class Standing : std::uint8_t { offered, by_default };
 
+// The file before holdfast was registered in it; absent where that is not known, or where there was no file.
+using Before = std::optional<std::string_view>;
+
 struct Registration {
   std::string program;  // an absolute path
   Standing standing = Standing::offered;
   bool passes_annotations = false;  // containerd: CDI names in annotations of pods and containers reach the runtime
+  Before before = std::nullopt;     // `offered` restores its default runtime, where holdfast is the default
 };
 
 // What a text has of holdfast's registration.
@@ -33,9 +37,6 @@ struct Edited {
   std::string text;
   std::vector<std::string> notes;  // what may keep the registration from having an effect
 };
-
-// The file before holdfast was registered in it; absent where that is not known, or where there was no file.
-using Before = std::optional<std::string_view>;
 
 // Accepts only paths that JSON and TOML can hold without escapes.
 Result<void> check_program_path(std::string_view path);

@@ -94,6 +94,17 @@ TEST(ContainerdConfig, KeepsLaterChangesOfOthersWhenTheRuntimeIsRemoved) {
   EXPECT_FALSE(has(removed, "holdfast"));
 }
 
+TEST(ContainerdConfig, RestoresTheEarlierDefaultWhereTheRuntimeIsOnlyOffered) {
+  for (const test::SetupFile& file : test::read_setup_files("containerd-")) {
+    Registration offered = kOffered;
+    offered.before = file.text;
+    const std::string text = added(added(file.text, kByDefault), offered);
+    EXPECT_EQ(text, added(file.text, kOffered)) << file.name;
+    EXPECT_EQ((*find_in_containerd(text))->standing, Standing::offered) << file.name;
+  }
+  EXPECT_FALSE(has(added(added("", kByDefault), kOffered), "default_runtime_name")) << "without a backup";
+}
+
 TEST(ContainerdConfig, KeepsTheNewlinesOfTheFile) {
   const std::string text = "version = 2\r\n[plugins]\r\n";
   const std::string edited = added(text, kByDefault);
@@ -130,6 +141,11 @@ TEST(CrioConfig, IsADropInWithTheMonitorSettingsOfTheDefaultRuntime) {
             "  runtime_type = \"oci\"\n"
             "\n[crio.runtime]\n  default_runtime = \"holdfast\"\n");
   EXPECT_TRUE(is_empty_toml(*remove_from_crio(edited->text, std::nullopt))) << *remove_from_crio(edited->text, {});
+}
+
+TEST(CrioConfig, LosesTheDefaultWhereTheRuntimeIsOnlyOffered) {
+  const std::string text = add_to_crio("", kByDefault, {})->text;
+  EXPECT_EQ(add_to_crio(text, kOffered, {})->text, add_to_crio("", kOffered, {})->text);
 }
 
 TEST(CrioConfig, CanBeTheMainFileToo) {

@@ -54,6 +54,29 @@ std::string without_empty_headers(std::string text, TomlPath path, std::string_v
   return text;
 }
 
+std::string_view readable(Before before) { return parse_toml(before.value_or("")) ? before.value_or("") : ""; }
+
+// With the default runtime of the earlier text in place of holdfast, or with none where that text names none.
+Result<std::string> without_our_default(std::string_view text, const RegistrationPaths& paths, Before before) {
+  TomlValues expected = TRY(parse_toml(text));
+  if (!is_our_default(expected, paths)) {
+    return std::string(text);
+  }
+  const std::string_view before_text = readable(before);
+  const TomlValues before_values = TRY(parse_toml(before_text));
+  const std::optional<std::string> old = value_in(before_text, paths.default_name);
+  std::string edited;
+  expected.erase(paths.default_name);
+  if (old && !is_our_default(before_values, paths)) {
+    edited = with_value(text, paths.default_name, *old);
+    expected.emplace(paths.default_name, before_values.at(paths.default_name));
+  } else {
+    edited = without_empty_headers(without(text, paths.default_name), paths.default_name, before_text);
+  }
+  TRY(check_edited(edited, expected));
+  return edited;
+}
+
 std::string first_string_in(std::string_view list) {
   const std::size_t begin = list.find('"');
   const std::size_t end = begin == std::string_view::npos ? begin : list.find('"', begin + 1);
@@ -63,7 +86,7 @@ std::string first_string_in(std::string_view list) {
 }  // namespace
 
 Result<std::string> add_registration(std::string_view text, const RegistrationPaths& paths, const TomlValues& entry,
-                                     Standing standing) {
+                                     const Registration& registration) {
   TomlValues expected = TRY(parse_toml(text));
   TomlValues old = expected;
   std::erase_if(old, [&paths](const auto& value) { return !is_below(value.first, paths.entry); });
@@ -75,7 +98,10 @@ Result<std::string> add_registration(std::string_view text, const RegistrationPa
     expected.insert(entry.begin(), entry.end());
     TRY(check_edited(edited, expected));
   }
-  if (standing == Standing::by_default && !is_our_default(expected, paths)) {
+  if (registration.standing == Standing::offered) {
+    return without_our_default(edited, paths, registration.before);
+  }
+  if (!is_our_default(expected, paths)) {
     edited = with_value(edited, paths.default_name, in_quotes(kRuntimeName));
     expected[paths.default_name] = in_quotes(kRuntimeName);
     TRY(check_edited(edited, expected));
@@ -85,28 +111,13 @@ Result<std::string> add_registration(std::string_view text, const RegistrationPa
 
 Result<std::string> remove_registration(std::string_view text, const RegistrationPaths& paths, Before before) {
   TomlValues expected = TRY(parse_toml(text));
-  const Result<TomlValues> before_values = parse_toml(before.value_or(""));
-  const std::string_view before_text = before_values ? before.value_or("") : "";
   std::string edited(text);
   if (has_entry(expected, paths.entry)) {
-    edited = without_empty_headers(without(edited, paths.entry), paths.entry, before_text);
+    edited = without_empty_headers(without(edited, paths.entry), paths.entry, readable(before));
     erase_entry(expected, paths.entry);
     TRY(check_edited(edited, expected));
   }
-  if (!is_our_default(expected, paths)) {
-    return edited;
-  }
-  const std::optional<std::string> old = value_in(before_text, paths.default_name);
-  const bool has_old = old && !is_our_default(*before_values, paths);
-  expected.erase(paths.default_name);
-  if (has_old) {
-    edited = with_value(edited, paths.default_name, *old);
-    expected.emplace(paths.default_name, before_values->at(paths.default_name));
-  } else {
-    edited = without_empty_headers(without(edited, paths.default_name), paths.default_name, before_text);
-  }
-  TRY(check_edited(edited, expected));
-  return edited;
+  return without_our_default(edited, paths, before);
 }
 
 Result<std::optional<Registered>> find_registration(std::string_view text, const RegistrationPaths& paths) {

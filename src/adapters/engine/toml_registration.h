@@ -23,7 +23,7 @@ struct RegistrationPaths {
 // The text with these values as holdfast's entry, in place of an older one. The result is parsed again and checked: it
 // must differ from the text in nothing else.
 Result<std::string> add_registration(std::string_view text, const RegistrationPaths& paths, const TomlValues& entry,
-                                     Standing standing);
+                                     const Registration& registration);
 Result<std::string> remove_registration(std::string_view text, const RegistrationPaths& paths, Before before);
 Result<std::optional<Registered>> find_registration(std::string_view text, const RegistrationPaths& paths);
 

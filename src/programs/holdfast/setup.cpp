@@ -84,9 +84,36 @@ Result<SetupReport> set_up_engine(const std::string& engine, const SetupOptions&
   return setup::register_runtime(host, engine_options);
 }
 
-// The engine reads its config again only if it was changed. Containers go on meanwhile.
+// Has the command until it has succeeded, so that the next run repeats a restart that failed.
+std::string restart_marker(const SetupReport& report) { return "run/holdfast/restart-" + report.subject; }
+
+// Without the marker the restart is still tried, but not repeated.
+void mark_restart(const kernel::Host& host, const SetupReport& report) {
+  if (kernel::make_directories(host.root.get(), "run/holdfast")) {
+    (void)kernel::replace_file(host.root.get(), restart_marker(report), {report.command});
+  }
+}
+
+void add_earlier_restart(const kernel::Host& host, SetupReport& report) {
+  if (const Result<std::string> command = kernel::read_trusted_file(host.root.get(), restart_marker(report))) {
+    report.verdict = "the config was changed earlier, and the restart failed";
+    report.command = *command;
+  }
+}
+
+// The engine reads its config again only if that was changed, now or by an earlier run whose restart failed.
+// Containers go on meanwhile.
 Result<SetupReport> restart_engine(SetupReport report) {
-  if (!report.is_done || report.changes_nothing() || report.command.empty()) {
+  if (!report.is_done) {
+    return report;
+  }
+  const kernel::Host host = TRY(open_root());
+  if (report.command.empty()) {
+    add_earlier_restart(host, report);
+  } else {
+    mark_restart(host, report);
+  }
+  if (report.command.empty()) {
     return report;
   }
   kernel::Command command;
@@ -99,6 +126,7 @@ Result<SetupReport> restart_engine(SetupReport report) {
   if (ran) {
     report.steps.push_back("run " + report.command);
     report.command.clear();
+    TRY(kernel::remove_file(host.root.get(), restart_marker(report)));
   } else {
     report.failed.push_back("run " + report.command + ": " + ran.error().message);
   }
@@ -135,7 +163,8 @@ void add_engine(CLI::App& setup, const std::string& name, const std::string& whe
   const auto options = std::make_shared<SetupOptions>();
   CLI::App* command = setup.add_subcommand(name, "register the runtime holdfast with " + name + " (" + where + ")");
   CLI::Option* by_default =
-      command->add_flag("--default", options->by_default, "for containers that ask for no runtime, too");
+      command->add_flag("--default", options->by_default,
+                        "for containers that ask for no runtime, too; without it the earlier default is restored");
   CLI::Option* path = command->add_option("--runtime-path", options->runtime_path,
                                           "of holdfast-runtime, if not in the directory of holdfast");
   command->add_option("--config", options->config, "another file than the default");
@@ -145,7 +174,8 @@ void add_engine(CLI::App& setup, const std::string& name, const std::string& whe
   }
   add_common(*command, *options);
   command->get_option("--undo")->excludes(by_default)->excludes(path);
-  command->add_flag("--restart", options->restart, "restart the engine where its config was changed");
+  command->add_flag("--restart", options->restart,
+                    "restart the engine where its config was changed, or an earlier restart failed");
   command->callback([name, options, &status] {
     const Result<SetupReport> report = set_up_engine(name, *options);
     status = show(report && options->restart ? restart_engine(*report) : report, *options);

@@ -75,6 +75,10 @@ bool is_untouched(const kernel::Host& host, const ConfigFiles& files, const std:
   return again && again->text == text;
 }
 
+engine::Before before_of(const HostFile::Content& backup) {
+  return backup ? engine::Before(backup->text) : std::nullopt;
+}
+
 struct Restored {
   std::optional<std::string> text;  // absent: the file is removed
   std::string step;
@@ -85,8 +89,7 @@ Result<Restored> plan_undo(const kernel::Host& host, const ConfigFiles& files, c
   if (backup && is_untouched(host, files, text, backup->text)) {
     return Restored{backup->text, "restore " + files.file.path() + " as it was"};
   }
-  const engine::Before before = backup ? engine::Before(backup->text) : std::nullopt;
-  std::string rest = TRY(named(files.engine.remove(text, before), files.file.path()));
+  std::string rest = TRY(named(files.engine.remove(text, before_of(backup)), files.file.path()));
   if (!backup && files.engine.is_empty(rest)) {
     return Restored{std::nullopt, "remove " + files.file.path() + ", which has nothing but holdfast's"};
   }
@@ -100,13 +103,18 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   const HostFile::Content old = TRY(files.file.read());
   const std::string text = text_of(old);
   const auto found = TRY(named(files.engine.find(text), files.file.path()));
+  const HostFile::Content backup = found ? TRY(files.backup.read()) : std::nullopt;
+  engine::Registration registration = options.registration;
+  registration.before = before_of(backup);
   const engine::Edited edited =
-      TRY(named(files.engine.add(text, options.registration, read_others(host, files)), files.file.path()));
+      TRY(named(files.engine.add(text, registration, read_others(host, files)), files.file.path()));
   SetupReport report;
   report.subject = files.engine.name;
   report.is_done = options.mode == RunMode::carry_out;
   report.notes = edited.notes;
-  const std::string what = standing_text(options.registration.standing);
+  const bool ends_default =
+      found && found->standing == Standing::by_default && registration.standing == Standing::offered;
+  const std::string what = standing_text(registration.standing) + (ends_default ? ", and not the default" : "");
   TRY(is_systems_docker(options) ? offer_gpus(host, options.registration.program, report) : Result<void>());
   report.manifest = files.engine.manifest;
   if (old && edited.text == text) {
@@ -114,7 +122,7 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
     return report;
   }
   report.verdict = "holdfast " + done_or_planned(report, "is " + what + " now", "would be " + what);
-  report.command = files.engine.command;
+  report.command = ends_default ? files.engine.undo_command : files.engine.command;
   add_diff(report, files.file, text, edited.text);
   // A backup must hold the file as it was before us, so none is written of a file that already has our runtime.
   if (old && !found) {

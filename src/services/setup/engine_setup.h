@@ -22,6 +22,7 @@ struct EngineSetupOptions {
 // Suffix of the backup, which keeps the file as it was before it contained anything of ours.
 inline constexpr const char* kBackup = ".holdfast-backup";
 
+// Where our runtime is the default and the registration only offers it, the earlier default is restored.
 Result<report::SetupReport> register_runtime(const kernel::Host& host, const EngineSetupOptions& options);
 // A file that was not edited since is restored byte for byte; otherwise only our parts are removed. The registration in
 // the options is ignored.

@@ -122,6 +122,22 @@ TEST_F(SetupTest, KeepsTheFirstBackup) {
   EXPECT_EQ(read(kContainerd), old);
 }
 
+TEST_F(SetupTest, EndsTheDefaultWhereTheRuntimeIsOnlyOffered) {
+  for (const auto& [engine, file] : {std::pair("docker", kDocker), std::pair("containerd", kContainerd)}) {
+    for (const test::SetupFile& old : test::read_setup_files(std::string(engine) + "-")) {
+      write(file, old.text);
+      ASSERT_TRUE(add(engine, Standing::by_default)) << old.name;
+      const Result<report::SetupReport> offered = add(engine, Standing::offered);
+      ASSERT_TRUE(offered) << old.name;
+      EXPECT_EQ(offered->verdict, "holdfast is a runtime, and not the default now") << old.name;
+      EXPECT_EQ(offered->command, std::string("systemctl restart ") + engine) << old.name;
+      EXPECT_TRUE(add(engine, Standing::offered)->changes_nothing()) << old.name;
+      ASSERT_TRUE(undo(engine)) << old.name;
+      EXPECT_EQ(read(file), old.text) << old.name;
+    }
+  }
+}
+
 TEST_F(SetupTest, WritesANewBackupOfAFileThatNoLongerHasOurRuntime) {
   write(kDocker, "{\"a\": 1}");
   ASSERT_TRUE(add("docker", Standing::offered));

@@ -33,7 +33,7 @@ Result<Engine> find_engine(std::string_view name) {
                   "/etc/docker/daemon.json",
                   {},
                   "systemctl reload docker",
-                  "systemctl restart docker",  // a reload does not remove a runtime
+                  "systemctl restart docker",  // a reload removes no runtime and no default
                   "",
                   without_others(engine::add_to_docker),
                   engine::remove_from_docker,

@@ -17,7 +17,7 @@ struct Engine {
   std::string file;                 // its config, or the drop-in that we add
   std::vector<std::string> others;  // files and directories that it reads before `file`
   std::string command;              // reloads its config; "" if it does so by itself
-  std::string undo_command;         // reloads its config after a removal
+  std::string undo_command;         // reloads its config after a removal of the runtime, or of the default
   std::string manifest;             // lets pods choose the runtime; "" for engines without pods
   std::function<Result<engine::Edited>(std::string_view, const engine::Registration&, const std::vector<std::string>&)>
       add;

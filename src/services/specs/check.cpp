@@ -27,7 +27,7 @@ std::string cure_for(const cdi::Spec& spec) {
     return "holdfast cdi generate --file " + spec.file;
   }
   return vendor == "holdfast.dev"
-             ? "holdfast cdi generate --class " + spec.kind.substr(slash + 1) + " --output " + spec.file
+             ? "holdfast cdi generate --class " + spec.kind.substr(slash + 1) + " --file " + spec.file
              : "recreate " + spec.file + " with the vendor's tool for " + spec.kind;
 }
 

@@ -106,7 +106,7 @@ TEST(CdiCheck, FindsSpecsThatEnginesRefuse) {
                                    {"etc/cdi/b.yaml", "cdiVersion: 0.5.0\nkind: v.com/c\nnew: 1\n"}});
   const std::string text = text_of(check_registry(host.open(), inventory()));
   EXPECT_NE(text.find("cdiVersion is 0.3.0, and additionalGIDs needs 0.7.0"), std::string::npos) << text;
-  EXPECT_NE(text.find("cure: holdfast cdi generate --class fuse --output /etc/cdi/a.yaml"), std::string::npos);
+  EXPECT_NE(text.find("cure: holdfast cdi generate --class fuse --file /etc/cdi/a.yaml"), std::string::npos);
   EXPECT_NE(text.find("unknown field 'new'"), std::string::npos) << text;
 }
 

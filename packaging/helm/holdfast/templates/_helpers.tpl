@@ -21,23 +21,39 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
-{{- /* The config of the values, with what the switches of the chart mean in it. */ -}}
-{{- define "holdfast.config" -}}
-{{- $config := deepCopy .Values.config -}}
-{{- $kube := deepCopy ($config.kube | default dict) -}}
+{{- /* The section kube of the config, as JSON, with what the switches of the chart mean in it. */ -}}
+{{- define "holdfast.kube" -}}
+{{- $kube := deepCopy (.Values.config.kube | default dict) -}}
 {{- if .Values.kube.taint -}}
 {{- $_ := set $kube "api" (merge (dict "taint" true) ($kube.api | default dict)) -}}
 {{- end -}}
 {{- if .Values.kube.dra -}}
 {{- $_ := set $kube "dra" (merge (dict "enabled" true) ($kube.dra | default dict)) -}}
 {{- end -}}
+{{- if kindIs "bool" .Values.kube.devicePlugin -}}
+{{- $_ := set $kube "device_plugin" .Values.kube.devicePlugin -}}
+{{- else if and ($kube.dra | default dict).enabled (not (hasKey $kube "device_plugin")) -}}
+{{- $_ := set $kube "device_plugin" false -}}
+{{- end -}}
 {{- if .Values.kube.features -}}
 {{- $_ := set $kube "features" .Values.kube.featuresFile -}}
 {{- end -}}
+{{- toJson $kube -}}
+{{- end -}}
+
+{{- /* The config of the values, with that section. */ -}}
+{{- define "holdfast.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $kube := fromJson (include "holdfast.kube" .) -}}
 {{- if $kube -}}
 {{- $_ := set $config "kube" $kube -}}
 {{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{- /* The port of the guard's web server; "" where it has none. */ -}}
+{{- define "holdfast.port" -}}
+{{- regexFind "[0-9]+$" ((.Values.config.web | default dict).listen | default "") -}}
 {{- end -}}
 
 {{- /* The volumes through which a container sees the host as a service of the host does (docs/KUBERNETES.md). */ -}}

@@ -10,7 +10,7 @@
 
 namespace hf::container {
 
-// Globs as in fnmatch(3). The namespace is required: whoever may create pods chooses their names.
+// Globs as in fnmatch(3). The namespace is required: a user who may create pods chooses their names.
 struct TrustRule {
   std::string name_space;
   std::optional<std::string> pod;
