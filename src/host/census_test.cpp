@@ -76,7 +76,7 @@ TEST(Census, NamesAPodByWhatItsEngineWrites) {
   ASSERT_TRUE(found.pod);
   EXPECT_EQ(found.pod->uid, "u1");
   EXPECT_EQ(found.pod->name_space + "/" + found.pod->name + "/" + found.pod->container, "ml/p/main");
-  EXPECT_FALSE(found.pod->is_named_by_cri) << "somebody else wrote names too";
+  EXPECT_FALSE(found.pod->is_named_by_cri) << "another program wrote names too";
   EXPECT_FALSE(found.is_sandbox);
 }
 

@@ -153,7 +153,8 @@ class Loop {
   void look() {
     const std::uint64_t now = kernel::monotonic_now();
     next_look_ = std::min(now + kLookPause, health_.next_recovery(now));
-    for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband"}) {
+    // A pod whose directory is gone has given its devices back.
+    for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet/pods"}) {
       devices_->add(host_, directory);
     }
     catalog_.refresh(health_.ailments(now));
