@@ -228,7 +228,10 @@ void add_counters(Page& page, const Counters& counters) {
     page.add({{"cause", key.first}, {"writer", key.second}}, count);
   }
   page.begin("heals_total", "counter", "What was done about losses, by action and result.");
-  for (const auto& [key, count] : counters.heals) {
+  // There from the start: Prometheus does not count what a series has when it appears.
+  std::map<std::pair<std::string, std::string>, std::uint64_t> heals = counters.heals;
+  heals.try_emplace({"failed", "failed"}, 0);
+  for (const auto& [key, count] : heals) {
     page.add({{"action", key.first}, {"result", key.second}}, count);
   }
   page.begin("shield_opens_total", "counter", "Requests that only the shield let through.");

@@ -116,6 +116,7 @@ TEST(Metrics, SayWhatTheSnapshotSays) {
            "holdfast_container_at_risk{container=\"soon\",namespace=\"\",class=\"nvidia\"} 1",
            "holdfast_containers_left_out 0",
            "holdfast_findings{code=\"HF-101\",severity=\"critical\"} 1",
+           "holdfast_heals_total{action=\"failed\",result=\"failed\"} 0",
            "holdfast_heals_total{action=\"healed\",result=\"ok\"} 3",
            "holdfast_events_total{kind=\"attach\"} 4",
            "holdfast_loss_duration_seconds_bucket{le=\"2.5e-05\"} 0",

@@ -122,6 +122,12 @@ Json tree_of(Before before) {
   return tree && tree->is_object() ? *tree : Json::object();
 }
 
+// A runtime that the earlier text has, and the present one has no longer: dockerd refuses such a default.
+bool was_removed(const std::string& runtime, const Json& before, const Json& now) {
+  return document::object_at(before, kRuntimes).contains(runtime) &&
+         !document::object_at(now, kRuntimes).contains(runtime);
+}
+
 // With the default runtime of the earlier text in place of holdfast, or with none where that text names none.
 Result<std::string> without_our_default(const std::string& text, Json& expected, Before before) {
   if (!is_our_default(expected)) {
@@ -130,7 +136,8 @@ Result<std::string> without_our_default(const std::string& text, Json& expected,
   const Json before_tree = tree_of(before);
   const JsonPlaces places = TRY(document::read_object_places(text));
   const Place* ours = find(places, places.root(), kDefault);
-  const std::optional<std::string> old = default_in(before, before_tree);
+  const bool is_gone = was_removed(document::string_at(before_tree, kDefault), before_tree, expected);
+  const std::optional<std::string> old = is_gone ? std::nullopt : default_in(before, before_tree);
   expected.erase(kDefault);
   if (old) {
     expected[kDefault] = before_tree[kDefault];

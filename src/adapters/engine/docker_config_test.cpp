@@ -79,6 +79,18 @@ TEST(DockerConfig, RestoresTheEarlierDefaultWhereTheRuntimeIsOnlyOffered) {
   EXPECT_EQ(find_in_docker(added(R"({"default-runtime": "holdfast"})", kOffered)).value()->standing, Standing::offered);
 }
 
+TEST(DockerConfig, RestoresNoDefaultWhoseRuntimeWasRemovedSince) {
+  const std::string before = R"({"default-runtime": "nvidia", "runtimes": {"nvidia": {"path": "/n"}}})";
+  std::string text = added(before, kByDefault);
+  const std::string nvidia = R"("nvidia": {"path": "/n"}, )";
+  ASSERT_NE(text.find(nvidia), std::string::npos) << text;
+  text.erase(text.find(nvidia), nvidia.size());
+  Registration offered = kOffered;
+  offered.before = before;
+  EXPECT_EQ(added(text, offered).find("default-runtime"), std::string::npos);
+  EXPECT_EQ(remove_from_docker(text, before)->find("default-runtime"), std::string::npos);
+}
+
 TEST(DockerConfig, ChangesThePathOfAnExistingRuntime) {
   const std::string text = added(R"({"runtimes": {"holdfast": {"runtimeArgs": ["-v"], "path": "/old"}}})", kOffered);
   EXPECT_EQ(text, R"({"runtimes": {"holdfast": {"runtimeArgs": ["-v"], "path": "/usr/bin/holdfast-runtime"}}})");

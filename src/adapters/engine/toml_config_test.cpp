@@ -105,6 +105,21 @@ TEST(ContainerdConfig, RestoresTheEarlierDefaultWhereTheRuntimeIsOnlyOffered) {
   EXPECT_FALSE(has(added(added("", kByDefault), kOffered), "default_runtime_name")) << "without a backup";
 }
 
+TEST(ContainerdConfig, RestoresNoDefaultWhoseRuntimeWasRemovedSince) {
+  const std::string runtime =
+      "[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.nvidia]\nruntime_type = \"io.containerd.runc.v2\"\n";
+  const std::string before =
+      "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd]\n"
+      "default_runtime_name = \"nvidia\"\n" +
+      runtime;
+  std::string text = added(before, kByDefault);
+  ASSERT_TRUE(has(text, runtime));
+  text.erase(text.find(runtime), runtime.size());
+  Registration offered = kOffered;
+  offered.before = before;
+  EXPECT_FALSE(has(added(text, offered), "default_runtime_name"));
+}
+
 TEST(ContainerdConfig, KeepsTheNewlinesOfTheFile) {
   const std::string text = "version = 2\r\n[plugins]\r\n";
   const std::string edited = added(text, kByDefault);

@@ -56,6 +56,14 @@ std::string without_empty_headers(std::string text, TomlPath path, std::string_v
 
 std::string_view readable(Before before) { return parse_toml(before.value_or("")) ? before.value_or("") : ""; }
 
+// A runtime that the earlier text has, and the present one has no longer: an engine refuses such a default.
+bool was_removed(const TomlPath& ours, const std::optional<std::string>& name, const TomlValues& before,
+                 const TomlValues& now) {
+  TomlPath entry = ours;
+  entry.back() = name.value_or("");
+  return has_entry(before, entry) && !has_entry(now, entry);
+}
+
 // With the default runtime of the earlier text in place of holdfast, or with none where that text names none.
 Result<std::string> without_our_default(std::string_view text, const RegistrationPaths& paths, Before before) {
   TomlValues expected = TRY(parse_toml(text));
@@ -67,7 +75,8 @@ Result<std::string> without_our_default(std::string_view text, const Registratio
   const std::optional<std::string> old = value_in(before_text, paths.default_name);
   std::string edited;
   expected.erase(paths.default_name);
-  if (old && !is_our_default(before_values, paths)) {
+  const std::optional<std::string> name = string_at(before_values, paths.default_name);
+  if (old && !is_our_default(before_values, paths) && !was_removed(paths.entry, name, before_values, expected)) {
     edited = with_value(text, paths.default_name, *old);
     expected.emplace(paths.default_name, before_values.at(paths.default_name));
   } else {

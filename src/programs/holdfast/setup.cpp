@@ -94,9 +94,10 @@ void mark_restart(const kernel::Host& host, const SetupReport& report) {
   }
 }
 
+// A command that has not succeeded yet is run instead of a later one, which may be a mere reload.
 void add_earlier_restart(const kernel::Host& host, SetupReport& report) {
   if (const Result<std::string> command = kernel::read_trusted_file(host.root.get(), restart_marker(report))) {
-    report.verdict = "the config was changed earlier, and the restart failed";
+    report.verdict = report.command.empty() ? "the config was changed earlier, and the restart failed" : report.verdict;
     report.command = *command;
   }
 }
@@ -108,14 +109,11 @@ Result<SetupReport> restart_engine(SetupReport report) {
     return report;
   }
   const kernel::Host host = TRY(open_root());
-  if (report.command.empty()) {
-    add_earlier_restart(host, report);
-  } else {
-    mark_restart(host, report);
-  }
+  add_earlier_restart(host, report);
   if (report.command.empty()) {
     return report;
   }
+  mark_restart(host, report);
   kernel::Command command;
   for (const std::string_view part : split_fields(std::string_view(report.command))) {
     command.arguments.emplace_back(part);

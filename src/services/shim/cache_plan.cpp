@@ -174,12 +174,13 @@ class CachePlan {
  private:
   using Reason = std::optional<std::string>;  // why the hook has to do it; absent where it is decided
 
-  // Symlinks of the image that lead to a file are its own matter.
+  // Symlinks of the image that lead to a library are its own matter. One of an earlier start leads to the empty file
+  // that the runtime left where it mounted an older driver.
   void add_missing_links(RootPlan& plan) {
     for (const Library& library : driver_) {
       const bool is_there = library.name == library.file || paths_.is_mounted(library.path) ||
                             std::ranges::find(plan.links, library.path, &HookOptions::Link::path) != plan.links.end() ||
-                            !paths_.resolve(library.path).empty();
+                            read_identity(root_, library.path).has_value();
       if (!is_there) {
         plan.links.push_back({library.file, library.path});
       }

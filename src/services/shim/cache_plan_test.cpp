@@ -241,11 +241,13 @@ TEST_F(CachePlanTest, MakesNoLinkToALibraryOfTheUser) {
 TEST_F(CachePlanTest, LeavesSymlinksOfTheImageThatTheDriverDoesNotHave) {
   write_cache({});
   const std::string directory = std::string(kDirectory).substr(1) + "/";
-  write_in_image(directory + "libnvidia-ml.so.450", "of the image");
+  write_in_image(directory + "libnvidia-ml.so.450", test::make_library("libnvidia-ml.so.1"));
   fs::create_symlink("libnvidia-ml.so.450", root_path() + "/" + directory + "libnvidia-ml.so.1");
   EXPECT_EQ(link("libnvidia-ml.so.1"), "");
   fs::remove(root_path() + "/" + directory + "libnvidia-ml.so.450");
   EXPECT_EQ(link("libnvidia-ml.so.1"), "libnvidia-ml.so.550.54.15") << "one that leads nowhere";
+  write_in_image(directory + "libnvidia-ml.so.450", "");
+  EXPECT_EQ(link("libnvidia-ml.so.1"), "libnvidia-ml.so.550.54.15") << "of an earlier start, with an older driver";
 }
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereAVolumeCoversWhatWasRead) {
