@@ -82,7 +82,7 @@ TEST(DockerConfig, RestoresTheEarlierDefaultWhereTheRuntimeIsOnlyOffered) {
 TEST(DockerConfig, RestoresNoDefaultWhoseRuntimeWasRemovedSince) {
   const std::string before = R"({"default-runtime": "nvidia", "runtimes": {"nvidia": {"path": "/n"}}})";
   std::string text = added(before, kByDefault);
-  const std::string nvidia = R"("nvidia": {"path": "/n"}, )";
+  const std::string nvidia = R"(, "nvidia": {"path": "/n"})";
   ASSERT_NE(text.find(nvidia), std::string::npos) << text;
   text.erase(text.find(nvidia), nvidia.size());
   Registration offered = kOffered;

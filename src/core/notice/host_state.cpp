@@ -43,6 +43,7 @@ std::vector<PodEvent> StateWatch::follow(const HostState& state, std::uint64_t n
   std::set<std::string_view> present;
   const std::vector<ContainerState> before = std::exchange(lacking_, {});
   began_ = began_.value_or(now);
+  has_doubt_ = false;
   for (const ContainerState& it : state.containers) {
     present.insert(it.id);
     if (it.state == State::unknown) {
@@ -64,6 +65,7 @@ std::vector<PodEvent> StateWatch::follow(const HostState& state, std::uint64_t n
 // been lost all the time.
 void StateWatch::keep(const ContainerState& it, const std::vector<ContainerState>& before, std::uint64_t now) {
   const Known& known = known_.try_emplace(it.id, Known{.lost_since = now}).first->second;
+  has_doubt_ = has_doubt_ || (known.lost_since && !known.is_announced && *known.lost_since - *began_ < kSettled);
   if (known.is_announced && now - *known.lost_since >= kSettled) {
     const auto found = std::ranges::find(before, it.id, &ContainerState::id);
     lacking_.push_back(found == before.end() ? it : *found);

@@ -35,6 +35,7 @@ struct HostState {
 class StateWatch {
  public:
   static constexpr std::uint64_t kSettled = 10'000'000'000;
+  static constexpr std::uint64_t kLongestDoubt = 120'000'000'000;
 
   // What a record said: its container need not be announced again.
   void note(const PodEvent& event, std::uint64_t now);
@@ -44,8 +45,10 @@ class StateWatch {
   // The containers that lack something which the guard did not repair.
   [[nodiscard]] const std::vector<ContainerState>& lacking() const { return lacking_; }
   // Whether what the first state showed has lasted long enough to count. Until then no one can say that nothing is
-  // lost.
-  [[nodiscard]] bool is_settled(std::uint64_t now) const { return began_ && now - *began_ >= kSettled; }
+  // lost, and for some time not while a container of then has not been judged once.
+  [[nodiscard]] bool is_settled(std::uint64_t now) const {
+    return began_ && now - *began_ >= (has_doubt_ ? kLongestDoubt : kSettled);
+  }
 
  private:
   struct Known {
@@ -61,6 +64,7 @@ class StateWatch {
   std::map<std::string, Known> known_;  // by container id
   std::vector<ContainerState> lacking_;
   std::optional<std::uint64_t> began_;
+  bool has_doubt_ = false;
 };
 
 }  // namespace hf::notice

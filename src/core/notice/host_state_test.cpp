@@ -121,6 +121,21 @@ TEST(StateWatch, IsSettledOnceTheFirstLossesCount) {
   EXPECT_EQ(watch.lacking().size(), 1U);
 }
 
+TEST(StateWatch, IsNotSettledWhileAContainerOfTheStartIsNotJudged) {
+  StateWatch watch;
+  (void)watch.follow(with(State::unknown), 100 * kSecond);
+  (void)watch.follow(with(State::unknown), 110 * kSecond);
+  EXPECT_FALSE(watch.is_settled(110 * kSecond));
+  (void)watch.follow(with(State::unknown), 220 * kSecond);
+  EXPECT_TRUE(watch.is_settled(220 * kSecond)) << "it may never be judged";
+  StateWatch judged;
+  (void)judged.follow(with(State::unknown), 100 * kSecond);
+  (void)judged.follow(with(State::ok), 111 * kSecond);
+  EXPECT_TRUE(judged.is_settled(111 * kSecond));
+  (void)judged.follow(with(State::unknown), 120 * kSecond);
+  EXPECT_TRUE(judged.is_settled(120 * kSecond)) << "it was judged once";
+}
+
 TEST(StateWatch, CountsALossThatTheFirstProbeFindsFromTheStart) {
   StateWatch watch;
   EXPECT_TRUE(watch.follow(with(State::unknown), 100 * kSecond).empty());

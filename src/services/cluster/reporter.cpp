@@ -64,7 +64,7 @@ void Reporter::confirm(const Moment& moment) {
       events_.add(event, moment.now, moment.random);
     }
   }
-  if (watch_.is_settled(moment.now)) {
+  if (watch_.is_settled(moment.now) || !watch_.lacking().empty()) {
     want(notice::condition_of("", watch_.lacking()), moment);
   }
 }

@@ -19,7 +19,7 @@ class GuardEvents {
 
   // `path`: of holdfastd's socket; "": there is none.
   GuardEvents(kernel::EventLoop& loop, std::string path, Tell tell)
-      : loop_(loop), path_(std::move(path)), tell_(std::move(tell)), started_at_(kernel::wall_now()) {}
+      : loop_(loop), path_(std::move(path)), tell_(std::move(tell)), started_(kernel::monotonic_now()) {}
   GuardEvents(const GuardEvents&) = delete;
   GuardEvents& operator=(const GuardEvents&) = delete;
   ~GuardEvents() { disconnect(); }
@@ -40,7 +40,7 @@ class GuardEvents {
   kernel::Fd socket_;
   std::string unread_;
   std::uint64_t due_ = 0;
-  std::int64_t started_at_;        // milliseconds since 1970
+  std::uint64_t started_;          // nanoseconds of CLOCK_MONOTONIC
   std::uint64_t last_number_ = 0;  // of the records that were told
   std::int64_t last_at_ = 0;
 };

@@ -30,8 +30,14 @@ std::vector<kube::Allocation> read_allocations(const kernel::Host& host) {
 }  // namespace
 
 void PodDevices::remember(const std::string& resource, const std::vector<std::string>& ids, std::uint64_t now) {
+  const std::vector<kube::Allocation> written = read_allocations(host_);
   for (const std::string& id : ids) {
-    remembered_[{resource, id}] = now;
+    Remembered& remembered = remembered_[{resource, id}] = {.at = now, .before = {}};
+    for (const kube::Allocation& allocation : written) {
+      if (allocation.resource == resource && std::ranges::find(allocation.ids, id) != allocation.ids.end()) {
+        remembered.before.insert(allocation.pod_uid);
+      }
+    }
   }
 }
 
@@ -44,12 +50,15 @@ resource::Taken PodDevices::given(const Offers& offers, std::uint64_t now) {
   };
   for (const kube::Allocation& allocation : read_allocations(host_)) {
     for (const std::string& id : is_alive(allocation.pod_uid) ? allocation.ids : std::vector<std::string>()) {
-      remembered_.erase({allocation.resource, id});
+      const auto remembered = remembered_.find({allocation.resource, id});
+      if (remembered != remembered_.end() && !remembered->second.before.contains(allocation.pod_uid)) {
+        remembered_.erase(remembered);
+      }
       take(allocation.resource, id, "the pod " + allocation.pod_uid);
     }
   }
-  std::erase_if(remembered_, [now](const auto& one) { return one.second + kRemembered < now; });
-  for (const auto& [device, at] : remembered_) {
+  std::erase_if(remembered_, [now](const auto& one) { return one.second.at + kRemembered < now; });
+  for (const auto& [device, remembered] : remembered_) {
     take(device.first, device.second, "a pod that is about to start");
   }
   return taken;

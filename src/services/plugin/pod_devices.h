@@ -33,7 +33,11 @@ class PodDevices {
   [[nodiscard]] bool is_alive(const std::string& pod) const;
 
   const kernel::Host& host_;
-  std::map<std::pair<std::string, std::string>, std::uint64_t> remembered_;  // when, by resource and id
+  struct Remembered {
+    std::uint64_t at = 0;
+    std::set<std::string> before;  // the pods that kubelet had written down for it until then
+  };
+  std::map<std::pair<std::string, std::string>, Remembered> remembered_;  // by resource and id
 };
 
 }  // namespace hf::plugin

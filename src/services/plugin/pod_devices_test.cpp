@@ -82,6 +82,15 @@ TEST_F(PodDevicesTest, WhatAllocateGaveIsTakenBeforeKubeletHasWrittenIt) {
   EXPECT_TRUE(pods.given(offers(), kNow + 301 * kSecond).empty()) << "its pod was never admitted";
 }
 
+TEST_F(PodDevicesTest, WhatAllocateGaveIsNotThatOfThePodThatHadItBefore) {
+  create_pod("uid-0");
+  write(kCheckpoint, given_to("uid-0", "0"));
+  pods.remember("nvidia.com/gpu", {"0"}, kNow);
+  EXPECT_EQ(pods.given(offers(), kNow).at(kFirst), "the pod uid-0 has it as nvidia.com/gpu");
+  std::filesystem::remove(fake.root() + "/var/lib/kubelet/pods/uid-0");
+  EXPECT_EQ(pods.given(offers(), kNow).at(kFirst), "a pod that is about to start has it as nvidia.com/gpu");
+}
+
 TEST_F(PodDevicesTest, KubeletSaysWhatClaimsHave) {
   const Taken taken = {{kOther, "the claim training/gpus has it"}};
   create_pod("uid-1");
