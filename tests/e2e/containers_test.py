@@ -159,7 +159,7 @@ class Pods(Case):
             self.assertEqual(self.ids(name), [self.main], name)
         self.assertEqual(self.ids(f"hf-e2e/{self.pod}"), [self.main, self.sidecar])
         self.assertEqual(self.ids(f"{self.pod}/main"), [self.main, "7" * 64], "in every namespace")
-        self.refused(2, "no container 'hf-e2e'", "blame", "hf-e2e", "--journal", self.directory)
+        self.refused(2, f"no container 'other/{self.pod}x'", "blame", f"other/{self.pod}x", "--journal", self.directory)
         self.refused(2, "pid:99999999", "watch", "pid:99999999", "--journal", self.directory)
 
 

@@ -5,6 +5,7 @@ HOLDFAST_CONTAINERDS: directories with containerd and its shim, separated by col
 """
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -171,6 +172,7 @@ class Cases:
             owner.update("0-1")
             sharing.update("0-1")
             self.wait(owner, "1"), self.wait(sharing, "0")  # on a busy machine an answer may come too late, and is made up for
+        self.assertEqual((owner.cgroup("cpu") / "cpu.cfs_quota_us").read_text().strip(), "-1")
 
     def test_a_half_set_is_whole_before_the_start(self):
         self.start()
@@ -181,6 +183,17 @@ class Cases:
         allowed = (pod.cgroup("devices") / "devices.list").read_text().splitlines()
         self.assertIn(f"c {os.major(numbers)}:{os.minor(numbers)} rw", [line.rstrip("m") for line in allowed])
         self.assertIn("nri-completed", self.daemon.said())
+        pod.update("0-1")
+        self.assertEqual((pod.cgroup("devices") / "devices.list").read_text().splitlines(), allowed)
+
+    def test_an_answer_that_comes_too_late_is_none(self):
+        self.start()
+        with open("/run/holdfast/cpus/lock", "r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the manager waits for it, and the engine for the manager
+            pods = [self.pod() for _ in range(2)]
+        self.assertIn("nri-passed", self.daemon.said())
+        self.assertLess(max(pod.took for pod in pods), 4)
+        self.assertTrue(eventually(lambda: sorted(pod.cpus() for pod in pods) == ["0", "1"]), self.daemon.said())
 
     def test_dead_or_stopped_it_delays_nothing_for_long(self):
         self.start()

@@ -55,6 +55,10 @@ Container container_of(const wire::PodSandbox& pod, const wire::Container& from)
   return container;
 }
 
+bool changes_cpus(const Adjustment& adjustment) {
+  return !adjustment.cpus.empty() || !adjustment.memory_nodes.empty() || adjustment.has_no_quota;
+}
+
 void add_cpus(const Adjustment& adjustment, wire::LinuxResources& resources) {
   if (!adjustment.cpus.empty()) {
     resources.mutable_cpu()->set_cpus(adjustment.cpus);
@@ -85,10 +89,9 @@ void add_device(const Device& device, wire::LinuxContainerAdjustment& adjustment
 
 std::string adjusted(const Adjustment& adjustment) {
   wire::CreateContainerResponse response;
-  const bool changes_cpus = !adjustment.cpus.empty() || !adjustment.memory_nodes.empty() || adjustment.has_no_quota;
-  if (changes_cpus || !adjustment.devices.empty()) {
+  if (changes_cpus(adjustment) || !adjustment.devices.empty()) {
     wire::LinuxContainerAdjustment& linux_part = *response.mutable_adjust()->mutable_linux_adjustment();
-    if (changes_cpus) {
+    if (changes_cpus(adjustment)) {
       add_cpus(adjustment, *linux_part.mutable_resources());
     }
     for (const Device& device : adjustment.devices) {
@@ -100,7 +103,7 @@ std::string adjusted(const Adjustment& adjustment) {
 
 std::string updated(const std::string& id, const Adjustment& adjustment) {
   wire::UpdateContainerResponse response;
-  if (!adjustment.cpus.empty()) {
+  if (changes_cpus(adjustment)) {
     wire::ContainerUpdate& update = *response.add_update();
     update.set_container_id(id);
     add_cpus(adjustment, *update.mutable_linux_update()->mutable_resources());

@@ -56,7 +56,7 @@ struct Handlers {
   std::function<void(const std::string& engine)> configured;
   std::function<void(const std::vector<Container>&)> synchronize;  // all that the engine has
   std::function<Adjustment(const Container&)> create;
-  std::function<Adjustment(const Container&)> update;  // of it only the CPUs count
+  std::function<Adjustment(const Container&)> update;  // without devices: they stay as they were created
   std::function<void(const Container&)> stopped;
 };
 

@@ -31,6 +31,17 @@ Result<void> write_value(int directory, const std::string& name, std::string_vie
   return written ? written : fail(written.error().code, where + ": " + written.error().message);
 }
 
+struct QuotaFile {
+  std::string name;
+  const char* unlimited = "";
+  bool is_v2 = false;
+};
+
+QuotaFile quota_file_in(int cgroup, const std::string& directory) {
+  const std::string v2 = directory + "cpu.max";
+  return exists(cgroup, v2) ? QuotaFile{v2, "max", true} : QuotaFile{directory + "cpu.cfs_quota_us", "-1", false};
+}
+
 // Kernel: a directory of a cgroup has two links and one for each cgroup below it (fs/kernfs/inode.c).
 bool has_children(int directory) {
   struct stat status{};
@@ -212,32 +223,31 @@ Result<void> CpuCgroup::write_memory_nodes(const std::string& nodes) const {
   return write_value(cpuset_.get(), kMems, nodes + "\n", where_);
 }
 
-Result<void> CpuCgroup::write_quota(std::optional<std::int64_t> quota, std::uint64_t period) const {
+Result<void> CpuCgroup::remove_quota() const { return remove_quota_in(""); }
+Result<void> CpuCgroup::remove_quota_of_pod() const { return remove_quota_in("../"); }
+
+Result<void> CpuCgroup::remove_quota_in(const std::string& directory) const {
   if (!cpu_) {
     return {};
   }
-  const char* const name = exists(cpu_.get(), "cpu.max") ? "cpu.max" : "cpu.cfs_quota_us";
-  const bool is_v2 = std::string_view(name) == "cpu.max";
-  const std::string amount = quota ? std::to_string(*quota) : is_v2 ? "max" : "-1";
-  const std::string now(trim(TRY(read_text(cpu_.get(), name))));
-  if (now.substr(0, now.find(' ')) == amount) {
+  const QuotaFile file = quota_file_in(cpu_.get(), directory);
+  const Result<std::string> now = read_text(cpu_.get(), file.name);
+  if (!now || trim(*now).starts_with(file.unlimited)) {
     return {};
   }
-  return write_value(cpu_.get(), name, is_v2 ? amount + " " + std::to_string(period) : amount, where_);
+  return write_value(cpu_.get(), file.name, std::string(file.unlimited) + "\n", where_);
 }
 
-Result<void> CpuCgroup::remove_quota_of_pod() const {
+Result<void> CpuCgroup::restore_quota(const CpuQuota& quota) const {
   if (!cpu_) {
     return {};
   }
-  const bool is_v2 = exists(cpu_.get(), "../cpu.max");
-  const char* const name = is_v2 ? "../cpu.max" : "../cpu.cfs_quota_us";
-  const Result<std::string> now = read_text(cpu_.get(), name);
-  const std::string_view amount = is_v2 ? "max" : "-1";
-  if (!now || trim(*now).starts_with(amount)) {
+  const QuotaFile file = quota_file_in(cpu_.get(), "");
+  if (!trim(TRY(read_text(cpu_.get(), file.name))).starts_with(file.unlimited)) {
     return {};
   }
-  return write_value(cpu_.get(), name, amount, where_);
+  const std::string period = file.is_v2 ? " " + std::to_string(quota.period) : "";
+  return write_value(cpu_.get(), file.name, std::to_string(quota.amount) + period + "\n", where_);
 }
 
 Result<cpu::CpuSet> read_online_cpus(const Host& host) {

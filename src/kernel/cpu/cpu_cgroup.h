@@ -22,6 +22,12 @@ struct CpuMounts {
 };
 CpuMounts read_cpu_mounts(const Host& host);
 
+// CPU time that a cgroup may use, in microseconds of each period.
+struct CpuQuota {
+  std::int64_t amount = 0;
+  std::uint64_t period = 100'000;
+};
+
 class CpuCgroup {
  public:
   // Fails where the container has no cgroup of its own in that hierarchy.
@@ -42,13 +48,15 @@ class CpuCgroup {
   [[nodiscard]] Result<std::string> read_memory_nodes() const;  // "0-1"
   [[nodiscard]] Result<void> write_memory_nodes(const std::string& nodes) const;
 
-  // The quota of CPU time; absent: unlimited. Nothing is written where it is so already.
-  [[nodiscard]] Result<void> write_quota(std::optional<std::int64_t> quota, std::uint64_t period) const;
-  // The same for the pod's cgroup around it, where there is one: its limit is removed.
+  // The limit of CPU time is removed: the container's own, or that of the pod's cgroup around it.
+  [[nodiscard]] Result<void> remove_quota() const;
   [[nodiscard]] Result<void> remove_quota_of_pod() const;
+  // A container that has a limit keeps it: another program may have changed it since.
+  [[nodiscard]] Result<void> restore_quota(const CpuQuota& quota) const;
 
  private:
   void take_back_processes() const;
+  [[nodiscard]] Result<void> remove_quota_in(const std::string& directory) const;
 
   CpuCgroup(Fd cpuset, std::string where, Fd cpu, bool is_v2)
       : cpuset_(std::move(cpuset)), where_(std::move(where)), cpu_(std::move(cpu)), is_v2_(is_v2) {}

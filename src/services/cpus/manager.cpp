@@ -257,8 +257,7 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
       tenants,
       [&](cpu::State& state) -> Result<void> {
         state = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept).state;
-        prepared.cpus = cpus_for(in_force(state), created.owner);
-        prepared.is_exclusive = owns_cpus(state, created.owner);
+        prepared = placement_in(state, created.owner);
         pool = state.shared;
         return {};
       },
@@ -266,10 +265,15 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
   if (prepared.is_exclusive && is_used_by_others(prepared.cpus, created.owner)) {
     return Prepared{.cpus = pool, .memory_nodes = "", .is_exclusive = false};  // it moves when they are free
   }
-  if (prepared.is_exclusive && settings_.cpus.moves_memory) {
-    prepared.memory_nodes = to_string(numbers_of(numa_nodes_of(machine_.layout->topology, prepared.cpus)));
-  }
   return prepared;
+}
+
+Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owner& owner) const {
+  Prepared placement{.cpus = cpus_for(in_force(state), owner), .memory_nodes = "", .is_exclusive = owns_cpus(state, owner)};
+  if (placement.is_exclusive && settings_.cpus.moves_memory) {
+    placement.memory_nodes = to_string(numbers_of(numa_nodes_of(machine_.layout->topology, placement.cpus)));
+  }
+  return placement;
 }
 
 // Some could not be moved away, or it is not known where they are.

@@ -68,7 +68,8 @@ class Manager {
   Result<Prepared> prepare(const Tenants& tenants, const cpu::Tenant& created);
   void expect(const cpu::Owner& owner) { expected_.insert(owner); }
   void forget(const cpu::Owner& owner) { expected_.erase(owner); }
-  [[nodiscard]] cpu::CpuSet cpus_of(const cpu::Owner& owner) const { return cpus_for(in_force(status_.state), owner); }
+  // The same for one that was created, by the last call.
+  [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const { return placement_in(status_.state, owner); }
 
   // Reads, and changes nothing.
   Result<report::CpuStatus> read_status(const Tenants& tenants);
@@ -95,6 +96,7 @@ class Manager {
   };
 
   Manager(const kernel::Host& host, ManagerSettings settings);
+  [[nodiscard]] Prepared placement_in(const cpu::State& state, const cpu::Owner& owner) const;
 
   // unchanged: where the change changes nothing, the cpusets are not looked at.
   enum class Look : std::uint8_t { always, if_changed };
@@ -111,7 +113,11 @@ class Manager {
   bool write(const cpu::Write& write, cpu::ManagedContainer& managed);
   void log_writes(const cpu::State& state, const std::vector<cpu::Write>& writes) const;
   void follow(const cpu::State& state, const Tenants& tenants);
-  void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
+  void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                  const std::optional<cpu::CpuSet>& present);
+  static Result<void> remove_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
+  static Result<void> restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                                    const cpu::CpuSet* own);
   Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   void note_problem(const std::string& id, const std::string& problem);
   [[nodiscard]] std::string problem_of(const std::string& id) const;  // "" where there is none

@@ -14,6 +14,10 @@ namespace {
 constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
 
+constexpr std::uint64_t kPeriod = 100'000;              // microseconds: the kernel's default
+
+bool is_in_pod(const host::CpuTenant& tenant) { return tenant.container.pod && !tenant.container.pod->uid.empty(); }
+
 bool has_ended(const Error& error) {
   return error.code == std::errc::no_such_device || error.code == std::errc::no_such_file_or_directory;
 }
@@ -160,8 +164,9 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
 }
 
 // What goes with exclusive CPUs: no quota of CPU time, as kubelet does, memory of the same NUMA nodes, and a unit that
-// keeps them at systemd's next reload. A container that has asked for CPUs and has none has its quota again.
-void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
+// keeps them at systemd's next reload.
+void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                         const std::optional<cpu::CpuSet>& present) {
   const cpu::CpuSet* const own = find_entry(state, tenant.tenant.owner);
   const bool has_own = own != nullptr && !own->empty();
   if (const Result<void> kept = follow_unit(tenant, cgroup, has_own ? own : nullptr); !kept) {
@@ -170,13 +175,8 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
   if (own == nullptr && !tenant.tenant.request) {
     return;
   }
-  const std::int64_t quota = tenant.time.quota.value_or(-1);
-  const bool is_limited = quota > 0 && !has_own;
-  Result<void> done =
-      cgroup.write_quota(is_limited ? std::optional(quota) : std::nullopt, tenant.time.period.value_or(100'000));
-  if (done && has_own && tenant.container.pod && !tenant.container.pod->uid.empty()) {
-    done = cgroup.remove_quota_of_pod();
-  }
+  // Without a limit it may only be on CPUs that no other container has.
+  Result<void> done = has_own && present == *own ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup, own);
   if (done && settings_.cpus.moves_memory) {
     const cpu::Topology& topology = machine_.layout->topology;
     const std::string nodes = to_string(numbers_of(has_own ? numa_nodes_of(topology, *own) : numa_nodes(topology)));
@@ -186,6 +186,23 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
   if (!done && !has_ended(done.error())) {
     problems_.try_emplace(tenant.tenant.id, done.error().message);
   }
+}
+
+Result<void> Manager::remove_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
+  TRY(cgroup.remove_quota());
+  return is_in_pod(tenant) ? cgroup.remove_quota_of_pod() : Result<void>();
+}
+
+// The limit of its configuration. One that was created with CPUs of its own has none there: once they were taken back
+// by hand, a pod's container gets its request, which is its limit too.
+Result<void> Manager::restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                                    const cpu::CpuSet* own) {
+  kernel::CpuQuota quota{tenant.time.quota.value_or(-1), tenant.time.period.value_or(kPeriod)};
+  const bool was_taken_back = own != nullptr && own->empty();
+  if (quota.amount <= 0 && was_taken_back && is_in_pod(tenant) && tenant.tenant.request) {
+    quota.amount = std::int64_t(tenant.tenant.request->count * quota.period);
+  }
+  return quota.amount > 0 ? cgroup.restore_quota(quota) : Result<void>();
 }
 
 Result<void> Manager::follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
@@ -200,9 +217,9 @@ Result<void> Manager::follow_unit(const host::CpuTenant& tenant, const kernel::C
 }
 
 void Manager::follow(const cpu::State& state, const Tenants& tenants) {
-  for (const host::CpuTenant& tenant : tenants) {
-    if (const auto cgroup = cgroups_.find(tenant.tenant.id); cgroup != cgroups_.end()) {
-      follow_one(state, tenant, cgroup->second);
+  for (std::size_t i = 0; i < tenants.size(); ++i) {
+    if (const auto cgroup = cgroups_.find(tenants[i].tenant.id); cgroup != cgroups_.end()) {
+      follow_one(state, tenants[i], cgroup->second, managed_[i].present);
     }
   }
   std::erase_if(units_, [&](const std::string& unit) {

@@ -1,99 +1,7 @@
-#include "services/cpus/manager.h"
-
-#include <filesystem>
-#include <fstream>
-
-#include <gtest/gtest.h>
-
-#include "core/cpu/machine.h"
-#include "support/fake_host.h"
+#include "services/cpus/manager_test.h"
 
 namespace hf::cpus {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kMounts =
-    "30 20 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-    "31 20 0:27 / /sys/fs/cgroup/devices rw - cgroup cgroup rw,devices\n";
-
-// A host with 16 CPUs, of which 0 is reserved, and containers that are directories.
-class Managing : public testing::Test {
- protected:
-  static test::Files files() {
-    return {{"proc/self/mountinfo", kMounts},
-            {"proc/filesystems", "nodev\tcgroup\n"},
-            {"sys/devices/system/cpu/online", "0-15\n"},
-            {"sys/fs/cgroup/devices/devices.list", "a *:* rwm\n"}};
-  }
-
-  fs::path at(const std::string& path) const { return fake_.root() + "/" + path; }
-  static void put(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
-  static std::string get(const fs::path& file) {
-    std::ifstream in(file);
-    std::string line;
-    std::getline(in, line);
-    return line;
-  }
-
-  fs::path cgroup(const std::string& name) const { return at("sys/fs/cgroup/cpuset/docker/" + name); }
-  void make(const std::string& name, const std::string& cpus = "0-15") const {
-    fs::create_directories(cgroup(name));
-    put(cgroup(name) / "cpuset.cpus", cpus + "\n");
-    put(cgroup(name) / "cgroup.procs", "17\n");
-  }
-  [[nodiscard]] std::string cpus(const std::string& name) const { return get(cgroup(name) / "cpuset.cpus"); }
-
-  host::CpuTenant tenant(const std::string& name, std::uint32_t count = 0) const {
-    if (!fs::exists(cgroup(name))) {
-      make(name);
-    }
-    host::CpuTenant tenant;
-    tenant.container.id.value = name;
-    tenant.container.cgroup = "/docker/" + name;
-    tenant.container.v1["cpuset"] = "/docker/" + name;
-    tenant.tenant.id = tenant.container.cgroup;
-    tenant.tenant.owner = {name, "c"};
-    if (count > 0) {
-      tenant.tenant.request.emplace();
-      tenant.tenant.request->count = count;
-    }
-    return tenant;
-  }
-
-  Result<Manager> open() {
-    ManagerSettings settings;
-    settings.cpus = settings_;
-    settings.directory = at("state");
-    settings.log = [this](const std::string& line, bool) { log_ += line + "\n"; };
-    settings.clock = [this] { return ++now_; };
-    settings.topology = [this](const kernel::Host&) { return topology_; };
-    return Manager::open(host_, std::move(settings));
-  }
-  void reconcile(Manager& manager, const Tenants& tenants) {
-    const Result<void> done = manager.reconcile(tenants, {.census_at = now_ + 1, .owners = {}});
-    ASSERT_TRUE(done) << done.error().message;
-  }
-  static std::string problem_of(const Manager& manager, const std::string& name) {
-    for (const report::CpuContainer& one : manager.status().containers) {
-      if (one.title == name || one.id == name) {
-        return one.problem;
-      }
-    }
-    return "no such container";
-  }
-
-  test::FakeHost fake_{files()};
-  kernel::Host host_ = fake_.open();
-  config::CpuSettings settings_ = [] {
-    config::CpuSettings settings;
-    settings.reserved = *cpu::parse_cpu_set("0");
-    return settings;
-  }();
-  cpu::Topology topology_ = *cpu::find_machine("workstation");
-  std::uint64_t now_ = 1;
-  std::string log_;
-};
 
 TEST_F(Managing, GivesAndTakesBack) {
   Manager manager = *open();
@@ -215,7 +123,7 @@ TEST_F(Managing, PreparesAContainerThatDoesNotRunYet) {
   EXPECT_EQ(to_string(prepared.cpus), "1,9");
   EXPECT_EQ(cpus("b"), "0,2-8,10-15");  // before the new one starts
   reconcile(manager, running);          // it is not in this census
-  EXPECT_EQ(to_string(manager.cpus_of(created.owner)), "1,9");
+  EXPECT_EQ(to_string(manager.placement_of(created.owner).cpus), "1,9");
   manager.forget(created.owner);
   reconcile(manager, running);
   EXPECT_EQ(cpus("b"), "0-15");
@@ -350,6 +258,43 @@ TEST_F(Managing, ByHand) {
   request.count = 99;
   EXPECT_FALSE(manager.assign(tenants, {"a", "c"}, request));
   EXPECT_EQ(cpus("a"), "2,10");
+}
+
+TEST_F(Managing, ExclusiveCpusHaveNoQuotaAndTheLimitComesBackWithThePool) {
+  Manager manager = *open();
+  const Tenants tenants = {limited("a", 2, 200'000, "200000"), tenant("b")};
+  reconcile(manager, tenants);
+  EXPECT_EQ(get(quota_file("a")), "-1");
+  ASSERT_TRUE(manager.release(tenants, {"a", "c"}));
+  EXPECT_EQ(get(quota_file("a")), "200000");
+}
+
+TEST_F(Managing, ALimitThatAnotherProgramHasSetInThePoolStays) {
+  Manager manager = *open();
+  const Tenants tenants = {limited("a", 99, 200'000, "300000"), tenant("b")};
+  reconcile(manager, tenants);
+  EXPECT_EQ(get(quota_file("a")), "300000");
+}
+
+TEST_F(Managing, AContainerThatIsNotOnItsCpusKeepsItsLimit) {
+  Manager manager = *open();
+  const Tenants tenants = {limited("a", 2, 200'000, "200000"), tenant("b")};
+  fs::remove(cgroup("a") / "cpuset.cpus");
+  fs::create_directory(cgroup("a") / "cpuset.cpus");  // neither read nor written
+  reconcile(manager, tenants);
+  EXPECT_EQ(get(quota_file("a")), "200000");
+}
+
+TEST_F(Managing, APodThatWasCreatedWithoutALimitHasItsRequestAsOneInThePool) {
+  Manager manager = *open();
+  host::CpuTenant pod = limited("a", 2, -1, "-1");  // as NRI leaves it
+  pod.container.pod.emplace();
+  pod.container.pod->uid = "uid";
+  const Tenants tenants = {pod, tenant("b")};
+  reconcile(manager, tenants);
+  EXPECT_EQ(get(quota_file("a")), "-1");
+  ASSERT_TRUE(manager.release(tenants, {"a", "c"}));
+  EXPECT_EQ(get(quota_file("a")), "200000");
 }
 
 TEST_F(Managing, ReadingAStatusChangesNothing) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -21,8 +23,15 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kPause = 10 * kSecond;        // between two reconciliations without an event, as kubelet has it
-constexpr std::chrono::milliseconds kLockLimit{200};  // an engine waits for this thread
+constexpr std::chrono::milliseconds kLockLimit{200};
+constexpr std::chrono::milliseconds kAnswerLimit{50};   // an engine waits for it
 constexpr std::uint64_t kCreationTime = 120 * kSecond;  // from a container's creation to its first process
+
+void place(nri::Adjustment& adjustment, const Manager::Prepared& placement) {
+  adjustment.cpus = to_string(placement.cpus);
+  adjustment.memory_nodes = placement.memory_nodes;
+  adjustment.has_no_quota = placement.is_exclusive;
+}
 
 }  // namespace
 
@@ -244,11 +253,30 @@ nri::Handlers ManagerThread::nri_handlers() {
   handlers.configured = [this](const std::string& engine) {
     settings_.log("nri-connected engine=" + quote(printable(engine)), false);
   };
-  handlers.synchronize = [this](const std::vector<nri::Container>& containers) { synchronize(containers); };
-  handlers.create = [this](const nri::Container& container) { return create(container); };
-  handlers.update = [this](const nri::Container& container) { return update(container); };
-  handlers.stopped = [this](const nri::Container& container) { stop(container); };
+  handlers.synchronize = [this](const std::vector<nri::Container>& containers) {
+    loop_.post([this, containers] { synchronize(containers); });
+  };
+  handlers.create = [this](const nri::Container& container) { return adjust(container, &ManagerThread::create); };
+  handlers.update = [this](const nri::Container& container) { return adjust(container, &ManagerThread::update); };
+  handlers.stopped = [this](const nri::Container& container) { loop_.post([this, container] { stop(container); }); };
   return handlers;
+}
+
+// On NRI's thread. Without an answer in time the container starts as the engine would start it; it is moved later.
+nri::Adjustment ManagerThread::adjust(const nri::Container& container, Decide decide) {
+  const auto answer = std::make_shared<std::promise<nri::Adjustment>>();
+  std::future<nri::Adjustment> adjustment = answer->get_future();
+  loop_.post([this, container, decide, answer] { answer->set_value((this->*decide)(container)); });
+  if (adjustment.wait_for(kAnswerLimit) == std::future_status::ready) {
+    return adjustment.get();
+  }
+  log_passed(container, "no answer in time");
+  return {};
+}
+
+void ManagerThread::log_passed(const nri::Container& container, const std::string& why) const {
+  settings_.log("nri-passed container=" + quote(container.pod_name + "/" + container.name) + " error=" + quote(why),
+                true);
 }
 
 void ManagerThread::expect(const nri::Container& container) {
@@ -288,21 +316,17 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
   expect(container);
   const Result<Manager::Prepared> prepared = manager_->prepare(tenants_, host::tenant_of(container, inventory));
   if (!prepared) {
-    settings_.log("nri-passed container=" + quote(container.pod_name + "/" + container.name) +
-                      " error=" + quote(prepared.error().message),
-                  true);
+    log_passed(container, prepared.error().message);
     return adjustment;
   }
-  adjustment.cpus = to_string(prepared->cpus);
-  adjustment.memory_nodes = prepared->memory_nodes;
-  adjustment.has_no_quota = prepared->is_exclusive;
+  place(adjustment, *prepared);
   return adjustment;
 }
 
 nri::Adjustment ManagerThread::update(const nri::Container& container) {
   nri::Adjustment adjustment;
   if (manager_) {
-    adjustment.cpus = to_string(manager_->cpus_of(host::owner_of(container)));
+    place(adjustment, manager_->placement_of(host::owner_of(container)));
   }
   return adjustment;
 }
@@ -333,7 +357,7 @@ void ManagerThread::stop(const nri::Container& container) {
 
 std::uint64_t ManagerThread::next_due() const {
   const std::uint64_t due = is_on() ? due_ : kernel::EventLoop::kNever;
-  return std::min({due, nri_ ? nri_->next_due() : due, placements_ ? placements_->next_due() : due});
+  return std::min(due, placements_ ? placements_->next_due() : due);
 }
 
 void ManagerThread::work() {
@@ -342,7 +366,7 @@ void ManagerThread::work() {
   while (!stops_) {
     const std::uint64_t now = kernel::monotonic_now();
     if (config.nri.is_enabled && !nri_) {
-      nri_.emplace(loop_, config.nri, nri_handlers(), settings_.log);
+      nri_.emplace(config.nri, nri_handlers(), settings_.log);
     }
     forget_expected(now);
     if (config.cpus.manages && !manager_ && now >= due_) {
@@ -352,9 +376,6 @@ void ManagerThread::work() {
       due_ = std::max(due_, now + kSecond);
     } else if (now >= due_) {
       due_ = now + kPause;
-    }
-    if (nri_) {
-      nri_->work(now);
     }
     if (placements_) {
       placements_->work(now);

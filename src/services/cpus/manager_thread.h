@@ -1,4 +1,4 @@
-// ManagerThread: the thread of the CPU manager and of NRI. It is told of containers that appear and of all that run.
+// ManagerThread: the thread of the CPU manager, which decides for NRI too. It is told of containers that appear and of all that run.
 #pragma once
 
 #include <cstdint>
@@ -57,10 +57,13 @@ class ManagerThread {
   void watch_writes();
   void take_writes();
   nri::Handlers nri_handlers();
+  using Decide = nri::Adjustment (ManagerThread::*)(const nri::Container&);
+  nri::Adjustment adjust(const nri::Container& container, Decide decide);
   nri::Adjustment create(const nri::Container& container);
   nri::Adjustment update(const nri::Container& container);
   void synchronize(const std::vector<nri::Container>& containers);
   void stop(const nri::Container& container);
+  void log_passed(const nri::Container& container, const std::string& why) const;
   void expect(const nri::Container& container);
   void forget_expected(std::uint64_t now);
   [[nodiscard]] std::uint64_t next_due() const;

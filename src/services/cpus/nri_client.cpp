@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "kernel/files/clock.h"
 #include "kernel/net/socket.h"
+#include "kernel/process/thread.h"
 
 namespace hf::cpus {
 namespace {
@@ -21,13 +22,24 @@ constexpr int kSendLimit = 1000;                      // ms: the engine reads at
 
 }  // namespace
 
-NriClient::NriClient(kernel::EventLoop& loop, config::NriSettings settings, nri::Handlers handlers, Log log)
-    : loop_(loop), settings_(std::move(settings)), handlers_(std::move(handlers)), log_(std::move(log)) {}
+NriClient::NriClient(config::NriSettings settings, nri::Handlers handlers, Log log)
+    : settings_(std::move(settings)), handlers_(std::move(handlers)), log_(std::move(log)), thread_([this] { work(); }) {}
 
-void NriClient::work(std::uint64_t now) {
-  if (now >= due_) {
-    connect(now);
+NriClient::~NriClient() {
+  loop_.post([this] { stops_ = true; });
+  thread_.join();
+}
+
+void NriClient::work() {
+  kernel::name_thread("hf-nri");
+  kernel::block_all_signals();
+  while (!stops_) {
+    if (const std::uint64_t now = kernel::monotonic_now(); now >= due_) {
+      connect(now);
+    }
+    loop_.run_until(due_);
   }
+  disconnect();
 }
 
 void NriClient::connect(std::uint64_t now) {
