@@ -318,6 +318,7 @@ class States(CpuCase):
         path = self.file("cpu_manager_state", "{ torn")
         again = ("state", path, "--rebuild", "--reserved", "0")
         self.refused("--rebuild needs --reserved", "state", path, "--rebuild")
+        self.refused("rebuilds it by itself", "state", "/run/holdfast/cpus/cpu_manager_state", "--rebuild", "--reserved", "0")
         dry = self.json(*again, "--dry-run")
         self.assertEqual(pathlib.Path(path).read_text(), "{ torn")
         rebuilt = self.json(*again)

@@ -144,6 +144,9 @@ class Cases:
         self.addCleanup(pod.remove)
         return pod
 
+    def threads(self) -> list[str]:
+        return [path.read_text().strip() for path in pathlib.Path(f"/proc/{self.daemon.pid()}/task").glob("*/comm")]
+
     def wait(self, pod: Pod, cpus: str):
         self.assertTrue(eventually(lambda: pod.cpus() == cpus), f"{pod.cpus()}: {self.daemon.said()}")
 
@@ -188,7 +191,9 @@ class Cases:
 
     def test_an_answer_that_comes_too_late_is_none(self):
         self.start()
-        with open("/run/holdfast/cpus/lock", "r+") as lock:
+        path = pathlib.Path(f"/proc/{self.daemon.pid()}/root/run/holdfast/cpus/lock")
+        self.assertTrue(eventually(path.exists))
+        with open(path, "r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # the manager waits for it, and the engine for the manager
             pods = [self.pod() for _ in range(2)]
         self.assertIn("nri-passed", self.daemon.said())
@@ -215,6 +220,19 @@ class Cases:
         self.assertEqual(owner.cpus(), "1")
         owner.remove()
         self.wait(dead, "1")
+
+    def test_it_is_switched_on_and_off_while_the_guard_runs(self):
+        self.daemon.config.write_text(CONFIG.replace("enabled: true", "enabled: false"))
+        self.daemon.start()
+        self.daemon.config.write_text(CONFIG)
+        self.daemon.tell(signal.SIGHUP)
+        self.assertTrue(eventually(lambda: "nri-connected" in self.daemon.said()), self.daemon.said())
+        owner = self.pod()
+        self.wait(owner, "1")
+        self.daemon.config.write_text(CONFIG.replace("enabled: true", "enabled: false"))
+        self.daemon.tell(signal.SIGHUP)
+        self.assertTrue(eventually(lambda: "hf-nri" not in self.threads()), self.daemon.said())
+        self.assertEqual(owner.cpus(), "1")
 
     def test_the_engine_restarts(self):
         self.start()

@@ -20,6 +20,7 @@
 #include "programs/console/output.h"
 #include "render/cpu.h"
 #include "services/cpus/machine.h"
+#include "services/cpus/manager.h"
 #include "services/cpus/state.h"
 
 namespace hf::programs {
@@ -193,6 +194,11 @@ bool is_kubelet_running() {
 
 // Kubelet keeps its state in memory and would write it over the new file, and a sound file is better than a guess.
 Result<void> check_rebuild(const CpuOptions& options, const cpu::Policy& policy) {
+  if (options.file == std::string(cpus::kDirectory) + "/" + cpus::kStateFile) {
+    return fail(std::errc::operation_not_permitted,
+                options.file + " is holdfastd's, which rebuilds it by itself where it is damaged, with the owners "
+                               "outside pods: systemctl restart holdfastd");
+  }
   if (options.force || options.dry_run) {
     return {};
   }

@@ -17,12 +17,14 @@
 #include "kernel/files/file.h"
 #include "kernel/process/process.h"
 #include "kernel/process/thread.h"
+#include "services/cpus/irqs.h"
 
 namespace hf::cpus {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kPause = 10 * kSecond;        // between two reconciliations without an event, as kubelet has it
+constexpr std::uint64_t kShortestPause = kSecond / 20;  // where other programs write to cpusets again and again
 constexpr std::chrono::milliseconds kLockLimit{200};
 constexpr std::chrono::milliseconds kAnswerLimit{50};   // an engine waits for it
 constexpr std::uint64_t kCreationTime = 120 * kSecond;  // from a container's creation to its first process
@@ -71,9 +73,20 @@ void ManagerThread::set_config(const config::Config& config) {
       has_census_ = false;
       due_ = 0;
       publish();
+      give_back_irqs();
     }
     request_census();
   });
+}
+
+// Containers keep their CPUs when the manager is switched off, but nobody would move the interrupts back later.
+void ManagerThread::give_back_irqs() {
+  if (settings_.config.cpus.manages) {
+    return;
+  }
+  if (const Result<void> moved = keep_irqs_away(host_, kDirectory, {}); !moved) {
+    settings_.log("irqs error=" + quote(moved.error().message), true);
+  }
 }
 
 void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began) {
@@ -217,7 +230,7 @@ void ManagerThread::take_writes() {
     is_ours = (manager_ && !write.lost && manager_->note_writer(write.file, identify)) || is_ours;
   }
   if (is_ours) {
-    reconcile();
+    due_ = std::min(due_, reconciled_at_ + kShortestPause);
   }
 }
 
@@ -226,6 +239,7 @@ void ManagerThread::reconcile(const Manager::Ended& ended) {
   if (!manager_) {
     return;
   }
+  reconciled_at_ = now;
   const Result<void> done = manager_->reconcile(tenants_, ended);
   due_ = now + (manager_->wants_census() ? kSecond : kPause);
   if (!done) {
@@ -363,6 +377,7 @@ std::uint64_t ManagerThread::next_due() const {
 void ManagerThread::work() {
   kernel::name_thread("hf-cpus");
   const config::Config& config = settings_.config;
+  give_back_irqs();
   while (!stops_) {
     const std::uint64_t now = kernel::monotonic_now();
     if (config.nri.is_enabled && !nri_) {

@@ -54,6 +54,7 @@ class ManagerThread {
   void adopt(Tenants tenants, std::uint64_t began);
   void reconcile(const Manager::Ended& ended = {});
   void request_census();
+  void give_back_irqs();
   void watch_writes();
   void take_writes();
   nri::Handlers nri_handlers();
@@ -81,6 +82,7 @@ class ManagerThread {
   std::map<cpu::Owner, Expected> expected_;  // containers that an engine creates
   std::string problem_;                      // why there is no manager
   std::uint64_t due_ = 0;
+  std::uint64_t reconciled_at_ = 0;
   bool has_census_ = false;
   std::mutex request_mutex_;
   std::function<void()> request_;
