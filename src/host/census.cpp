@@ -64,7 +64,7 @@ void mark_exclusive(const kernel::Host& host, std::vector<DiscoveredContainer>& 
       state_text ? kube::parse_cpu_state(*state_text).value_or(kube::CpuState()) : kube::CpuState();
   std::map<std::string, int> users;
   for (const DiscoveredContainer& discovered : discovered_containers) {
-    ++users[discovered.container.cpus];
+    ++users[discovered.container.cpus.value_or("")];
   }
   for (DiscoveredContainer& discovered : discovered_containers) {
     Container& it = discovered.container;
@@ -72,14 +72,15 @@ void mark_exclusive(const kernel::Host& host, std::vector<DiscoveredContainer>& 
       it.has_exclusive_cpus = true;
       continue;
     }
-    const Result<cpu::CpuSet> own = cpu::parse_cpu_set(it.cpus);
+    const std::string cpus = it.cpus.value_or("");
+    const Result<cpu::CpuSet> own = cpu::parse_cpu_set(cpus);
     const Result<cpu::CpuSet> all = online ? cpu::parse_cpu_set(*online) : own;
-    if (!own || own->empty() || !all || *own == *all || users[it.cpus] > 1) {
+    if (!own || own->empty() || !all || *own == *all || users[cpus] > 1) {
       continue;
     }
     it.has_exclusive_cpus = std::ranges::none_of(users, [&](const auto& entry) {
       const Result<cpu::CpuSet> other = cpu::parse_cpu_set(entry.first);
-      return entry.first != it.cpus && other && other->overlaps(*own);
+      return entry.first != cpus && other && other->overlaps(*own);
     });
   }
 }

@@ -46,15 +46,15 @@ bool is_below_users_manager(const std::string& path) {
 
 }  // namespace
 
-std::string cpus_of(const kernel::ProcessHandle& process) {
+std::optional<std::string> cpus_of(const kernel::ProcessHandle& process) {
   const Result<std::string> status = kernel::read_text(process.directory.get(), "status");
   constexpr std::string_view kKey = "Cpus_allowed_list:";
   const std::size_t start = status ? status->find(kKey) : std::string::npos;
   if (start == std::string::npos) {
-    return {};
+    return std::nullopt;
   }
   const std::string_view rest = std::string_view(*status).substr(start + kKey.size());
-  return std::string(trim(rest.substr(0, rest.find('\n'))));
+  return known(std::string(trim(rest.substr(0, rest.find('\n')))));
 }
 
 class ContainerReader::Impl {
@@ -123,7 +123,7 @@ class ContainerReader::Impl {
       return;
     }
     it.id.value = group.name->id;
-    it.engine = group.name->engine;
+    it.engine = known(group.name->engine);
     it.driver = group.name->driver;
     if (!group.name->pod_uid.empty() && !it.is_owned_by_user) {
       it.pod.emplace().uid = group.name->pod_uid;
@@ -143,7 +143,7 @@ class ContainerReader::Impl {
 
   static void name_by_monitor(const Bundle& bundle, Container& it) {
     if (!bundle.monitor) {
-      it.engine = it.engine.empty() && bundle.state ? bundle.state->runtime : it.engine;
+      it.engine = !it.engine && bundle.state ? known(bundle.state->runtime) : it.engine;
       return;
     }
     const Monitor& monitor = *bundle.monitor;
@@ -151,7 +151,7 @@ class ContainerReader::Impl {
     it.name = it.name ? it.name : known(monitor.name);
     if (monitor.kind == Monitor::Kind::shim) {
       it.engine = monitor.name_space == "moby" ? "docker" : "containerd";
-    } else if (it.engine.empty()) {
+    } else if (!it.engine) {
       it.engine = it.pod ? "cri-o" : "podman";
     }
   }
@@ -196,7 +196,7 @@ class ContainerReader::Impl {
     it.labels = discovered.spec->annotations;
     it.image = known(annotation("io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"));
     it.is_sandbox = annotation("io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType") == "sandbox";
-    container::Pod named = kube::pod_named_in(it.labels, it.engine);
+    container::Pod named = kube::pod_named_in(it.labels, it.engine.value_or(""));
     if (named.name.empty() && !it.pod) {
       return;
     }

@@ -31,6 +31,7 @@ class ContainerReader {
   std::unique_ptr<Impl> impl_;
 };
 
-std::string cpus_of(const kernel::ProcessHandle& process);  // that it may run on: "0-3,8"; "" where it has ended
+std::optional<std::string> cpus_of(
+    const kernel::ProcessHandle& process);  // that it may run on: "0-3,8"; absent: it has ended
 
 }  // namespace hf::host

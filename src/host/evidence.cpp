@@ -20,14 +20,6 @@ using device::Access;
 using device::Device;
 using device::Inventory;
 
-Access access_of(const device::Table& table, const Device& device) {
-  Access access = Access::none;
-  for (const Access bit : {Access::read, Access::write, Access::mknod}) {
-    access = access | (table.allows({device, bit}) ? bit : Access::none);
-  }
-  return access;
-}
-
 // /dev/null, terminals and similar devices: every container has them, and they belong to no device class.
 bool is_default_device(const device::Rule& rule) {
   constexpr std::array<std::uint32_t, 3> kMajors = {1, 5, 136};
@@ -96,7 +88,7 @@ class ClaimCollector {
       if (allows_all && !of_a_class) {
         continue;  // a privileged container has every node of the host; only devices of a class are guarded
       }
-      const Access access = access_of(table, node.device);
+      const Access access = table.access_to(node.device);
       constexpr std::uint32_t kForAll = 0666;
       const container::Permissions permissions{node.mode.value_or(kForAll), node.uid, node.gid};
       (access == Access::none ? listed : given).nodes.push_back({node.path, node.device, access, permissions});

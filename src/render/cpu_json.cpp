@@ -19,6 +19,20 @@ Json nodes_of(const std::vector<cpu::NumaId>& nodes) {
   return list;
 }
 
+// The sets of nodes that are preferred: with the topology manager's stricter policies no other will do.
+Json preferred_in(const cpu::Hints& hints) {
+  if (!hints) {
+    return nullptr;
+  }
+  Json preferred = Json::array();
+  for (const cpu::Hint& hint : *hints) {
+    if (hint.is_preferred) {
+      preferred.push_back(nodes_of(hint.nodes));
+    }
+  }
+  return preferred;
+}
+
 Json options_of(const cpu::Options& options) {
   Json json = Json::object();
   for (const auto& [name, is_set] : option_values(options)) {
@@ -117,6 +131,7 @@ std::string render_json(const cpu::Simulation& simulation) {
                      {"container", result.step.container},
                      {"result", to_string(result.cpus)},
                      {"default_after", to_string(result.shared_after)},
+                     {"preferred_numa", preferred_in(result.hints)},
                      {"error", or_null(result.error)}});
   }
   return dump({{"version", 1},

@@ -46,7 +46,7 @@ std::string coloured(Severity severity) {
 }
 
 std::string cpus_of(const Container& it) {
-  return it.cpus.empty() ? "-" : it.cpus + (it.has_exclusive_cpus ? " exclusive" : "");
+  return !it.cpus ? "-" : *it.cpus + (it.has_exclusive_cpus ? " exclusive" : "");
 }
 
 std::string pod_of(const Container& it) {
@@ -115,7 +115,7 @@ std::string identity_of(const Explanation& explanation) {
   const Container& it = explanation.line.container;
   std::string text =
       line_of(marked(kBold, title_of(it)) + " (" + short_id(it.id) + "): " + coloured(explanation.line.state));
-  text += line_of("  engine " + or_dash(it.engine) +
+  text += line_of("  engine " + or_dash(it.engine.value_or("")) +
                   (it.name_space && it.engine != "docker" ? " (" + *it.name_space + ")" : "") + ", runtime " +
                   (it.runtime ? title_of(*it.runtime) : "-") + ", cgroup driver " +
                   (it.driver ? to_string(*it.driver) : "-"));
@@ -228,13 +228,8 @@ std::vector<std::string> container_columns() {
 
 std::vector<std::string> cells_of(const ContainerLine& line, std::int64_t now) {
   const Container& it = line.container;
-  return {name_of(it),
-          pod_of(it),
-          or_dash(it.engine),
-          or_dash(summary_of(line.entitlement)),
-          coloured(line.state),
-          cpus_of(it),
-          render_age(now - it.started_at)};
+  return {name_of(it),          pod_of(it),  or_dash(it.engine.value_or("")), or_dash(summary_of(line.entitlement)),
+          coloured(line.state), cpus_of(it), render_age(now - it.started_at)};
 }
 
 std::string render_text(const ContainerList& list, Width width, std::size_t columns) {

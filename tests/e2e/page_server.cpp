@@ -235,7 +235,7 @@ report::CpuStatus managed(const std::vector<report::ContainerStatus>& containers
       entry.title = title_of(*one.container);
       entry.id = one.container->id.value;
       entry.is_exclusive = true;
-      entry.cpus = *cpu::parse_cpu_set(one.container->cpus);
+      entry.cpus = *cpu::parse_cpu_set(one.container->cpus.value_or(""));
       status.pool = status.pool - entry.cpus;
       status.containers.push_back(entry);
     }

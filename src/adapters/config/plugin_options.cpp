@@ -288,6 +288,33 @@ class NvidiaFile {
   std::vector<std::string>& notes_;
 };
 
+Result<void> read_paths(const YAML::Node& node, KubeSettings& settings) {
+  const std::array<std::pair<const char*, std::string*>, 4> paths = {{{"nvidia_config", &settings.nvidia_config},
+                                                                      {"directory", &settings.directory},
+                                                                      {"registry", &settings.registry},
+                                                                      {"features", &settings.features}}};
+  for (const auto& [key, path] : paths) {
+    if (node[key]) {
+      *path = TRY(scalar_of(node[key], std::string("kube.") + key));
+      if (!path->starts_with('/')) {
+        return malformed(std::string("kube.") + key + ": " + quote(*path) + " is not an absolute path");
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> read_ignored_xids(const YAML::Node& node, KubeSettings& settings) {
+  for (const YAML::Node& entry : TRY(list_of(node, "kube.ignored_xids"))) {
+    const std::optional<unsigned> number = parse_number<unsigned>(TRY(scalar_of(entry, "kube.ignored_xids")));
+    if (!number) {
+      return malformed("kube.ignored_xids wants numbers");
+    }
+    settings.ignored_xids.insert(*number);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
@@ -324,31 +351,14 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
   if (node["registration"]) {
     settings.uses_registry = TRY(one_of(node["registration"], "kube.registration", kWays));
   }
+  TRY(read_paths(node, settings));
   if (node["cdi_vendor"]) {
     policy.cdi_vendor = TRY(scalar_of(node["cdi_vendor"], "kube.cdi_vendor"));
-  }
-  const std::array<std::pair<const char*, std::string*>, 4> paths = {{{"nvidia_config", &settings.nvidia_config},
-                                                                      {"directory", &settings.directory},
-                                                                      {"registry", &settings.registry},
-                                                                      {"features", &settings.features}}};
-  for (const auto& [key, path] : paths) {
-    if (node[key]) {
-      *path = TRY(scalar_of(node[key], std::string("kube.") + key));
-      if (!path->starts_with('/')) {
-        return malformed(std::string("kube.") + key + ": " + quote(*path) + " is not an absolute path");
-      }
-    }
   }
   TRY(read_flag(node["xids"], "kube.xids", settings.watches_errors));
   TRY(read_flag(node["device_plugin"], "kube.device_plugin", settings.serves_device_plugin));
   TRY(read_dra(node["dra"], settings.dra));
-  for (const YAML::Node& entry : TRY(list_of(node["ignored_xids"], "kube.ignored_xids"))) {
-    const std::optional<unsigned> number = parse_number<unsigned>(TRY(scalar_of(entry, "kube.ignored_xids")));
-    if (!number) {
-      return malformed("kube.ignored_xids wants numbers");
-    }
-    settings.ignored_xids.insert(*number);
-  }
+  TRY(read_ignored_xids(node["ignored_xids"], settings));
   return {};
 }
 

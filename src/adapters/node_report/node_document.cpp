@@ -174,13 +174,17 @@ std::int64_t seconds_at(const Json& object, std::string_view key) {
   return text.ends_with('Z') ? report::parse_moment(text.substr(0, text.size() - 1) + ".000Z").value_or(0) / 1000 : 0;
 }
 
+std::optional<std::string> known_at(const Json& object, std::string_view key) {
+  const std::string text = text_at(object, key);
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
 container::Container container_of(const Json& json) {
   container::Container it;
   it.id = container::ContainerId{text_at(json, "id")};
-  const std::string name = text_at(json, "name");
-  it.name = name.empty() ? std::nullopt : std::optional(name);
-  it.engine = text_at(json, "engine");
-  it.cpus = text_at(json, "cpus");
+  it.name = known_at(json, "name");
+  it.engine = known_at(json, "engine");
+  it.cpus = known_at(json, "cpus");
   it.has_exclusive_cpus = document::bool_at(json, "cpus_exclusive").value_or(false);
   it.started_at = seconds_at(json, "started_at");
   if (const Json* const pod = document::value_at(json, "pod"); pod != nullptr) {

@@ -38,7 +38,7 @@ struct Container {
   std::optional<std::string> name;            // in its engine
   bool shares_title = false;                  // with another container of the host: then only the id is unambiguous
   std::optional<std::string> image;           // as the engine names it
-  std::string engine;                         // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
+  std::optional<std::string> engine;          // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
   std::optional<std::string> name_space;      // containerd's
   std::map<std::string, std::string> labels;  // the engine's, and the bundle's annotations: untrusted
   std::optional<Pod> pod;
@@ -56,7 +56,7 @@ struct Container {
   std::optional<CgroupDriver> driver;
   std::optional<std::string> unit;    // systemd's
   std::optional<std::string> bundle;  // the directory with config.json, as the runtime's process sees it
-  std::string cpus;                   // "0-3"
+  std::optional<std::string> cpus;    // "0-3"
   bool has_exclusive_cpus = false;
   std::optional<ContainerId> inside;  // the container around it, which controls what this one claims
   bool is_owned_by_user = false;      // an unprivileged user owns its cgroup and chose the name

@@ -20,7 +20,7 @@ struct Hint {
 // Absent: no preference. An empty list: the request cannot be satisfied. Hints with the fewest nodes come first.
 using Hints = std::optional<std::vector<Hint>>;
 
-inline constexpr std::size_t kMostHintedNodes = 16;  // every subset of the nodes is a hint; kubelet stops at 8
+inline constexpr std::size_t kMostHintedNodes = 8;  // every subset of the nodes is a hint; kubelet stops there too
 
 Result<Hints> hints_for(const Policy& policy, const State& state, const PodRequest& pod, std::string_view container);
 Result<Hints> hints_for(const Policy& policy, const State& state, const PodRequest& pod);

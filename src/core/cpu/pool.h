@@ -39,8 +39,6 @@ class Pool {
   [[nodiscard]] const CpuSet& free() const { return free_; }
   [[nodiscard]] std::uint32_t count() const { return count_; }
   [[nodiscard]] std::uint32_t free_in_core(Index core) const { return in_core_[core]; }
-  [[nodiscard]] std::uint32_t free_in_cache(Index cache) const { return in_cache_[cache]; }
-  [[nodiscard]] std::uint32_t free_in_socket(Index socket) const { return in_socket_[socket]; }
   [[nodiscard]] std::uint32_t free_in_numa(Index numa) const { return in_numa_[numa]; }
   void take(std::uint32_t cpu);
 

@@ -14,7 +14,7 @@ class Simulator {
   [[nodiscard]] const State& state() const { return state_; }
 
   Result<StepResult> run(const ScenarioStep& step) {
-    StepResult result{.step = step, .cpus = {}, .shared_after = {}, .error = {}};
+    StepResult result{.step = step, .cpus = {}, .shared_after = {}, .error = {}, .hints = hints(step)};
     const Result<CpuSet> cpus = apply(step);
     if (!cpus && cpus.error().code == std::errc::invalid_argument) {
       return std::unexpected(cpus.error());
@@ -26,6 +26,16 @@ class Simulator {
   }
 
  private:
+  [[nodiscard]] Hints hints(const ScenarioStep& step) const {
+    if (kind_ == PolicyKind::none || step.operation == Operation::remove) {
+      return {};
+    }
+    const Result<Hints> hints = step.operation == Operation::allocate_pod
+                                    ? hints_for(policy_, state_, step.pod)
+                                    : hints_for(policy_, state_, step.pod, step.container);
+    return hints.value_or(Hints());
+  }
+
   Result<CpuSet> apply(const ScenarioStep& step) {
     const Owner owner{step.pod.uid, step.container};
     switch (step.operation) {

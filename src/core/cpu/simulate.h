@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/cpu/hints.h"
 #include "core/cpu/policy.h"
 
 namespace hf::cpu {
@@ -40,6 +41,8 @@ struct StepResult {
   CpuSet cpus;  // allocated or released; empty where it runs in the shared pool
   CpuSet shared_after;
   std::string error;  // kubelet's message, "" on success
+  // What kubelet's topology manager is told before. Absent: nothing, also on a machine with too many NUMA nodes.
+  Hints hints;
 };
 
 struct Simulation {

@@ -176,6 +176,14 @@ AccessSet Table::at(const Device& device) const {
   return range_at(range_at(plane(device.kind), device.major).row, device.minor).allowed;
 }
 
+Access Table::access_to(const Device& device) const {
+  Access access = Access::none;
+  for (const Access bit : {Access::read, Access::write, Access::mknod}) {
+    access = access | (allows({device, bit}) ? bit : Access::none);
+  }
+  return access;
+}
+
 bool Table::allows_nothing() const { return *this == Table(); }
 
 bool Table::contains(const Table& other) const { return (other - *this).allows_nothing(); }

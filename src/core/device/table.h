@@ -47,6 +47,7 @@ class Table {
 
   [[nodiscard]] AccessSet at(const Device& device) const;
   [[nodiscard]] bool allows(const Request& request) const { return at(request.device).allows(request.access); }
+  [[nodiscard]] Access access_to(const Device& device) const;  // the bits that are allowed one by one
   [[nodiscard]] bool allows_nothing() const;
   [[nodiscard]] bool contains(const Table& other) const;
   [[nodiscard]] const Plane& plane(Kind kind) const { return kind == Kind::block ? block_ : character_; }

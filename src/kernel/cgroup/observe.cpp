@@ -205,18 +205,6 @@ Result<Observed> observe(Filters& filters, const CgroupsOfProcess& cgroups) {
   return observed;
 }
 
-Result<Observed> observe_own(Filters& filters, const CgroupsOfProcess& cgroups) {
-  Observed observed;
-  if (cgroups.v2 && !cgroups.v2->path.is_root()) {
-    observed.v2_where = cgroups.v2->where;
-    observed.gates = TRY(own_gates(filters, *cgroups.v2));
-  }
-  if (cgroups.v1 && !cgroups.v1->path.is_root()) {
-    observed.gates.push_back(gate_of(TRY(read_v1_list(*cgroups.v1)), *cgroups.v1));
-  }
-  return observed;
-}
-
 Result<Gate> observe_program(Filters& filters, ProgramId id) {
   const ReadProgramPtr read = TRY(filters.read(id));
   return gate_of(*read, container::Attachment::several);

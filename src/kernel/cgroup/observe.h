@@ -13,9 +13,6 @@ namespace hf::kernel {
 
 Result<container::Observed> observe(Filters& filters, const CgroupsOfProcess& cgroups);
 
-// Only the gates of the cgroups themselves, without those above. These can be changed, and are read quickly.
-Result<container::Observed> observe_own(Filters& filters, const CgroupsOfProcess& cgroups);
-
 // One program on its own, with its meaning.
 Result<container::Gate> observe_program(Filters& filters, container::ProgramId id);
 

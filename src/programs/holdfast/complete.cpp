@@ -95,7 +95,7 @@ std::vector<Candidate> running_containers() {
   for (const container::Container& container : census->containers()) {
     const std::string title = title_of(container);
     if (!container.is_sandbox && is_plain_word(title)) {
-      containers.push_back({title, container.engine});
+      containers.push_back({title, container.engine.value_or("")});
     }
   }
   return containers;

@@ -196,8 +196,9 @@ bool is_kubelet_running() {
 Result<void> check_rebuild(const CpuOptions& options, const cpu::Policy& policy) {
   if (options.file == std::string(cpus::kDirectory) + "/" + cpus::kStateFile) {
     return fail(std::errc::operation_not_permitted,
-                options.file + " is holdfastd's, which rebuilds it by itself where it is damaged, with the owners "
-                               "outside pods: systemctl restart holdfastd");
+                options.file +
+                    " is holdfastd's, which rebuilds it by itself where it is damaged, with the owners "
+                    "outside pods: systemctl restart holdfastd");
   }
   if (options.force || options.dry_run) {
     return {};

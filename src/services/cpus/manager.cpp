@@ -269,7 +269,8 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
 }
 
 Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owner& owner) const {
-  Prepared placement{.cpus = cpus_for(in_force(state), owner), .memory_nodes = "", .is_exclusive = owns_cpus(state, owner)};
+  Prepared placement{
+      .cpus = cpus_for(in_force(state), owner), .memory_nodes = "", .is_exclusive = owns_cpus(state, owner)};
   if (placement.is_exclusive && settings_.cpus.moves_memory) {
     placement.memory_nodes = to_string(numbers_of(numa_nodes_of(machine_.layout->topology, placement.cpus)));
   }
@@ -309,7 +310,7 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
     one.title = title_of(tenant.container);
     one.name_space = name_space_of(tenant.container);
     one.id = tenant.container.id.value;
-    one.engine = tenant.container.engine;
+    one.engine = tenant.container.engine.value_or("");
     one.is_exclusive = owns_cpus(state, tenant.tenant.owner);
     one.requested = tenant.tenant.request ? tenant.tenant.request->count : 0;
     one.cpus = target_of(wanted, managed[i]);

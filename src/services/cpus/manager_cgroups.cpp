@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
 
-constexpr std::uint64_t kPeriod = 100'000;              // microseconds: the kernel's default
+constexpr std::uint64_t kPeriod = 100'000;  // microseconds: the kernel's default
 
 bool is_in_pod(const host::CpuTenant& tenant) { return tenant.container.pod && !tenant.container.pod->uid.empty(); }
 

@@ -19,7 +19,7 @@ namespace hf::cpus {
 namespace {
 
 bool changes_a_file(std::uint64_t number) {
-  static const std::set<std::uint64_t> all = {SYS_write, SYS_pwrite64, SYS_renameat, SYS_renameat2, SYS_unlinkat,
+  static const std::set<std::uint64_t> all = {SYS_write,  SYS_pwrite64, SYS_renameat, SYS_renameat2, SYS_unlinkat,
 #ifdef SYS_rename
                                               SYS_rename, SYS_unlink
 #endif

@@ -23,7 +23,7 @@ namespace hf::cpus {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kPause = 10 * kSecond;        // between two reconciliations without an event, as kubelet has it
+constexpr std::uint64_t kPause = 10 * kSecond;  // between two reconciliations without an event, as kubelet has it
 constexpr std::uint64_t kShortestPause = kSecond / 20;  // where other programs write to cpusets again and again
 constexpr std::chrono::milliseconds kLockLimit{200};
 constexpr std::chrono::milliseconds kAnswerLimit{50};   // an engine waits for it

@@ -1,4 +1,5 @@
-// ManagerThread: the thread of the CPU manager, which decides for NRI too. It is told of containers that appear and of all that run.
+// ManagerThread: the thread of the CPU manager, which decides for NRI too. It is told of containers that appear and of
+// all that run.
 #pragma once
 
 #include <cstdint>

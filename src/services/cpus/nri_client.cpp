@@ -23,7 +23,10 @@ constexpr int kSendLimit = 1000;                      // ms: the engine reads at
 }  // namespace
 
 NriClient::NriClient(config::NriSettings settings, nri::Handlers handlers, Log log)
-    : settings_(std::move(settings)), handlers_(std::move(handlers)), log_(std::move(log)), thread_([this] { work(); }) {}
+    : settings_(std::move(settings)),
+      handlers_(std::move(handlers)),
+      log_(std::move(log)),
+      thread_([this] { work(); }) {}
 
 NriClient::~NriClient() {
   loop_.post([this] { stops_ = true; });

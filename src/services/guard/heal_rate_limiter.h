@@ -13,7 +13,6 @@ class HealRateLimiter {
   // Counts one heal at `now`, in nanoseconds. False: the next heal has to wait until `ready_at`.
   bool take(const container::Limits& limits, std::uint64_t now);
   [[nodiscard]] std::uint64_t ready_at() const { return ready_at_; }
-  [[nodiscard]] bool is_limiting() const { return pause_ != 0; }
 
  private:
   double tokens_ = -1;  // -1: no heal was counted yet

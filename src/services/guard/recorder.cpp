@@ -37,7 +37,7 @@ BlameRecord record_of(const GuardedContainer& guarded) {
   record.at = kernel::wall_now();
   record.id = guarded.container.id.value;
   record.container = title_of(guarded.container);
-  record.engine = guarded.container.engine;
+  record.engine = guarded.container.engine.value_or("");
   record.name_space = name_space_of(guarded.container);
   if (guarded.container.pod && guarded.container.pod->is_named_by_cri && !guarded.container.pod->uid.empty()) {
     record.pod = guarded.container.pod;

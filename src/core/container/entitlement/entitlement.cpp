@@ -74,7 +74,7 @@ class Collector {
     const device::Table allowed = device::Table::of_rules(claim.rules);
     for (const device::Node& node : inventory_.nodes) {
       const std::optional<Device> device = node.numbers();
-      const Access access = device ? access_of(allowed, *device) : Access::none;
+      const Access access = device ? allowed.access_to(*device) : Access::none;
       if (access == Access::none || nodes_.contains(node.path)) {
         continue;
       }
@@ -134,14 +134,6 @@ class Collector {
       owed.device = current_numbers(node, role, inventory_);
     }
     return owed;
-  }
-
-  static Access access_of(const device::Table& table, const Device& device) {
-    Access access = Access::none;
-    for (const Access bit : {Access::read, Access::write, Access::mknod}) {
-      access = access | (table.allows({device, bit}) ? bit : Access::none);
-    }
-    return access;
   }
 
   const Inventory& inventory_;

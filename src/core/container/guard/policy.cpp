@@ -33,7 +33,7 @@ bool fits_labels(const std::map<std::string, std::string>& wanted, const Contain
 }
 
 bool fits(const Match& match, const Container& container, const std::string& device_class) {
-  return fits(match.device_class, device_class) && fits(match.engine, container.engine) &&
+  return fits(match.device_class, device_class) && fits(match.engine, container.engine.value_or("")) &&
          fits(match.name_space, name_space_of(container)) &&
          (!match.container || fits_name(*match.container, container)) && fits_labels(match.labels, container);
 }
