@@ -231,17 +231,19 @@ std::string key_of(const Unit& unit) {
   return !unit.uuid.empty() ? unit.uuid : !unit.pci.empty() ? unit.pci : unit.name;
 }
 
-std::vector<std::string> ids_of(const std::vector<Offer>& offers, const Unit& unit,
-                                const std::set<std::string>& given) {
-  std::vector<std::string> ids;
-  for (const Offer& offer : offers) {
-    for (const OfferedDevice& device : offer.devices) {
-      if (device.unit == key_of(unit) && given.contains(device.id)) {
-        ids.push_back(device.id);
+std::set<std::string> ailing_keys(const Unit& unit, const std::vector<Offer>& offers,
+                                  const std::vector<Offer>& cluster_offers, const std::set<std::string>& given) {
+  std::set<std::string> keys;
+  for (const std::vector<Offer>* const front : {&offers, &cluster_offers}) {
+    for (const Offer& offer : *front) {
+      for (const OfferedDevice& device : offer.devices) {
+        if (device.unit == key_of(unit) && given.contains(device.id)) {
+          keys.insert(device.id);
+        }
       }
     }
   }
-  return ids;
+  return keys.empty() ? std::set{key_of(unit)} : keys;
 }
 
 std::size_t OfferStatus::healthy() const {

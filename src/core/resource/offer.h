@@ -60,8 +60,8 @@ std::vector<Offer> offers_of(const device::Inventory& inventory, const device::D
 // The key of a unit in Ailments.
 std::string key_of(const device::Unit& unit);
 
-// The offered ids of a unit that are in `given`.
-std::vector<std::string> ids_of(const std::vector<Offer>& offers, const device::Unit& unit,
-                                const std::set<std::string>& given);
+// The offered ids of a unit that are in `given`; where there are none, the unit as a whole. Keys of Ailments.
+std::set<std::string> ailing_keys(const device::Unit& unit, const std::vector<Offer>& offers,
+                                  const std::vector<Offer>& cluster_offers, const std::set<std::string>& given);
 
 }  // namespace hf::resource

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/resource/allocation.h"
+#include "core/resource/cluster_device.h"
 
 namespace hf::resource {
 namespace {
@@ -134,11 +135,30 @@ TEST(Offer, OneReplicaOfADeviceMayBeUnhealthy) {
   Policy policy;
   policy.sharing = {{"nvidia.com/gpu", "", 2}};
   const Inventory inventory = two_gpus();
-  const std::vector<std::string> ids = ids_of(offers(inventory, policy), inventory.units[1], {"GPU-0::1", "GPU-1::1"});
-  EXPECT_EQ(ids, std::vector<std::string>{"GPU-1::1"});
+  const std::set<std::string> keys =
+      ailing_keys(inventory.units[1], offers(inventory, policy), {}, {"GPU-0::1", "GPU-1::1"});
+  EXPECT_EQ(keys, std::set<std::string>{"GPU-1::1"});
   const std::vector<Offer> made = offers(inventory, policy, {{"GPU-1::1", "a gate above refuses"}});
   EXPECT_EQ(made[0].find("GPU-1::1")->problem, "a gate above refuses");
   EXPECT_EQ(std::ranges::count_if(made[0].devices, &OfferedDevice::is_healthy), 3);
+}
+
+TEST(Offer, OneMigDeviceOfAClaimMayBeUnhealthy) {
+  Inventory inventory = two_gpus();
+  enable_mig(inventory.units[0], "1g.5gb", 2);
+  for (const char* path :
+       {"/dev/nvidia-caps/nvidia-cap00", "/dev/nvidia-caps/nvidia-cap01", "/dev/nvidia-caps/nvidia-cap9"}) {
+    inventory.nodes.push_back(node(path, Part::extra, 508, 1));
+  }
+  const Unit& unit = inventory.units[0];
+  const Policy policy = cluster_policy({});
+  const std::vector<Offer> by_plugin = offers(inventory);
+  const std::set<std::string> keys = ailing_keys(unit, by_plugin, offers(inventory, policy), {unit.mig[1].uuid});
+  EXPECT_EQ(keys, std::set{unit.mig[1].uuid});
+  const std::vector<Offer> made = offers(inventory, policy, {{*keys.begin(), "a gate above refuses"}});
+  EXPECT_TRUE(made[1].find(unit.mig[0].uuid)->is_healthy()) << "another pod's";
+  EXPECT_FALSE(made[1].find(unit.mig[1].uuid)->is_healthy());
+  EXPECT_EQ(ailing_keys(unit, by_plugin, offers(inventory, policy), {}), std::set<std::string>{"GPU-0"});
 }
 
 TEST(Offer, MigDevicesByStrategy) {

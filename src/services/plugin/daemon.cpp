@@ -133,8 +133,8 @@ class Loop {
     const std::set<std::string> given = error.pod.empty() ? std::set<std::string>() : pods_.ids_given_to(error.pod);
     for (const device::Unit& unit : catalog_.inventory().units) {
       if (error.is_about(unit)) {
-        const std::vector<std::string> ids = resource::ids_of(catalog_.offers(), unit, given);
-        for (const std::string& key : ids.empty() ? std::vector{resource::key_of(unit)} : ids) {
+        for (const std::string& key :
+             resource::ailing_keys(unit, catalog_.offers(), catalog_.cluster_offers(), given)) {
           health_.report(key, error.why, kernel::monotonic_now());
         }
         next_look_ = 0;

@@ -21,10 +21,14 @@ const OfferedDevice* find(const std::vector<Offer>& offers, const std::string& r
   return offer == offers.end() ? nullptr : offer->find(id);
 }
 
+std::vector<kube::Allocation> allocations_in(const host::Sources& sources) {
+  return sources.checkpoint ? sources.checkpoint->allocations : std::vector<kube::Allocation>();
+}
+
 std::vector<kube::Allocation> read_allocations(const kernel::Host& host) {
   host::Sources sources;
   host::read_allocations(host, sources);
-  return sources.checkpoint ? std::move(sources.checkpoint->allocations) : std::vector<kube::Allocation>();
+  return allocations_in(sources);
 }
 
 }  // namespace
@@ -90,10 +94,19 @@ resource::Taken PodDevices::claimed(const Offers& offers, const resource::Policy
 }
 
 std::set<std::string> PodDevices::ids_given_to(const std::string& pod) const {
+  host::Sources sources;
+  host::read_allocations(host_, sources);
   std::set<std::string> ids;
-  for (const kube::Allocation& allocation : read_allocations(host_)) {
+  for (const kube::Allocation& allocation : allocations_in(sources)) {
     if (allocation.pod_uid == pod) {
       ids.insert(allocation.ids.begin(), allocation.ids.end());
+    }
+  }
+  for (const kube::PreparedClaim& claim : sources.prepared) {
+    if (std::ranges::count(claim.pod_uids, pod) > 0) {
+      for (const std::string& name : claim.cdi_devices) {
+        ids.insert(name.substr(name.find('=') + 1));
+      }
     }
   }
   return ids;

@@ -27,6 +27,7 @@ class PodDevices {
   resource::Taken given(const Offers& offers, std::uint64_t now);
   // What pods have by resource claims, as kubelet has it: for a host on which the DRA driver was switched off.
   [[nodiscard]] resource::Taken claimed(const Offers& offers, const resource::Policy& policy) const;
+  // By the device plugin as kubelet knows them, by claims as CDI does.
   [[nodiscard]] std::set<std::string> ids_given_to(const std::string& pod) const;
 
  private:

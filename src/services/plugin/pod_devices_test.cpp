@@ -96,6 +96,8 @@ TEST_F(PodDevicesTest, KubeletSaysWhatClaimsHave) {
   create_pod("uid-1");
   write(kState, claimed_by("uid-1", "nvidia.com/gpu=GPU-1"));
   EXPECT_EQ(pods.claimed(offers(), {}), taken) << "by UUID, where kubelet knows it by index";
+  EXPECT_EQ(pods.ids_given_to("uid-1"), std::set<std::string>{"GPU-1"});
+  EXPECT_TRUE(pods.ids_given_to("uid-2").empty());
   write(kState, claimed_by("uid-1", "nvidia.com/gpu=GPU-9"));
   EXPECT_TRUE(pods.claimed(offers(), {}).empty());
   write(kState, claimed_by("uid-2", "nvidia.com/gpu=GPU-1"));
