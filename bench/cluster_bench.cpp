@@ -174,24 +174,32 @@ class Node {
         reporter_.confirm(moment);
       }
     }
-    if (!answer_ && sender_.is_empty()) {
-      if (std::optional<Reporter::Task> task = reporter_.next(moment)) {
-        sender_.add(std::move(task->request), std::move(task->done));
-      }
-    }
-    if (const apiserver::Request* const request = answer_ ? nullptr : sender_.next(now)) {
-      answer_.emplace(server.take(*request, now));
+    if (!answer_) {
+      send_next(server, moment);
     }
     if (answer_) {
       return std::min(poll_due_, answer_->at);
     }
-    return std::min(poll_due_, sender_.is_empty() ? reporter_.next_due() : sender_.next_due());
+    return std::min({poll_due_, sender_.next_due(), std::max(reporter_.next_due(), sender_.paused_until())});
   }
 
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
   [[nodiscard]] std::uint64_t dropped() const { return reporter_.dropped() + sender_.dropped(); }
 
  private:
+  void send_next(Server& server, const Moment& moment) {
+    const apiserver::Request* request = sender_.next(moment.now);
+    if (request == nullptr && moment.now >= sender_.paused_until()) {
+      if (std::optional<Reporter::Task> task = reporter_.next(moment)) {
+        sender_.add(std::move(task->request), std::move(task->done));
+        request = sender_.next(moment.now);
+      }
+    }
+    if (request != nullptr) {
+      answer_.emplace(server.take(*request, moment.now));
+    }
+  }
+
   Random random_;
   notice::HostState state_;
   Reporter reporter_;

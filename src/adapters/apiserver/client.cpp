@@ -58,10 +58,12 @@ Result<Response> Client::send(const Request& request, kernel::Clock::time_point 
     return fail(std::errc::invalid_argument, "API server: the token is not one line of printable characters");
   }
   const bool was_open = state_->connection != nullptr;
-  Result<Response> response = send_once(request, deadline);
+  const kernel::Clock::time_point limit =
+      std::min(deadline, kernel::Clock::time_point(std::chrono::nanoseconds(request.deadline)));
+  Result<Response> response = send_once(request, limit);
   const bool is_stale = was_open && !response && response.error().code == std::errc::connection_aborted;
   if (is_stale) {  // the server closes connections that are not used
-    response = send_once(request, deadline);
+    response = send_once(request, limit);
   }
   if (response && response->status == 401) {
     state_->token_due = {};

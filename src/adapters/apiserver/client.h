@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +16,14 @@ namespace hf::apiserver {
 inline constexpr const char* kJson = "application/json";
 inline constexpr const char* kStrategicMerge = "application/strategic-merge-patch+json";
 inline constexpr const char* kMerge = "application/merge-patch+json";
+inline constexpr std::uint64_t kNoDeadline = INT64_MAX;
 
 struct Request {
   std::string method;
   std::string path;  // with its query, without the prefix
   std::string body = {};
   std::string content_type = kJson;
+  std::uint64_t deadline = kNoDeadline;  // nanoseconds of CLOCK_MONOTONIC: nobody waits for a later answer
 
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -40,7 +43,7 @@ class Client {
   ~Client();
 
   // An HTTP status is no error. A kept connection that turns out to be broken is opened again once. The token is read
-  // again after a 401, for the next request.
+  // again after a 401, for the next request. The request's own deadline counts where it is earlier.
   Result<Response> send(const Request& request, kernel::Clock::time_point deadline);
   // Called from any thread: the request under way, and all later ones, end with std::errc::operation_canceled.
   void cancel();

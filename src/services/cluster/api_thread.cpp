@@ -129,8 +129,7 @@ class ApiThread::Loop {
   }
 
   [[nodiscard]] std::uint64_t next_due() const {
-    const std::uint64_t report = sender_.is_empty() ? reporter_.next_due() : kernel::EventLoop::kNever;
-    return std::min({poll_due_, sender_.next_due(), report});
+    return std::min({poll_due_, sender_.next_due(), std::max(reporter_.next_due(), sender_.paused_until())});
   }
 
   Moment now() {
@@ -177,12 +176,15 @@ class ApiThread::Loop {
 
   // One request a turn: reports and requests of other threads come between two.
   void send_next() {
-    if (sender_.is_empty()) {
-      if (std::optional<Reporter::Task> task = reporter_.next(now())) {
+    const Moment moment = now();
+    const apiserver::Request* request = sender_.next(moment.now);
+    if (request == nullptr && moment.now >= sender_.paused_until()) {
+      if (std::optional<Reporter::Task> task = reporter_.next(moment)) {
         sender_.add(std::move(task->request), std::move(task->done));
+        request = sender_.next(moment.now);
       }
     }
-    if (const apiserver::Request* const request = sender_.next(kernel::monotonic_now())) {
+    if (request != nullptr) {
       Result<apiserver::Response> answer = send(*request);
       if (stops_) {
         return;

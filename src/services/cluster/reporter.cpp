@@ -103,19 +103,21 @@ void Reporter::want(Condition condition, const Moment& moment) {
 
 std::optional<Reporter::Task> Reporter::next(const Moment& moment) {
   now_ = moment.now;
-  if (settings_.writes_condition && moment.now >= condition_due_) {
+  if (moment.now >= condition_due()) {
     return write_condition(moment);
   }
   if (moment.now >= taint_due()) {
     return write_taint(moment);
   }
-  const std::optional<EventWrite> write = events_.next(moment.now);
+  const std::optional<EventWrite> write = is_sending_ ? std::nullopt : events_.next(moment.now);
   if (!write) {
     return std::nullopt;
   }
+  is_sending_ = true;
   Task task;
   task.request = write->is_new ? apiserver::create_event(*write, settings_.node) : apiserver::change_event(*write);
   task.done = [this, write = *write](const Result<apiserver::Response>& answer) {
+    is_sending_ = false;
     // Without an outcome it is written again, when its time comes.
     if (const std::optional<Outcome> outcome = answer ? outcome_of(write, answer->status) : std::nullopt) {
       events_.settle(write, *outcome, now_);
@@ -133,6 +135,10 @@ std::optional<Outcome> Reporter::outcome_of(const EventWrite& write, unsigned st
     return Outcome::gone;
   }
   return is_for_now(status) ? std::nullopt : std::optional(Outcome::refused);
+}
+
+std::uint64_t Reporter::condition_due() const {
+  return settings_.writes_condition && !is_writing_ ? condition_due_ : EventQueue::kNever;
 }
 
 Reporter::Task Reporter::write_condition(const Moment& moment) {
@@ -177,7 +183,7 @@ std::optional<bool> Reporter::wanted_taint() const {
 
 std::uint64_t Reporter::taint_due() const {
   const std::optional<bool> wanted = wanted_taint();
-  if (!wanted) {
+  if (!wanted || is_tainting_) {
     return EventQueue::kNever;
   }
   return has_taint_.value_or(*wanted) == *wanted ? taint_read_due_ : taint_change_due_;
@@ -190,6 +196,7 @@ void Reporter::set_taint_due(std::uint64_t at) {
 
 // Others may change the taints, and a right may be granted later: both are noticed at the next heartbeat.
 Reporter::Task Reporter::write_taint(const Moment& moment) {
+  is_tainting_ = true;
   set_taint_due(moment.now + heartbeat(moment.random));
   const bool has_ours = *wanted_taint();
   const std::optional<apiserver::Taints> before = std::exchange(taints_, std::nullopt);
@@ -202,6 +209,7 @@ Reporter::Task Reporter::write_taint(const Moment& moment) {
 }
 
 void Reporter::take_taints(const Result<apiserver::Response>& answer) {
+  is_tainting_ = false;
   if (!answer || !is_success(answer->status)) {
     if (!is_refused(answer)) {
       set_taint_due(now_ + kShortest);
@@ -218,6 +226,7 @@ void Reporter::take_taints(const Result<apiserver::Response>& answer) {
 }
 
 void Reporter::finish_taint(const Result<apiserver::Response>& answer, bool has_ours) {
+  is_tainting_ = false;
   if (answer && is_success(answer->status)) {
     has_taint_ = has_ours;
     taint_soonest_ = now_ + kShortest;
@@ -234,11 +243,7 @@ void Reporter::finish_taint(const Result<apiserver::Response>& answer, bool has_
 }
 
 std::uint64_t Reporter::next_due() const {
-  std::uint64_t due = std::min(events_.next_due(), taint_due());
-  if (settings_.writes_condition) {
-    due = std::min(due, condition_due_);
-  }
-  return due;
+  return std::min({is_sending_ ? EventQueue::kNever : events_.next_due(), taint_due(), condition_due()});
 }
 
 }  // namespace hf::cluster

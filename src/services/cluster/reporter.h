@@ -43,7 +43,7 @@ class Reporter {
   void confirm(const Moment& moment);  // the guard answers, and its state is the one before
   void miss_guard(const std::string& why, const Moment& moment);
 
-  // What is to be sent now; nothing else may be asked for until its `done` was called.
+  // What is to be sent now. One write of the condition, one of the taint and one event are under way at most.
   std::optional<Task> next(const Moment& moment);
   [[nodiscard]] std::uint64_t next_due() const;
   [[nodiscard]] std::uint64_t dropped() const { return events_.dropped(); }
@@ -53,6 +53,7 @@ class Reporter {
   void want_unknown(notice::Condition condition, const Moment& moment);
   Task write_condition(const Moment& moment);
   void finish_condition(const notice::Condition& condition, const Result<apiserver::Response>& answer);
+  [[nodiscard]] std::uint64_t condition_due() const;
   [[nodiscard]] std::optional<bool> wanted_taint() const;  // absent: it stays as it is
   [[nodiscard]] std::uint64_t taint_due() const;
   void set_taint_due(std::uint64_t at);
@@ -66,6 +67,7 @@ class Reporter {
   notice::StateWatch watch_;
   std::optional<notice::HostState> state_;
   std::optional<std::uint64_t> unknown_since_;
+  bool is_sending_ = false;  // an event
 
   std::optional<notice::Condition> wanted_;
   std::optional<notice::Condition> written_;
@@ -76,6 +78,7 @@ class Reporter {
 
   std::optional<bool> has_taint_;  // as last seen on the server
   std::optional<apiserver::Taints> taints_;
+  bool is_tainting_ = false;
   std::uint64_t taint_read_due_ = 0;
   std::uint64_t taint_change_due_ = 0;  // where it is not as it should be
   std::uint64_t taint_soonest_ = 0;     // of the next change

@@ -150,6 +150,30 @@ TEST_F(ReporterTest, CorrectsAConditionThatWasWrittenLate) {
   EXPECT_EQ(sent_.size(), 2U);
 }
 
+// The API server may refuse events of one namespace again and again.
+TEST_F(ReporterTest, AnEventThatIsUnderWayDoesNotHoldTheCondition) {
+  run(60, State::lost);
+  see(State::ok);
+  now_ += 20 * kSecond;
+  see(State::ok);
+  now_ += 120 * kSecond;
+  std::optional<Reporter::Task> event = reporter_.next(moment());
+  while (event && event->request.path.find("/events") == std::string::npos) {
+    event->done(Response{200});
+    event = reporter_.next(moment());
+  }
+  ASSERT_TRUE(event);
+  now_ += 300 * kSecond;
+  see(State::ok);
+  const std::optional<Reporter::Task> condition = reporter_.next(moment());
+  ASSERT_TRUE(condition);
+  EXPECT_EQ(condition->request.path, "/api/v1/nodes/gpu-7/status");
+  EXPECT_FALSE(reporter_.next(moment())) << "each once";
+  event->done(Response{429});
+  condition->done(Response{429});
+  EXPECT_LE(reporter_.next_due(), now_ + 30 * kSecond);
+}
+
 TEST_F(ReporterTest, WritesAConditionAgainThatFailed) {
   set(false, true, false);
   answers_ = {Response{404}, Response{409}, Response{503}};  // the node was not registered yet, …

@@ -10,10 +10,11 @@ namespace hf::cluster {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kShortestPause = kSecond / 10;
 constexpr std::uint64_t kFirstPause = 2 * kSecond;
 constexpr std::uint64_t kLongestPause = 60 * kSecond;
 constexpr std::uint64_t kLongestRetryAfter = 300;  // seconds
-constexpr unsigned kMostAttempts = 8;              // of a request that the server itself cannot handle
+constexpr unsigned kMostAttempts = 4;              // of a request that the server does not take: its caller comes again
 constexpr std::size_t kMostForbidden = 32;
 
 bool is_success(unsigned status) { return status >= 200 && status < 300; }
@@ -45,62 +46,86 @@ void Sender::add(apiserver::Request request, Done done) {
   waiting_.push_back({std::move(request), std::move(done)});
 }
 
-const apiserver::Request* Sender::next(std::uint64_t now) const {
-  return waiting_.empty() || now < due_ ? nullptr : &waiting_.front().request;
+const apiserver::Request* Sender::next(std::uint64_t now) {
+  drop_late(now);
+  if (!sent_ && now >= due_) {
+    const auto found = std::ranges::find_if(waiting_, [now](const Waiting& one) { return one.due <= now; });
+    if (found != waiting_.end()) {
+      sent_ = std::move(*found);
+      waiting_.erase(found);
+    }
+  }
+  return sent_ ? &sent_->request : nullptr;
+}
+
+std::uint64_t Sender::next_due() const {
+  if (sent_) {
+    return kNever;
+  }
+  std::uint64_t due = kNever;
+  for (const Waiting& one : waiting_) {
+    due = std::min({due, std::max(due_, one.due), one.request.deadline});
+  }
+  return due;
+}
+
+void Sender::drop_late(std::uint64_t now) {
+  const auto is_late = [now](const Waiting& one) { return one.request.deadline <= now; };
+  for (auto late = std::ranges::find_if(waiting_, is_late); late != waiting_.end();
+       late = std::ranges::find_if(waiting_, is_late)) {
+    const Done dropped = std::move(late->done);
+    waiting_.erase(late);
+    dropped(fail(std::errc::timed_out, "the API server has not answered in time"));
+  }
 }
 
 void Sender::settle(Result<apiserver::Response> answer, std::uint64_t now, double random) {
-  if (waiting_.empty()) {
+  if (!sent_) {
     return;
   }
-  if (!answer) {
-    enter(State::away, answer.error().message);
-    retry(now, next_pause(random));
-    return;
+  Waiting sent = *std::exchange(sent_, std::nullopt);
+  if (!answer && now >= sent.request.deadline) {
+    return sent.done(std::move(answer));  // it had less time than the server may take
   }
-  const unsigned status = answer->status;
-  const auto said = [&] { return std::to_string(status) + " " + apiserver::message_of(*answer); };
-  if (status == 401) {
-    enter(State::refuses, said());
-    retry(now, next_pause(random));
-    return;
+  if (!answer || answer->status == 401) {  // as all others would be
+    enter(answer ? State::refuses : State::away,
+          answer ? "401 " + apiserver::message_of(*answer) : answer.error().message);
+    due_ = now + std::max(next_pause(random), kShortestPause);
+    return waiting_.push_front(std::move(sent));
   }
-  if (status != 429 && status < 500) {
-    enter(State::answers, "");
-    note_refusal(*answer);
-    pause_ = 0;
-    finish(std::move(answer));
-    return;
+  if (answer->status == 429 || answer->status >= 500) {
+    return postpone(std::move(sent), std::move(answer), now, random);
   }
-  if (status >= 500) {
-    enter(State::away, said());
-    if (++waiting_.front().attempts >= kMostAttempts) {
-      finish(std::move(answer));  // others may do better
-      due_ = now + next_pause(random);
-      return;
-    }
+  enter(State::answers, "");
+  note_refusal(sent.request, *answer);
+  pause_ = 0;
+  due_ = 0;
+  sent.done(std::move(answer));
+}
+
+// The server answers, but does not take this request for now: it may take others, of another namespace for example.
+void Sender::postpone(Waiting sent, Result<apiserver::Response> answer, std::uint64_t now, double random) {
+  if (answer->status >= 500 && pause_ != 0) {  // one alone is no news
+    enter(State::away, std::to_string(answer->status) + " " + apiserver::message_of(*answer));
   }
   // Retry-After is the same for all who were refused: some of them come later.
   const std::uint64_t wanted =
       std::min(std::uint64_t(answer->retry_after.value_or(std::chrono::seconds(0)).count()), kLongestRetryAfter) *
       kSecond;
-  const std::uint64_t pause = next_pause(random);
-  retry(now, wanted == 0 ? pause : wanted + std::uint64_t(double(std::max(wanted, pause_)) * random));
+  std::uint64_t pause = next_pause(random);
+  pause = wanted == 0 ? pause : wanted + std::uint64_t(double(std::max(wanted, pause_)) * random);
+  due_ = now + std::clamp(pause, kShortestPause, kSecond);
+  if (++sent.attempts >= kMostAttempts) {
+    return sent.done(std::move(answer));
+  }
+  sent.due = now + std::max(pause, kShortestPause);
+  waiting_.push_back(std::move(sent));
 }
 
 // Any part of a limit that doubles: hosts that failed together do not come back together.
 std::uint64_t Sender::next_pause(double random) {
   pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
   return std::uint64_t(double(pause_) * random);
-}
-
-void Sender::retry(std::uint64_t now, std::uint64_t pause) { due_ = now + std::max(pause, kSecond / 10); }
-
-void Sender::finish(Result<apiserver::Response> answer) {
-  const Done done = std::move(waiting_.front().done);
-  waiting_.pop_front();
-  due_ = 0;
-  done(std::move(answer));
 }
 
 void Sender::enter(State state, const std::string& why) {
@@ -116,8 +141,7 @@ void Sender::enter(State state, const std::string& why) {
 }
 
 // What is forbidden stays forbidden until an administrator allows it: it is said once.
-void Sender::note_refusal(const apiserver::Response& response) {
-  const apiserver::Request& request = waiting_.front().request;
+void Sender::note_refusal(const apiserver::Request& request, const apiserver::Response& response) {
   const std::string what = request.method + " " + resource_of(request.path);
   if (is_success(response.status)) {
     forbidden_.erase(what);
@@ -129,8 +153,11 @@ void Sender::note_refusal(const apiserver::Response& response) {
 }
 
 void Sender::drop_all() {
-  while (!waiting_.empty()) {
-    finish(fail(std::errc::operation_canceled, "the API thread ends"));
+  if (sent_) {
+    waiting_.push_front(*std::exchange(sent_, std::nullopt));
+  }
+  for (const Waiting& one : std::exchange(waiting_, {})) {
+    one.done(fail(std::errc::operation_canceled, "the API thread ends"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -23,15 +24,18 @@ class Sender {
 
   explicit Sender(Log log) : log_(std::move(log)) {}
 
-  // Where too many wait the oldest is dropped: its `done` gets an error.
+  // Where too many wait the oldest is dropped: its `done` gets an error, as that of one whose deadline is over.
   void add(apiserver::Request request, Done done);
 
-  // The request to be sent now; null: there is none, or it has to wait. Nanoseconds of CLOCK_MONOTONIC.
-  [[nodiscard]] const apiserver::Request* next(std::uint64_t now) const;
-  [[nodiscard]] std::uint64_t next_due() const { return waiting_.empty() ? kNever : due_; }
-  [[nodiscard]] bool is_empty() const { return waiting_.empty(); }
+  // The request to be sent now, under way until settle(); null: there is none, or it has to wait. Times are nanoseconds
+  // of CLOCK_MONOTONIC.
+  const apiserver::Request* next(std::uint64_t now);
+  [[nodiscard]] std::uint64_t next_due() const;
+  // Nothing is sent before: the server is away, or has just refused something.
+  [[nodiscard]] std::uint64_t paused_until() const { return due_; }
 
-  // What became of next(). `random`: from 0 to 1.
+  // What became of next(): where the server did not take it for now (429, 5xx) it goes behind the others, and is given
+  // up after some attempts. `random`: from 0 to 1.
   void settle(Result<apiserver::Response> answer, std::uint64_t now, double random);
 
   void drop_all();  // the thread ends
@@ -44,19 +48,21 @@ class Sender {
   struct Waiting {
     apiserver::Request request;
     Done done;
-    unsigned attempts = 0;  // that the server answered with an error of its own
+    unsigned attempts = 0;  // that the server did not take
+    std::uint64_t due = 0;
   };
 
-  void finish(Result<apiserver::Response> answer);
-  void retry(std::uint64_t now, std::uint64_t pause);
+  void drop_late(std::uint64_t now);
+  void postpone(Waiting sent, Result<apiserver::Response> answer, std::uint64_t now, double random);
   std::uint64_t next_pause(double random);
   void enter(State state, const std::string& why);
-  void note_refusal(const apiserver::Response& response);
+  void note_refusal(const apiserver::Request& request, const apiserver::Response& response);
 
   Log log_;
   std::deque<Waiting> waiting_;
-  std::uint64_t due_ = 0;
-  std::uint64_t pause_ = 0;  // before the next attempt, at most
+  std::optional<Waiting> sent_;  // is under way
+  std::uint64_t due_ = 0;        // of all
+  std::uint64_t pause_ = 0;      // before the next attempt, at most; 0: the last one succeeded
   State state_ = State::unknown;
   std::set<std::string> forbidden_;  // methods and resources, as the log has said
   std::uint64_t dropped_ = 0;

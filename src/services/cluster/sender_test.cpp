@@ -13,8 +13,10 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 // An API server that answers as it is told, and a clock that jumps to the next request.
 class SenderTest : public testing::Test {
  protected:
-  void add(const std::string& path = "/api/v1/namespaces/ml/events") {
-    sender_.add({"POST", path}, [this](Result<Response> answer) { answers_.push_back(std::move(answer)); });
+  void add(const std::string& path = "/api/v1/namespaces/ml/events", std::uint64_t deadline = apiserver::kNoDeadline) {
+    Request request{"POST", path};
+    request.deadline = deadline;
+    sender_.add(std::move(request), [this](Result<Response> answer) { answers_.push_back(std::move(answer)); });
   }
 
   // Sends what is due and returns how long it had to wait for it.
@@ -44,7 +46,7 @@ TEST_F(SenderTest, SendsOneAfterTheOther) {
   EXPECT_EQ(answers_.size(), 1U);
   EXPECT_EQ(answer(status(200)), 0U);
   EXPECT_EQ(answers_.size(), 2U);
-  EXPECT_TRUE(sender_.is_empty());
+  EXPECT_EQ(sender_.next_due(), Sender::kNever);
   EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"});
 }
 
@@ -74,7 +76,7 @@ TEST_F(SenderTest, SpreadsItsAttempts) {
 
 TEST_F(SenderTest, SaysOneLinePerChangeOfState) {
   add();
-  for (int i = 0; i < 14; ++i) {  // one more 503 would give the request up
+  for (int i = 0; i < 7; ++i) {  // one more 503 would give the request up
     (void)answer(i % 2 == 0 ? away() : Result<Response>(status(503)));
   }
   EXPECT_EQ(lines_.size(), 1U);
@@ -98,37 +100,74 @@ TEST_F(SenderTest, ObeysRetryAfter) {
   EXPECT_EQ(answer(status(201)), 300 * kSecond) << "no server sends us away for a day";
 }
 
-TEST_F(SenderTest, GivesUpARequestThatTheServerCannotHandle) {
+TEST_F(SenderTest, GivesUpARequestThatTheServerDoesNotTake) {
+  for (const unsigned number : {429U, 500U}) {
+    answers_.clear();
+    add("/api/v1/namespaces/bad/events");
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(answers_.empty());
+      (void)answer(away());  // is no attempt
+      (void)answer(status(number));
+    }
+    ASSERT_EQ(answers_.size(), 1U);
+    EXPECT_EQ(answers_[0]->status, number);
+    add();
+    EXPECT_EQ(sender_.next(now_), nullptr) << "after a pause";
+    (void)answer(status(201));
+    EXPECT_EQ(answers_.size(), 2U);
+  }
+}
+
+// The API server limits events of a namespace.
+TEST_F(SenderTest, OneRequestThatIsRefusedDoesNotHoldTheOthers) {
   add("/api/v1/namespaces/bad/events");
+  Response busy = status(429);
+  busy.retry_after = std::chrono::seconds(30);
+  (void)answer(busy);
+  add("/api/v1/nodes/gpu-7/status");
   add();
-  for (int i = 0; i < 8; ++i) {
-    (void)answer(status(500));
-  }
-  ASSERT_EQ(answers_.size(), 1U);
-  EXPECT_EQ(answers_[0]->status, 500U);
-  EXPECT_GT(answer(status(201)), 0U) << "after a pause";
+  EXPECT_EQ(answer(status(200)), kSecond);
+  EXPECT_EQ(answer(status(201)), 0U);
   EXPECT_EQ(answers_.size(), 2U);
+  EXPECT_EQ(sender_.next(now_), nullptr);
+  EXPECT_EQ(answer(status(201)), 59 * kSecond);
+  EXPECT_EQ(answers_.size(), 3U);
+  EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"});
 }
 
-TEST_F(SenderTest, NeverGivesUpForABusyServer) {
+TEST_F(SenderTest, AllWaitForAServerThatIsAway) {
   add();
-  for (int i = 0; i < 50; ++i) {
-    (void)answer(status(429));
-  }
-  EXPECT_TRUE(answers_.empty());
+  add();
+  (void)answer(away());
+  EXPECT_EQ(sender_.paused_until(), now_ + 2 * kSecond);
+  EXPECT_EQ(sender_.next(now_ + kSecond), nullptr);
+  EXPECT_EQ(answer(status(201)), 2 * kSecond);
+  EXPECT_EQ(answer(status(201)), 0U);
 }
 
-TEST_F(SenderTest, DoesNotCountTheAnswersOfABusyServerAsAttempts) {
+TEST_F(SenderTest, DropsWhatNobodyWaitsForAnyMore) {
+  add("/api/v1/nodes/gpu-7", now_ + 3 * kSecond);
   add();
-  for (int i = 0; i < 20; ++i) {
-    (void)answer(status(429));
-  }
-  for (int i = 0; i < 7; ++i) {
-    (void)answer(status(503));
-  }
-  EXPECT_TRUE(answers_.empty());
-  (void)answer(status(503));
+  (void)answer(away());
+  (void)answer(away());  // all wait for 4 s
+  EXPECT_EQ(sender_.next_due(), now_ + kSecond);
+  now_ += kSecond;
+  EXPECT_EQ(sender_.next(now_), nullptr);
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answers_[0].error().code, std::errc::timed_out);
+  EXPECT_EQ(answer(status(201)), 3 * kSecond);
+  add("/api/v1/nodes/gpu-7", now_);  // it comes too late
+  EXPECT_EQ(sender_.next(now_), nullptr);
+  EXPECT_EQ(answers_.size(), 3U);
+}
+
+TEST_F(SenderTest, ARequestThatHadNoTimeSaysNothingAboutTheServer) {
+  add("/api/v1/nodes/gpu-7", now_ + kSecond);
+  ASSERT_NE(sender_.next(now_), nullptr);
+  sender_.settle(away(), now_ + kSecond, 1);
   EXPECT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(sender_.paused_until(), 0U);
+  EXPECT_TRUE(lines_.empty());
 }
 
 TEST_F(SenderTest, TriesAgainAfter401) {
@@ -168,7 +207,7 @@ TEST_F(SenderTest, DropsTheOldestOfTooMany) {
   EXPECT_EQ(answers_[0].error().code, std::errc::no_buffer_space);
   sender_.drop_all();
   EXPECT_EQ(answers_.size(), Sender::kMostWaiting + 10);
-  EXPECT_TRUE(sender_.is_empty());
+  EXPECT_EQ(sender_.next_due(), Sender::kNever);
 }
 
 TEST(ResourceOf, IsTheSameForAllObjects) {
