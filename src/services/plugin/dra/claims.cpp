@@ -75,10 +75,11 @@ void Claims::request(const BatchPtr& batch, const ClaimName& name) {
   if (const Result<void> checked = check_claim_name(name); !checked) {
     return take(batch, name.uid, std::unexpected(checked.error()));
   }
-  calls_.send({"GET", kube::claim_path(name)}, batch->deadline,
-              [this, batch, name](const Result<apiserver::Response>& response) {
-                take(batch, name.uid, claim_in(response, name));
-              });
+  apiserver::Request request{"GET", kube::claim_path(name)};
+  request.deadline = batch->deadline;
+  calls_.send(std::move(request), [this, batch, name](const Result<apiserver::Response>& response) {
+    take(batch, name.uid, claim_in(response, name));
+  });
 }
 
 // A claim that kubelet has unprepared meanwhile has its answer already.

@@ -1,6 +1,7 @@
 #include "services/plugin/dra/dra_driver.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include <sys/stat.h>
@@ -25,6 +26,12 @@ std::string endpoint_of(const DraDriverSettings& settings) { return settings.dir
 
 ClaimSettings claim_settings(const DraDriverSettings& settings) {
   return {settings.pool, settings.directory + "/claims.json", settings.look, settings.log};
+}
+
+std::function<double()> random_part() {
+  return [random = std::mt19937_64(std::random_device()())]() mutable {
+    return std::uniform_real_distribution<double>(0, 1)(random);
+  };
 }
 
 }  // namespace
@@ -56,7 +63,8 @@ DraDriver::DraDriver(const kernel::Host& host, kernel::EventLoop& loop, DraDrive
       settings_(std::move(settings)),
       calls_(loop, settings_.api),
       claim_calls_(loop, settings_.read_claim),
-      slices_(calls_, settings_.pool, settings_.log),
+      slices_([this](apiserver::Request request, ApiDone done) { calls_.send(std::move(request), std::move(done)); },
+              {settings_.pool, settings_.log, kernel::monotonic_now, random_part()}),
       claims_(host, claim_calls_, claim_settings(settings_)),
       rpc_(loop, settings_.pool.driver, endpoint_of(settings_),
            {[this](const std::vector<resource::ClaimName>& names, DraRpc::Prepared done) {
@@ -74,7 +82,7 @@ void DraDriver::publish(const std::vector<resource::ClusterDevice>& devices) {
   }
   const std::uint64_t now = kernel::monotonic_now();
   devices_ = devices;
-  slices_.publish(published_of(devices), now);
+  slices_.publish(published_of(devices));
   claims_.try_again();
   next_health_ = now;
 }
@@ -91,18 +99,15 @@ void DraDriver::work(std::uint64_t now) {
     next_health_ = now + kHealthPause;
     rpc_.publish(*devices_, settings_.pool.node);
   }
-  calls_.work(now);
-  claim_calls_.work(now);
   claims_.work(now);
-  slices_.work(now);
+  slices_.work();
 }
 
 std::uint64_t DraDriver::next_due() const {
   if (is_stopping_ || !devices_) {
     return kernel::EventLoop::kNever;
   }
-  return std::min({next_sockets_, next_health_, calls_.next_due(), claim_calls_.next_due(), claims_.next_due(),
-                   slices_.next_due()});
+  return std::min({next_sockets_, next_health_, claims_.next_due(), slices_.next_due()});
 }
 
 // The service first: kubelet calls it as soon as it has seen the registration. An instance that is being replaced still
@@ -126,7 +131,7 @@ void DraDriver::take_registration(bool is_registered, const std::string& error) 
   }
   last_problem_.clear();
   settings_.log("registered driver=" + settings_.pool.driver, false);
-  slices_.check_soon(kernel::monotonic_now());
+  slices_.check_soon();
 }
 
 void DraDriver::note(const std::string& problem) {

@@ -47,6 +47,7 @@ class FakeApi {
     }
   }
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+  [[nodiscard]] const apiserver::Request& next() const { return waiting_.front().request; }
 
   std::map<std::string, std::string> objects;  // bodies, by path
   std::vector<std::string> asked;
@@ -93,7 +94,8 @@ class FakeApi {
 class SliceWriterTest : public testing::Test {
  protected:
   void work(std::uint64_t later = 0) {
-    writer.work(kernel::monotonic_now() + later);
+    now += later;
+    writer.work();
     api.answer_all(loop);
   }
   [[nodiscard]] std::string written() const {
@@ -109,7 +111,12 @@ class SliceWriterTest : public testing::Test {
   FakeApi api;
   ApiCalls calls{loop, api.api()};
   std::vector<std::string> log;
-  SliceWriter writer{calls, kPool, [this](const std::string& line, bool /*is_warning*/) { log.push_back(line); }};
+  std::uint64_t now = 1000 * kSecond;
+  double random = 0.5;
+  SliceWriter writer{
+      [this](apiserver::Request request, ApiDone done) { calls.send(std::move(request), std::move(done)); },
+      {kPool, [this](const std::string& line, bool /*is_warning*/) { log.push_back(line); }, [this] { return now; },
+       [this] { return random; }}};
   const std::vector<PublishedDevice> devices = {{"gpu-0", {{"uuid", "GPU-0"}}, {}}};
 };
 
@@ -117,23 +124,23 @@ TEST_F(SliceWriterTest, WritesOnceAndOnlyWhatIsNew) {
   api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})";
   work();
   EXPECT_TRUE(api.asked.empty()) << "it was not told yet what to publish";
-  writer.publish(devices, kernel::monotonic_now());
+  writer.publish(devices);
   work();
   EXPECT_NE(written().find("\"uid\":\"u-1\""), std::string::npos) << written();
   EXPECT_EQ(writes(), 1U);
-  writer.publish(devices, kernel::monotonic_now());
+  writer.publish(devices);
   work(10 * kSecond);
   EXPECT_EQ(writes(), 1U);
   work(301 * kSecond);
   EXPECT_EQ(writes(), 1U) << "it looked, and all was well";
   api.objects.erase(kube::slice_path("node1-gpu.holdfast.dev-0"));
-  writer.check_soon(kernel::monotonic_now());
+  writer.check_soon();
   work();
   EXPECT_NE(written(), "");
 }
 
 TEST_F(SliceWriterTest, WithoutLeaveToReadItsNodeItPublishesAllTheSame) {
-  writer.publish(devices, kernel::monotonic_now());
+  writer.publish(devices);
   work();
   EXPECT_NE(written(), "");
   EXPECT_EQ(written().find("ownerReferences"), std::string::npos);
@@ -145,10 +152,10 @@ TEST_F(SliceWriterTest, WithoutLeaveToReadItsNodeItPublishesAllTheSame) {
 
 TEST_F(SliceWriterTest, ANodeThatWasRegisteredAgainOwnsItsSlices) {
   api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})";
-  writer.publish(devices, kernel::monotonic_now());
+  writer.publish(devices);
   work();
   api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-2"}})";
-  writer.check_soon(kernel::monotonic_now());
+  writer.check_soon();
   work();
   EXPECT_NE(written().find("\"uid\":\"u-2\""), std::string::npos) << written();
   api.objects.erase(kube::slice_path("node1-gpu.holdfast.dev-0"));  // by the garbage collector
@@ -159,25 +166,20 @@ TEST_F(SliceWriterTest, ANodeThatWasRegisteredAgainOwnsItsSlices) {
 
 // One check is due at a time, however often it was refused, registered or told of other devices before.
 TEST_F(SliceWriterTest, FailuresAndChangesLeaveNoTimersBehind) {
-  const std::uint64_t start = kernel::monotonic_now();
-  const auto work_at = [&](std::uint64_t seconds) {
-    writer.work(start + seconds * kSecond);
-    api.answer_all(loop);
-  };
   api.status_of_writes = 422;
-  for (std::uint64_t seconds = 0; seconds < 600; seconds += 60) {
-    writer.publish(seconds % 120 == 0 ? devices : std::vector<PublishedDevice>(), start + seconds * kSecond);
-    writer.check_soon(start + seconds * kSecond);
-    work_at(seconds);
+  for (int i = 0; i < 10; ++i, now += 60 * kSecond) {
+    writer.publish(i % 2 == 0 ? devices : std::vector<PublishedDevice>());
+    writer.check_soon();
+    work();
   }
   api.status_of_writes = 0;
-  work_at(620);
-  EXPECT_EQ(writer.next_due(), start + 920 * kSecond);
+  work(120 * kSecond);
+  EXPECT_EQ(writer.next_due(), now + 300 * kSecond);
 }
 
 TEST_F(SliceWriterTest, WhatFailsIsTriedAgainAndSaidOnce) {
   api.status_of_writes = 409;
-  writer.publish(devices, kernel::monotonic_now());
+  writer.publish(devices);
   for (const std::uint64_t later : {0U, 2U, 4U, 8U}) {
     work(later * kSecond);
   }
@@ -188,15 +190,35 @@ TEST_F(SliceWriterTest, WhatFailsIsTriedAgainAndSaidOnce) {
   EXPECT_NE(written(), "");
 }
 
-TEST_F(SliceWriterTest, AServerThatNeverAnswersIsGivenUp) {
-  writer.publish(devices, kernel::monotonic_now());
-  writer.work(kernel::monotonic_now());
+TEST_F(SliceWriterTest, OneRequestIsUnderWayAndHasADeadline) {
+  writer.publish(devices);
+  writer.work();
   EXPECT_EQ(api.waiting(), 1U);
+  EXPECT_EQ(api.next().deadline, now + 60 * kSecond);
   EXPECT_EQ(writer.next_due(), kernel::EventLoop::kNever);
-  calls.work(kernel::monotonic_now() + 61 * kSecond);
+  now += 600 * kSecond;
+  writer.publish({});
+  writer.work();
+  EXPECT_EQ(api.waiting(), 1U) << "another one only after its answer";
+  api.is_away = true;
+  api.answer_all(loop);
   EXPECT_NE(writer.next_due(), kernel::EventLoop::kNever) << "it tries again";
-  api.answer_all(loop);  // too late: nothing happens
-  EXPECT_EQ(writes(), 0U);
+}
+
+TEST_F(SliceWriterTest, HostsDoNotActTogether) {
+  writer.publish(devices);
+  for (const auto& [part, check] : {std::pair(0.0, 270), std::pair(1.0, 330)}) {
+    random = part;
+    writer.check_soon();
+    work();
+    work(100 * kSecond);
+    EXPECT_EQ(writer.next_due(), now + std::uint64_t(check) * kSecond) << "checks";
+    api.is_away = true;
+    work(400 * kSecond);
+    EXPECT_EQ(writer.next_due(), now + (part == 0 ? kSecond / 2 : kSecond)) << "attempts";
+    api.is_away = false;
+    work(100 * kSecond);
+  }
 }
 
 class ClaimsTest : public testing::Test {
@@ -383,7 +405,7 @@ TEST_F(ClaimsTest, AnAnswerAfterItsOwnersEndIsDropped) {
   {
     ApiCalls short_lived(loop,
                          [&late](const apiserver::Request& /*request*/, ApiDone done) { late = std::move(done); });
-    short_lived.send({"GET", "/"}, kernel::EventLoop::kNever, [](const Result<apiserver::Response>&) { FAIL(); });
+    short_lived.send({"GET", "/"}, [](const Result<apiserver::Response>&) { FAIL(); });
     late(apiserver::Response{200, ""});
   }
   late(apiserver::Response{200, ""});

@@ -5,7 +5,6 @@
 
 #include "adapters/kube/slice_json.h"
 #include "core/base/text.h"
-#include "kernel/files/clock.h"
 
 namespace hf::plugin {
 namespace {
@@ -15,7 +14,7 @@ using resource::SliceStep;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kLimit = 60 * kSecond;        // of one request, with all that is repeated below it
-constexpr std::uint64_t kCheckPause = 300 * kSecond;  // slices may be removed by anyone
+constexpr std::uint64_t kCheckPause = 300 * kSecond;  // and a tenth less or more: slices may be removed by anyone
 constexpr std::uint64_t kShortestPause = kSecond;
 constexpr std::uint64_t kLongestPause = 60 * kSecond;
 constexpr unsigned kNotFound = 404;
@@ -34,20 +33,27 @@ apiserver::Request request_of(const resource::Pool& pool, const SliceStep& step)
 
 }  // namespace
 
-void SliceWriter::publish(std::vector<resource::PublishedDevice> devices, std::uint64_t now) {
+void SliceWriter::publish(std::vector<resource::PublishedDevice> devices) {
   if (!has_devices_ || devices != devices_) {
     has_devices_ = true;
     devices_ = std::move(devices);
-    next_check_ = now;
+    next_check_ = settings_.now();
   }
 }
 
-void SliceWriter::check_soon(std::uint64_t now) { soon_ = {now, now + 5 * kSecond, now + 40 * kSecond}; }
+void SliceWriter::check_soon() {
+  const std::uint64_t now = settings_.now();
+  soon_ = {now, now + between(5 * kSecond, 10 * kSecond), now + between(40 * kSecond, 60 * kSecond)};
+}
 
-void SliceWriter::work(std::uint64_t now) {
-  if (next_due() <= now) {
+void SliceWriter::work() {
+  if (const std::uint64_t now = settings_.now(); next_due() <= now) {
     start(now);
   }
+}
+
+std::uint64_t SliceWriter::between(std::uint64_t shortest, std::uint64_t longest) const {
+  return shortest + std::uint64_t(double(longest - shortest) * settings_.random());
 }
 
 std::uint64_t SliceWriter::next_due() const {
@@ -59,26 +65,26 @@ std::uint64_t SliceWriter::next_due() const {
 
 void SliceWriter::start(std::uint64_t now) {
   is_busy_ = true;
-  next_check_ = now + kCheckPause;
+  next_check_ = now + between(kCheckPause - kCheckPause / 10, kCheckPause + kCheckPause / 10);
   next_retry_ = kernel::EventLoop::kNever;
   soon_.erase(soon_.begin(), soon_.upper_bound(now));
   read_node();
 }
 
 void SliceWriter::send(apiserver::Request request, std::function<void(const apiserver::Response&)> done) {
-  calls_.send(std::move(request), kernel::monotonic_now() + kLimit,
-              [this, done = std::move(done)](const Result<apiserver::Response>& response) {
-                if (response) {
-                  done(*response);
-                } else {
-                  retry(response.error().message);
-                }
-              });
+  request.deadline = settings_.now() + kLimit;
+  api_(std::move(request), [this, done = std::move(done)](const Result<apiserver::Response>& response) {
+    if (response) {
+      done(*response);
+    } else {
+      retry(response.error().message);
+    }
+  });
 }
 
 // Its UID makes the slices a part of the node: they are removed with it. A node that was registered again has another.
 void SliceWriter::read_node() {
-  send({"GET", kube::node_path(pool_.node)}, [this](const apiserver::Response& response) {
+  send({"GET", kube::node_path(settings_.pool.node)}, [this](const apiserver::Response& response) {
     const Result<std::string> uid = kube::parse_uid(response.body);
     const bool is_refused = response.status == kForbidden || response.status == kNotFound;
     const std::string problem = is_refused ? kube::refusal_in(response.status, response.body) : "";
@@ -86,15 +92,15 @@ void SliceWriter::read_node() {
       return retry(is_fine(response) ? uid.error().message : kube::refusal_in(response.status, response.body));
     }
     if (std::exchange(node_problem_, problem) != problem && is_refused) {
-      log_("no-node error=" + quote(problem), true);
+      settings_.log("no-node error=" + quote(problem), true);
     }
-    pool_.node_uid = is_refused ? pool_.node_uid : *uid;
+    settings_.pool.node_uid = is_refused ? settings_.pool.node_uid : *uid;
     read_slices();
   });
 }
 
 void SliceWriter::read_slices() {
-  send({"GET", kube::slices_path(pool_)}, [this](const apiserver::Response& response) {
+  send({"GET", kube::slices_path(settings_.pool)}, [this](const apiserver::Response& response) {
     if (is_fine(response)) {
       plan(response.body);
     } else {
@@ -108,12 +114,12 @@ void SliceWriter::plan(const std::string& list) {
   if (!found) {
     return retry(found.error().message);
   }
-  std::vector<SliceStep> steps = plan_slices(pool_, devices_, *found);
+  std::vector<SliceStep> steps = plan_slices(settings_.pool, devices_, *found);
   if (!steps.empty()) {
-    log_("publishing devices=" + std::to_string(devices_.size()) +
-             " slices=" + std::to_string(steps.front().slice.count) +
-             " generation=" + std::to_string(steps.front().slice.generation),
-         false);
+    settings_.log("publishing devices=" + std::to_string(devices_.size()) +
+                      " slices=" + std::to_string(steps.front().slice.count) +
+                      " generation=" + std::to_string(steps.front().slice.generation),
+                  false);
   }
   std::ranges::reverse(steps);
   carry_out(std::move(steps));
@@ -126,7 +132,7 @@ void SliceWriter::carry_out(std::vector<SliceStep> steps) {
   }
   const SliceStep step = std::move(steps.back());
   steps.pop_back();
-  send(request_of(pool_, step),
+  send(request_of(settings_.pool, step),
        [this, steps = std::move(steps), action = step.action](const apiserver::Response& response) {
          const bool is_gone = action == SliceAction::remove && response.status == kNotFound;
          if (is_fine(response) || is_gone) {
@@ -142,7 +148,7 @@ void SliceWriter::finish() {
   pause_ = 0;
   if (!last_problem_.empty()) {
     last_problem_.clear();
-    log_("published-again", false);
+    settings_.log("published-again", false);
   }
 }
 
@@ -150,10 +156,10 @@ void SliceWriter::finish() {
 void SliceWriter::retry(const std::string& problem) {
   is_busy_ = false;
   pause_ = std::clamp(pause_ * 2, kShortestPause, kLongestPause);
-  next_retry_ = kernel::monotonic_now() + pause_;
+  next_retry_ = settings_.now() + between(pause_ / 2, pause_);
   if (problem != last_problem_) {
     last_problem_ = problem;
-    log_("not-published error=" + quote(problem), true);
+    settings_.log("not-published error=" + quote(problem), true);
   }
 }
 
