@@ -23,16 +23,20 @@ class ClaimReader {
   ClaimReader& operator=(const ClaimReader&) = delete;
   ~ClaimReader();  // does not wait for the server
 
-  void request(apiserver::Request request, ApiDone done);  // `done` is called on this thread
+  static constexpr std::size_t kMostWaiting = 256;  // more claims than a host has pods
+
+  // `done` is called on this thread, or at once where too many wait. What is late when its turn comes is not sent.
+  void request(apiserver::Request request, ApiDone done);
 
  private:
   Result<apiserver::Response> send(const apiserver::Request& request);
-  Result<std::shared_ptr<apiserver::Client>> current_client();
+  Result<std::shared_ptr<apiserver::Client>> open_client();
 
   ReadAccess read_access_;
   std::mutex mutex_;
   std::shared_ptr<apiserver::Client> client_;  // of this object and of its thread, which may be waiting for it
   kernel::EventLoop loop_;
+  std::atomic<std::size_t> waiting_ = 0;
   std::atomic<bool> stops_ = false;
   std::thread thread_;  // the last: it uses all others
 };
