@@ -34,6 +34,7 @@ constexpr std::size_t kMostReports = 1024;
 ReporterSettings settings_of(const ApiSettings& settings) {
   ReporterSettings reporter;
   reporter.node = settings.node;
+  reporter.started = kernel::monotonic_now();
   reporter.writes_events = settings.options.writes_events;
   reporter.writes_condition = settings.options.writes_condition;
   reporter.writes_taint = settings.options.writes_taint;

@@ -33,8 +33,11 @@ std::uint64_t heartbeat(double random) { return kHeartbeat - kHeartbeat / 10 + p
 
 }  // namespace
 
+// What a record from before the start says about now is older than the guard's first state.
 void Reporter::report(const notice::PodEvent& event, const Moment& moment) {
-  watch_.note(event, moment.now);
+  if (event.at >= moment.wall - std::int64_t((moment.now - settings_.started) / 1'000'000)) {
+    watch_.note(event, moment.now);
+  }
   if (settings_.writes_events) {
     events_.add(event, moment.now, moment.random);
   }

@@ -21,6 +21,7 @@ struct ReporterSettings {
   bool writes_condition = true;
   bool writes_taint = false;
   notice::EventLimits limits = {};
+  std::uint64_t started = 0;  // nanoseconds of CLOCK_MONOTONIC
 };
 
 struct Moment {

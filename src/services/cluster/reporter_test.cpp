@@ -67,8 +67,20 @@ class ReporterTest : public testing::Test {
   static Json condition_in(const Request& request) { return Json::parse(request.body)["status"]["conditions"][0]; }
 
   void set(bool events, bool condition, bool taint) {
-    reporter_ =
-        Reporter({.node = "gpu-7", .writes_events = events, .writes_condition = condition, .writes_taint = taint});
+    reporter_ = Reporter({.node = "gpu-7",
+                          .writes_events = events,
+                          .writes_condition = condition,
+                          .writes_taint = taint,
+                          .started = now_});
+  }
+
+  void report(notice::Reason reason, std::int64_t seconds_ago) {
+    notice::PodEvent event;
+    event.pod = kPod;
+    event.container = "abc";
+    event.reason = reason;
+    event.at = moment().wall - 1000 * seconds_ago;
+    reporter_.report(event, moment());
   }
 
   Reporter reporter_{{.node = "gpu-7"}};
@@ -351,6 +363,34 @@ TEST_F(ReporterTest, KeepsAPauseBetweenChangesOfTheTaint) {
   for (std::size_t i = 1; i < changes.size(); ++i) {
     EXPECT_GE(changes[i] - changes[i - 1], 30 * kSecond);
   }
+}
+
+// Its name is that of the instance before, which may have written it.
+TEST_F(ReporterTest, WritesAnEventFromBeforeItsStartUnderTheSameName) {
+  set(true, false, false);
+  report(notice::Reason::device_restored, 100);
+  send();
+  now_ += 5 * kSecond;
+  set(true, false, false);
+  answers_ = {Response{409}};
+  report(notice::Reason::device_restored, 105);
+  now_ += 600 * kSecond;
+  send();
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(Json::parse(sent_[0].body)["metadata"], Json::parse(sent_[1].body)["metadata"]);
+  EXPECT_EQ(sent_[0].method, sent_[1].method);
+}
+
+TEST_F(ReporterTest, ALossFromBeforeItsStartIsNoConditionAndEndsWithoutAnEvent) {
+  set(true, true, false);
+  report(notice::Reason::device_lost, 100);
+  run(60, State::unknown);  // a probe hangs
+  EXPECT_EQ(sent("/status").size(), 0U) << "nobody knows yet";
+  run(60, State::ok);
+  ASSERT_EQ(sent("/status").size(), 1U);
+  EXPECT_EQ(condition_in(sent("/status")[0])["status"], "True");
+  ASSERT_EQ(sent("/events").size(), 1U);
+  EXPECT_EQ(Json::parse(sent("/events")[0].body)["reason"], "DeviceLost");
 }
 
 TEST_F(ReporterTest, WritesOnlyWhatItIsToldTo) {

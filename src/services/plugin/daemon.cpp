@@ -29,6 +29,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kLookPause = 30 * kSecond;  // between looks at all devices, whatever the events say
 constexpr std::uint64_t kModulePause = 30 * kSecond;
 constexpr std::uint64_t kStopLimit = 2 * kSecond;
+constexpr std::uint32_t kWritten = 30;  // seconds, until an event whose time has come is written
 constexpr const char* kSpecPending = "its CDI spec is being written";
 
 // Everything that a CDI spec is made of, as far as offers show it.
@@ -61,8 +62,8 @@ class Loop {
                     pods_.remember(resource, ids, kernel::monotonic_now());
                   },
                   settings.log}),
-        errors_(loop_, {settings.config.web.socket, [this](const DeviceErrors::Error& error) { report(error); },
-                        settings.record}),
+        errors_(loop_, {settings.config.web.socket, settings.config.kube.api.spread + kWritten,
+                        [this](const DeviceErrors::Error& error) { report(error); }, settings.record}),
         signals_(kernel::open_signals()),
         driver_thread_(host, settings.refresh_specs, [this](DriverThread::Report report) {
           loop_.post([this, report = std::move(report)] { adopt(report); });

@@ -20,7 +20,7 @@ bool is_at(const device::Unit& unit, std::string pci) {
 DeviceErrors::DeviceErrors(kernel::EventLoop& loop, Settings settings)
     : loop_(loop),
       settings_(std::move(settings)),
-      guard_(loop, settings_.socket, [this](const report::BlameRecord& record) {
+      guard_(loop, settings_.socket, settings_.history, [this](const report::BlameRecord& record) {
         if (settings_.record) {
           settings_.record(record);
         }

@@ -2,6 +2,7 @@
 // repair.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -25,7 +26,8 @@ class DeviceErrors {
   using Tell = std::function<void(const Error&)>;
 
   struct Settings {
-    std::string socket;  // holdfastd's; "": there is none
+    std::string socket;         // holdfastd's; "": there is none
+    std::uint32_t history = 0;  // seconds before the start whose records are passed on too
     Tell tell;
     std::function<void(const report::BlameRecord&)> record;  // gets every record of the guard
   };

@@ -83,14 +83,14 @@ void GuardEvents::read_lines() {
   unread_.erase(0, start);
 }
 
-// An earlier instance of this process has told the records from before our start. A lower number is new where it is
-// later than all others: the numbers have begun again.
+// An earlier instance of this process has told the records from long before our start, but what waited when it ended is
+// lost. A lower number is new where it is later than all others: the numbers have begun again.
 bool GuardEvents::is_new(const report::BlameRecord& record) {
   // By the clock of now, which may have been set since.
   const std::int64_t now = kernel::wall_now();
   const std::int64_t started_at = now - std::int64_t((kernel::monotonic_now() - started_) / 1'000'000) - 1;
-  const bool is_known =
-      last_number_ == 0 ? record.at < started_at : record.number <= last_number_ && record.at <= last_at_;
+  const std::int64_t oldest = started_at - std::int64_t(history_) * 1000;
+  const bool is_known = last_number_ == 0 ? record.at < oldest : record.number <= last_number_ && record.at <= last_at_;
   if (!is_known) {
     last_number_ = record.number;
     last_at_ = std::max(last_at_, record.at);

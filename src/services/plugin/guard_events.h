@@ -15,11 +15,15 @@ namespace hf::plugin {
 
 class GuardEvents {
  public:
-  using Tell = std::function<void(const report::BlameRecord&)>;  // each record since the start, once
+  using Tell = std::function<void(const report::BlameRecord&)>;  // each record, once
 
-  // `path`: of holdfastd's socket; "": there is none.
-  GuardEvents(kernel::EventLoop& loop, std::string path, Tell tell)
-      : loop_(loop), path_(std::move(path)), tell_(std::move(tell)), started_(kernel::monotonic_now()) {}
+  // `path`: of holdfastd's socket; "": there is none. `history`: seconds before the start whose records are told too.
+  GuardEvents(kernel::EventLoop& loop, std::string path, std::uint32_t history, Tell tell)
+      : loop_(loop),
+        path_(std::move(path)),
+        tell_(std::move(tell)),
+        history_(history),
+        started_(kernel::monotonic_now()) {}
   GuardEvents(const GuardEvents&) = delete;
   GuardEvents& operator=(const GuardEvents&) = delete;
   ~GuardEvents() { disconnect(); }
@@ -40,6 +44,7 @@ class GuardEvents {
   kernel::Fd socket_;
   std::string unread_;
   std::uint64_t due_ = 0;
+  std::uint32_t history_;          // seconds
   std::uint64_t started_;          // nanoseconds of CLOCK_MONOTONIC
   std::uint64_t last_number_ = 0;  // of the records that were told
   std::int64_t last_at_ = 0;

@@ -23,8 +23,10 @@ class GuardEventsTest : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     listener_ = std::make_unique<kernel::UnixListener>(*std::move(opened));
     events_ = std::make_unique<GuardEvents>(
-        loop_, path_, [this](const report::BlameRecord& record) { told_.push_back(record.text); });
+        loop_, path_, kHistory, [this](const report::BlameRecord& record) { told_.push_back(record.text); });
   }
+
+  static constexpr std::uint32_t kHistory = 150;
 
   std::int64_t at(std::int64_t seconds) const { return started_at_ + 1000 * seconds; }
 
@@ -63,12 +65,18 @@ class GuardEventsTest : public testing::Test {
 };
 
 TEST_F(GuardEventsTest, TellsEachRecordOnceThoughTheStreamIsRepeated) {
-  const std::string before = line(4, at(-60), "before");
+  const std::string before = line(4, at(-160), "before");
   const std::string first = before + line(5, at(10), "a") + line(6, at(9), "b");
   stream(first);
   EXPECT_EQ(told_, (std::vector<std::string>{"a", "b"}));
   stream(first + line(7, at(12), "while the stream was down"));
   EXPECT_EQ(told_, (std::vector<std::string>{"a", "b", "while the stream was down"}));
+}
+
+// What the instance before this one has not written yet; what it has written the API server has already.
+TEST_F(GuardEventsTest, TellsRecordsFromShortlyBeforeTheStart) {
+  stream(line(3, at(-160), "a") + line(4, at(-140), "b") + line(5, at(-1), "c"));
+  EXPECT_EQ(told_, (std::vector<std::string>{"b", "c"}));
 }
 
 TEST_F(GuardEventsTest, TellsRecordsWhoseNumbersBeginAgain) {

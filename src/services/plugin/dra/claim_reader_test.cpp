@@ -57,6 +57,7 @@ class ClaimReaderTest : public testing::Test {
       ASSERT_FALSE(answer);
       const std::scoped_lock lock(mutex_);
       codes_.push_back(answer.error().code);
+      last_ = answer.error().message;
     });
   }
 
@@ -70,6 +71,7 @@ class ClaimReaderTest : public testing::Test {
   std::promise<void> go_;
   std::mutex mutex_;
   std::vector<std::errc> codes_;
+  std::string last_;
   bool has_begun_ = false;
   std::unique_ptr<ClaimReader> reader_ = std::make_unique<ClaimReader>([this]() -> Result<apiserver::Access> {
     if (!std::exchange(has_begun_, true)) {
@@ -99,6 +101,7 @@ TEST_F(ClaimReaderTest, WhatIsLateIsNotSent) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_EQ(codes(), (std::vector{std::errc::timed_out, std::errc::timed_out}));
+  EXPECT_EQ(last_, "the API server was too slow with the claims before it");
 }
 
 TEST_F(ClaimReaderTest, EndsThoughItConnectsMeanwhile) {
