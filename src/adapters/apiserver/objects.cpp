@@ -69,6 +69,24 @@ Request patch_condition(const std::string& node, const ConditionWrite& write) {
   return {"PATCH", path_of(node) + "/status", document::write_json(json), kStrategicMerge};
 }
 
+Request read_condition(const std::string& node) { return {"PATCH", path_of(node) + "/status", "{}", kStrategicMerge}; }
+
+std::optional<notice::Status> find_status(std::string_view node) {
+  const Result<document::Json> json = document::parse_object(node, "a node", kLimits);
+  if (!json) {
+    return std::nullopt;
+  }
+  for (const document::Json& condition : document::array_at(document::object_at(*json, "status"), "conditions")) {
+    for (const notice::Status known : {notice::Status::yes, notice::Status::no, notice::Status::unknown}) {
+      if (document::string_at(condition, "type") == notice::kConditionType &&
+          document::string_at(condition, "status") == to_string(known)) {
+        return known;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 Request read_node(const std::string& node) { return {"GET", path_of(node)}; }
 
 Result<Taints> parse_taints(std::string_view body) {

@@ -22,6 +22,9 @@ struct ConditionWrite {
   std::optional<std::int64_t> changed_at;  // when its status became this one; absent: it has not changed
 };
 Request patch_condition(const std::string& node, const ConditionWrite& write);
+// A patch without changes: its answer is the node, for which the right to patch its status is enough.
+Request read_condition(const std::string& node);
+std::optional<notice::Status> find_status(std::string_view node);  // of our condition, in that answer
 
 // The taints of a cluster node. The server replaces the list as a whole, so it is read first, and written only where
 // the node is still the one that was read.

@@ -54,6 +54,16 @@ TEST(Condition, HasATransitionOnlyWhereItChanged) {
   EXPECT_TRUE(json.contains("lastTransitionTime"));
 }
 
+TEST(Condition, IsFoundInItsNode) {
+  const auto node = [](const std::string& conditions) { return R"({"status": {"conditions": [)" + conditions + "]}}"; };
+  const std::string ready = R"({"type": "Ready", "status": "True"}, )";
+  EXPECT_EQ(find_status(node(ready + R"({"type": "DeviceAccess", "status": "False"})")), notice::Status::no);
+  EXPECT_EQ(find_status(node(ready + R"({"type": "DeviceAccess", "status": "Unknown"})")), notice::Status::unknown);
+  EXPECT_EQ(find_status(node(ready + R"({"type": "DeviceAccess", "status": 1})")), std::nullopt);
+  EXPECT_EQ(find_status("{}"), std::nullopt);
+  EXPECT_EQ(find_status("no JSON"), std::nullopt);
+}
+
 TEST(Taints, OfOthersAreKept) {
   const Result<Taints> taints = parse_taints(
       R"({"metadata": {"resourceVersion": "12"}, "spec": {"taints": [{"key": "x", "effect": "NoExecute", "timeAdded": "t"},

@@ -146,15 +146,27 @@ std::uint64_t Reporter::condition_due() const {
 
 Reporter::Task Reporter::write_condition(const Moment& moment) {
   is_writing_ = true;
+  if (!has_read_) {
+    return {apiserver::read_condition(settings_.node),
+            [this](const Result<apiserver::Response>& answer) { take_condition(answer); }};
+  }
   condition_written_at_ = moment.now;
   condition_due_ = moment.now + heartbeat(moment.random);
   apiserver::ConditionWrite write{*wanted_, moment.wall, std::nullopt};
-  if (!written_ || written_->status != wanted_->status) {
+  if ((written_ ? written_->status : present_) != wanted_->status) {
     write.changed_at = moment.wall;
   }
   return {
       apiserver::patch_condition(settings_.node, write),
       [this, condition = *wanted_](const Result<apiserver::Response>& answer) { finish_condition(condition, answer); }};
+}
+
+// Its last transition may have been in the time of an instance before this one.
+void Reporter::take_condition(const Result<apiserver::Response>& answer) {
+  is_writing_ = false;
+  has_read_ = (answer && is_success(answer->status)) || is_refused(answer);
+  present_ = has_read_ ? apiserver::find_status(answer->body) : std::nullopt;
+  condition_due_ = has_read_ ? now_ : now_ + kShortest;
 }
 
 // The write may have waited for minutes: what is wanted may be something else by now.

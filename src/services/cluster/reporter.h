@@ -53,6 +53,7 @@ class Reporter {
   void want(notice::Condition condition, const Moment& moment);
   void want_unknown(notice::Condition condition, const Moment& moment);
   Task write_condition(const Moment& moment);
+  void take_condition(const Result<apiserver::Response>& answer);
   void finish_condition(const notice::Condition& condition, const Result<apiserver::Response>& answer);
   [[nodiscard]] std::uint64_t condition_due() const;
   [[nodiscard]] std::optional<bool> wanted_taint() const;  // absent: it stays as it is
@@ -72,7 +73,9 @@ class Reporter {
 
   std::optional<notice::Condition> wanted_;
   std::optional<notice::Condition> written_;
-  std::optional<notice::Status> told_;  // as last written, or refused for good
+  std::optional<notice::Status> present_;  // on the server before the first write
+  bool has_read_ = false;                  // present_
+  std::optional<notice::Status> told_;     // as last written, or refused for good
   bool is_writing_ = false;
   std::uint64_t condition_due_ = notice::EventQueue::kNever;
   std::uint64_t condition_written_at_ = 0;

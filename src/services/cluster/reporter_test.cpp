@@ -37,6 +37,11 @@ class ReporterTest : public testing::Test {
 
   void send() {
     while (const std::optional<Reporter::Task> task = reporter_.next(moment())) {
+      if (task->request == apiserver::read_condition("gpu-7")) {
+        ++reads_;
+        task->done(present_);
+        continue;
+      }
       sent_.push_back(task->request);
       Response response{200};
       if (!answers_.empty()) {
@@ -86,6 +91,8 @@ class ReporterTest : public testing::Test {
   Reporter reporter_{{.node = "gpu-7"}};
   std::vector<Request> sent_;
   std::vector<Response> answers_;
+  Response present_{200, "{}"};  // the node before the first write
+  int reads_ = 0;
   std::uint64_t now_ = 1000 * kSecond;
 };
 
@@ -100,6 +107,30 @@ TEST_F(ReporterTest, WritesTheConditionAtTheStartAndEveryFiveMinutes) {
   EXPECT_EQ(condition_in(writes[0])["status"], "True");
   EXPECT_TRUE(condition_in(writes[0]).contains("lastTransitionTime"));
   EXPECT_FALSE(condition_in(writes[1]).contains("lastTransitionTime"));
+}
+
+TEST_F(ReporterTest, KeepsTheTransitionOfAnEarlierInstance) {
+  present_.body = R"({"status": {"conditions": [{"type": "DeviceAccess", "status": "True"}]}})";
+  run(600, State::ok);
+  EXPECT_EQ(reads_, 1);
+  EXPECT_FALSE(condition_in(sent("/status")[0]).contains("lastTransitionTime"));
+  set(false, true, false);
+  run(60, State::lost);
+  EXPECT_EQ(reads_, 2);
+  EXPECT_EQ(condition_in(sent("/status").back())["status"], "False");
+  EXPECT_TRUE(condition_in(sent("/status").back()).contains("lastTransitionTime"));
+}
+
+TEST_F(ReporterTest, ReadsTheTransitionAgainWhereItCouldNotBeRead) {
+  set(false, true, false);
+  present_ = {404};  // kubelet has not registered the node
+  run(60, State::ok);
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(reads_, 2);
+  present_ = {403};
+  run(60, State::ok);
+  EXPECT_EQ(reads_, 3);
+  EXPECT_EQ(sent_.size(), 1U);
 }
 
 TEST_F(ReporterTest, WritesAChangeOfTheConditionSoon) {
