@@ -173,7 +173,7 @@ class Events(Api):
         self.assertLess(kube.stop(), 5)
         before = len(self.cluster.writes())
         kube = self.kube(server.port, ", taint: true")
-        conditions = lambda: [write["body"]["status"]["conditions"][0]["status"] for write in self.cluster.writes()[before:] if write["path"].endswith("/status")]  # noqa: E731
+        conditions = lambda: [write["body"]["status"]["conditions"][0]["status"] for write in self.cluster.writes()[before:] if write["path"].endswith("/status") and write["body"]]  # noqa: E731
         self.assertTrue(eventually(conditions, 120), kube.said())
         self.assertEqual((conditions()[0], taints()), ("False", ["other", "holdfast.dev/device-access"]))
         self.restore(pod)

@@ -1,6 +1,7 @@
 #include "services/cluster/reporter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hf::cluster {
 namespace {
@@ -242,13 +243,15 @@ void Reporter::take_taints(const Result<apiserver::Response>& answer) {
 
 void Reporter::finish_taint(const Result<apiserver::Response>& answer, bool has_ours) {
   is_tainting_ = false;
+  const bool is_conflict = answer && answer->status == 409;
+  const bool is_first = !std::exchange(had_conflict_, is_conflict);
   if (answer && is_success(answer->status)) {
     has_taint_ = has_ours;
     taint_soonest_ = now_ + kShortest;
     taint_change_due_ = taint_soonest_;
     return;
   }
-  if (answer && answer->status == 409) {
+  if (is_conflict && is_first) {
     set_taint_due(now_);  // another writer was faster: the list is read again
     return;
   }

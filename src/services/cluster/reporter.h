@@ -83,6 +83,7 @@ class Reporter {
   std::optional<bool> has_taint_;  // as last seen on the server
   std::optional<apiserver::Taints> taints_;
   bool is_tainting_ = false;
+  bool had_conflict_ = false;  // at the last change
   std::uint64_t taint_read_due_ = 0;
   std::uint64_t taint_change_due_ = 0;  // where it is not as it should be
   std::uint64_t taint_soonest_ = 0;     // of the next change

@@ -337,6 +337,17 @@ TEST_F(ReporterTest, TaintsTheNodeWhileItIsFalse) {
   EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 1U);
 }
 
+TEST_F(ReporterTest, KeepsAPauseBetweenConflictsOfTheTaint) {
+  set(false, false, true);
+  for (int i = 0; i < 60; ++i) {
+    answers_.push_back({200, node(false)});
+    answers_.push_back({409});
+  }
+  run(120, State::lost);
+  EXPECT_GE(count("PATCH"), 4U);
+  EXPECT_LE(count("PATCH"), 6U);
+}
+
 TEST_F(ReporterTest, RemovesTheTaintOnlyOnceTheConditionIsWritten) {
   set(false, true, true);
   answers_ = {Response{409}, Response{200}, Response{200, node(true)}};

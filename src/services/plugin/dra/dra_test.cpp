@@ -53,6 +53,7 @@ class FakeApi {
   std::vector<std::string> asked;
   unsigned status_of_writes = 0;  // not 0: each write is answered with it
   bool is_away = false;
+  bool is_forbidden = false;  // to read the node
 
  private:
   struct Waiting {
@@ -71,6 +72,9 @@ class FakeApi {
         items += path.starts_with(list) ? (items.empty() ? "" : ",") + body : "";
       }
       return apiserver::Response{200, R"({"items":[)" + items + "]}"};
+    }
+    if (request.method == "GET" && request.path == kube::node_path("node1") && is_forbidden) {
+      return apiserver::Response{403, R"({"message":"nodes is forbidden"})"};
     }
     if (request.method == "GET") {
       return objects.contains(request.path) ? apiserver::Response{200, objects[request.path]}
@@ -118,10 +122,11 @@ class SliceWriterTest : public testing::Test {
       {kPool, [this](const std::string& line, bool /*is_warning*/) { log.push_back(line); }, [this] { return now; },
        [this] { return random; }}};
   const std::vector<PublishedDevice> devices = {{"gpu-0", {{"uuid", "GPU-0"}}, {}}};
+
+  void SetUp() override { api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})"; }
 };
 
 TEST_F(SliceWriterTest, WritesOnceAndOnlyWhatIsNew) {
-  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})";
   work();
   EXPECT_TRUE(api.asked.empty()) << "it was not told yet what to publish";
   writer.publish(devices);
@@ -139,19 +144,32 @@ TEST_F(SliceWriterTest, WritesOnceAndOnlyWhatIsNew) {
   EXPECT_NE(written(), "");
 }
 
+TEST_F(SliceWriterTest, WritesNothingForANodeThatIsNotRegistered) {
+  writer.publish(devices);
+  work();
+  api.objects.clear();  // the node was deleted, and its slices with it
+  work(400 * kSecond);
+  work(100 * kSecond);
+  EXPECT_EQ(written(), "");
+  EXPECT_LE(writer.next_due(), now + 60 * kSecond);
+  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-2"}})";
+  work(60 * kSecond);
+  EXPECT_NE(written().find("\"uid\":\"u-2\""), std::string::npos) << written();
+}
+
 TEST_F(SliceWriterTest, WithoutLeaveToReadItsNodeItPublishesAllTheSame) {
+  api.is_forbidden = true;
   writer.publish(devices);
   work();
   EXPECT_NE(written(), "");
   EXPECT_EQ(written().find("ownerReferences"), std::string::npos);
-  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})";
+  api.is_forbidden = false;
   work(301 * kSecond);
   EXPECT_NE(written().find("\"uid\":\"u-1\""), std::string::npos) << written();
   EXPECT_EQ(std::ranges::count_if(log, [](const std::string& line) { return line.starts_with("no-node"); }), 1);
 }
 
 TEST_F(SliceWriterTest, ANodeThatWasRegisteredAgainOwnsItsSlices) {
-  api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-1"}})";
   writer.publish(devices);
   work();
   api.objects[kube::node_path("node1")] = R"({"metadata":{"uid":"u-2"}})";

@@ -82,11 +82,12 @@ void SliceWriter::send(apiserver::Request request, std::function<void(const apis
   });
 }
 
-// Its UID makes the slices a part of the node: they are removed with it. A node that was registered again has another.
+// Its UID makes the slices a part of the node: they are removed with it. A node that was registered again has another,
+// and one that does not exist can have no slices: nobody would remove them.
 void SliceWriter::read_node() {
   send({"GET", kube::node_path(settings_.pool.node)}, [this](const apiserver::Response& response) {
     const Result<std::string> uid = kube::parse_uid(response.body);
-    const bool is_refused = response.status == kForbidden || response.status == kNotFound;
+    const bool is_refused = response.status == kForbidden;
     const std::string problem = is_refused ? kube::refusal_in(response.status, response.body) : "";
     if (!is_refused && (!is_fine(response) || !uid)) {
       return retry(is_fine(response) ? uid.error().message : kube::refusal_in(response.status, response.body));
