@@ -5,10 +5,13 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from support import HOLDFAST, V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, scratch_cgroup
+
+HOLDFASTD, KUBE = [sys.argv.pop(1) if len(sys.argv) > 1 and "/" in sys.argv[1] else "" for _ in range(2)]
 
 
 def write(path: pathlib.Path, text: str) -> None:
@@ -79,6 +82,24 @@ class Arguments(Case):
         ]:
             with self.subTest(arguments=arguments):
                 self.refused(2, names, *arguments)
+
+    @unittest.skipUnless(HOLDFASTD and KUBE, "needs holdfastd and holdfast-kube as arguments")
+    def test_the_daemons_answer_as_the_command_line_does(self):
+        for program, arguments, text in [
+            (HOLDFASTD, ("--check-confg",), "no option '--check-confg'; did you mean --check-config? (see holdfastd --help)"),
+            (HOLDFASTD, ("start",), "unexpected argument 'start' (see holdfastd --help)"),
+            (HOLDFASTD, ("--tier", "poling"), "--tier: poling not in {tracepoints,files,polling} (see holdfastd --help)"),
+            (HOLDFASTD, ("--log=txt",), "--log: txt not in {text,json} (see holdfastd --help)"),
+            (KUBE, ("--nvidea-config", "x"), "no option '--nvidea-config'; did you mean --nvidia-config? (see holdfast-kube --help)"),
+            (KUBE, ("--onse", "--log", "json"), "no option '--onse'; did you mean --once? (see holdfast-kube --help)"),
+        ]:
+            with self.subTest(arguments):
+                done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"{pathlib.Path(program).name}: {text}\n"))
+        for program in (HOLDFASTD, KUBE):
+            done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("--check-config", done.stdout)
 
     def test_help_and_version_are_there(self):
         self.assertIn("rules", self.ok("--help"))

@@ -1,12 +1,16 @@
 #include "programs/console/usage.h"
 
 #include <algorithm>
+#include <iostream>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "core/base/suggest.h"
 #include "core/base/text.h"
+#include "programs/console/exit_code.h"
 
 namespace hf::programs {
 namespace {
@@ -106,8 +110,6 @@ std::string about_unknown(const Reached& reached) {
   return "no command " + quote(reached.unknown) + (meant.empty() ? "; there are " + join(commands, ", ") : meant);
 }
 
-}  // namespace
-
 std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments) {
   const Reached reached = reach(app, arguments);
@@ -117,6 +119,20 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
                            : reached.unknown.empty() ? error.what()
                                                      : about_unknown(reached);
   return printable(text) + " (see " + reached.path + " --help)";
+}
+
+// "holdfast" of "kubectl holdfast": what every message of a program begins with.
+std::string program_of(const CLI::App& app) { return app.get_name().substr(app.get_name().rfind(' ') + 1); }
+
+}  // namespace
+
+int answer_unparsed(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> argv) {
+  if (error.get_exit_code() == 0) {
+    return app.exit(error);
+  }
+  const std::vector<std::string> arguments(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
+  std::cerr << program_of(app) << ": " << explain_usage(app, error, arguments) << '\n';
+  return kCannotTell;
 }
 
 std::string list_commands(const CLI::App& app) {

@@ -1,8 +1,8 @@
 // Usage: one line that says what is wrong with a command line, what was probably meant, and where the help is.
 #pragma once
 
+#include <span>
 #include <string>
-#include <vector>
 
 namespace CLI {
 class App;
@@ -11,8 +11,9 @@ class ParseError;
 
 namespace hf::programs {
 
-// `arguments`: those after the program's name.
-std::string explain_usage(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments);
+// Prints what was asked for, --help or --version, or else what is wrong with the command line. The program exits with
+// the result.
+int answer_unparsed(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> argv);
 
 // Every command with its description, in groups.
 std::string list_commands(const CLI::App& app);

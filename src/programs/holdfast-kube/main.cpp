@@ -18,6 +18,8 @@
 #include "kernel/process/command.h"
 #include "kernel/process/host_root.h"
 #include "kernel/process/signals.h"
+#include "programs/console/exit_code.h"
+#include "programs/console/usage.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
@@ -30,10 +32,6 @@
 namespace hf::programs {
 namespace {
 
-constexpr int kFine = 0;
-constexpr int kProblem = 1;
-constexpr int kCannot = 2;
-
 struct KubeOptions {
   std::string config_file;
   std::string nvidia_config;
@@ -44,7 +42,7 @@ struct KubeOptions {
 
 int complain(const Error& error) {
   std::cerr << "holdfast-kube: " << error.message << '\n';
-  return kCannot;
+  return kCannotTell;
 }
 
 struct ReadConfig {
@@ -295,7 +293,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kFine : kCannot;
+    return answer_unparsed(app, error, {argv, std::size_t(argc)});
   }
   for (std::string* path : {&options.config_file, &options.nvidia_config}) {
     *path = path->empty() ? std::string() : std::filesystem::absolute(*path).string();

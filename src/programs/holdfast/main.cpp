@@ -76,12 +76,8 @@ int main(int argc, char** argv) {
                 << "\nholdfast COMMAND --help describes one. A first look: holdfast doctor\n";
       return hf::programs::kCannotTell;
     }
-  } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
-    std::cerr << "holdfast: " << hf::programs::explain_usage(app, error, arguments) << '\n';
-    return hf::programs::kCannotTell;
+    return hf::programs::answer_unparsed(app, error, {argv, std::size_t(argc)});
   } catch (const std::exception& error) {
     std::cerr << "holdfast: " << error.what() << "\n";
     return hf::programs::kCannotTell;

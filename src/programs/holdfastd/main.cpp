@@ -20,6 +20,8 @@
 #include "kernel/net/socket.h"
 #include "kernel/process/host_root.h"
 #include "kernel/process/signals.h"
+#include "programs/console/exit_code.h"
+#include "programs/console/usage.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "programs/holdfastd/capabilities.h"
@@ -31,9 +33,6 @@
 
 namespace hf::programs {
 namespace {
-
-constexpr int kFine = 0;
-constexpr int kCannot = 2;
 
 struct DaemonOptions {
   std::string config_file;
@@ -48,7 +47,7 @@ struct DaemonOptions {
 
 int complain(const Error& error) {
   std::cerr << "holdfastd: " << error.message << '\n';
-  return kCannot;
+  return kCannotTell;
 }
 
 Result<config::Config> read_config(const kernel::Host& host, const DaemonOptions& options) {
@@ -224,7 +223,8 @@ int run(int argc, char** argv) {
   DaemonOptions options;
   app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
   app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
-  app.add_option("--tier", options.tier, "detect changes by no better means than: tracepoints, files, polling");
+  app.add_option("--tier", options.tier, "detect changes by no better means")
+      ->check(CLI::IsMember({"tracepoints", "files", "polling"}));
   app.add_flag("--remove-shields", options.remove_shields, "remove every shield from this host, and end: to uninstall");
   app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
   app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
@@ -238,9 +238,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const bool is_asked = error.get_exit_code() == 0;
-    const int status = app.exit(error);
-    return is_asked ? kFine : (status == 0 ? kFine : kCannot);
+    return answer_unparsed(app, error, {argv, std::size_t(argc)});
   }
   for (std::string* path : {&options.config_file, &options.journal}) {  // relative to the directory we were started in
     *path = path->empty() ? std::string() : std::filesystem::absolute(*path).string();

@@ -203,11 +203,8 @@ int run(CLI::App& app, int argc, char** argv) {
           << "holdfast: a command is missing; there are doctor, ps, blame, cpu status (see kubectl holdfast --help)\n";
       return programs::kCannotTell;
     }
-  } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    std::cerr << "holdfast: " << programs::explain_usage(app, error, {argv + 1, argv + argc}) << '\n';
-    return programs::kCannotTell;
+    return programs::answer_unparsed(app, error, {argv, std::size_t(argc)});
   } catch (const std::exception& error) {
     std::cerr << "holdfast: " << error.what() << "\n";
     return programs::kCannotTell;
