@@ -49,7 +49,13 @@ void add_gpu(VisibleDevices& visible, std::string_view entry) {
 constexpr std::array<std::string_view, 8> kCapabilities = {"all",      "compute", "compat32", "display",
                                                            "graphics", "ngx",     "utility",  "video"};
 
-void note_mistakes(const std::map<std::string, std::string>& environment, Request& request) {
+bool are_channels(std::string_view text) {
+  return std::ranges::all_of(split(text, ','), [](std::string_view part) {
+    return trim(part).empty() || parse_number<std::uint32_t>(trim(part)).has_value();
+  });
+}
+
+void note_mistakes(const std::map<std::string, std::string>& environment, bool is_privileged, Request& request) {
   const auto note = [&](const std::string& name, const std::string& what, const std::string& valid) {
     request.mistakes.push_back(name + "=" + find_in(environment, name) + ": " + what + "; valid: " + valid);
   };
@@ -60,17 +66,14 @@ void note_mistakes(const std::map<std::string, std::string>& environment, Reques
       break;
     }
   }
-  const std::string channels = find_in(environment, "NVIDIA_IMEX_CHANNELS");
-  const auto is_number = [](std::string_view part) {
-    return trim(part).empty() || parse_number<std::uint32_t>(trim(part)).has_value();
-  };
-  if (!std::ranges::all_of(split(channels, ','), is_number)) {
+  if (!are_channels(find_in(environment, "NVIDIA_IMEX_CHANNELS"))) {
     note("NVIDIA_IMEX_CHANNELS", "an IMEX channel is a number", "numbers, separated by commas");
   }
   for (const char* name : {"NVIDIA_MIG_CONFIG_DEVICES", "NVIDIA_MIG_MONITOR_DEVICES"}) {
     const std::string value = find_in(environment, name);
-    if (!value.empty() && value != "all") {
-      note(name, "it selects every device or none", "all, in a privileged container");
+    if (!value.empty() && (value != "all" || !is_privileged)) {
+      note(name, value == "all" ? "this container is not privileged" : "it selects every device or none",
+           "all, in a privileged container");
     }
   }
 }
@@ -124,7 +127,7 @@ Request request_in(const std::map<std::string, std::string>& environment, bool i
   request.imex_channels = parse_imex_channels(find_in(environment, "NVIDIA_IMEX_CHANNELS"));
   request.configures_mig = is_privileged && find_in(environment, "NVIDIA_MIG_CONFIG_DEVICES") == "all";
   request.monitors_mig = is_privileged && find_in(environment, "NVIDIA_MIG_MONITOR_DEVICES") == "all";
-  note_mistakes(environment, request);
+  note_mistakes(environment, is_privileged, request);
   return request;
 }
 
@@ -141,7 +144,11 @@ void add_mount(DeviceMounts& mounts, std::string_view source, std::string_view d
     return;
   }
   if (name.starts_with(kImex)) {
-    std::ranges::copy(parse_imex_channels(name.substr(kImex.size())), std::back_inserter(mounts.imex_channels));
+    const std::string_view channels = name.substr(kImex.size());
+    if (!are_channels(channels)) {
+      mounts.mistakes.push_back("a mount at " + std::string(destination) + ": an IMEX channel is a number");
+    }
+    std::ranges::copy(parse_imex_channels(channels), std::back_inserter(mounts.imex_channels));
     return;
   }
   mounts.visible.text += mounts.visible.text.empty() ? "" : ",";

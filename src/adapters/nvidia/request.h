@@ -50,6 +50,7 @@ struct DeviceMounts {
   std::vector<std::string> names;  // below that directory
   VisibleDevices visible;          // its CDI names are those of "cdi/vendor.com/class/name"
   std::vector<std::uint32_t> imex_channels;
+  std::vector<std::string> mistakes;  // as of a request
 };
 void add_mount(DeviceMounts& mounts, std::string_view source, std::string_view destination);
 

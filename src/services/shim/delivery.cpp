@@ -24,11 +24,11 @@ void note_refused(Delivery& delivery, const Entitlement& owed) {
     if (claim.source == container::Source::oci) {
       continue;  // the writer of the spec left a node without a rule on purpose
     }
-    const std::vector<std::string> paths = paths_of(claim);
-    if (std::ranges::all_of(paths, [&owed](const std::string& path) { return owed.find(path) != nullptr; })) {
-      continue;  // another source gives them
+    std::vector<std::string> paths = paths_of(claim);
+    std::erase_if(paths, [&owed](const std::string& path) { return owed.find(path) != nullptr; });  // by another source
+    if (!paths.empty()) {
+      delivery.notes.push_back("not given: " + join(paths, ", ") + ": " + claim.refused);
     }
-    delivery.notes.push_back("not given: " + join(paths_of(claim), ", ") + ": " + claim.refused);
   }
 }
 
@@ -40,6 +40,9 @@ std::string cure_for(const OwedNode& node) {
 }
 
 Result<void> check_missing(Delivery& delivery, const OwedNode& node, const Facts& facts) {
+  if (node.part == device::Part::extra && node.sources.contains(container::Source::nvidia_hook)) {
+    return refuse(node.path + " is asked for by a variable or a mount, and the driver of this host does not offer it");
+  }
   if (node.part == device::Part::helper || node.part == device::Part::extra) {
     return {};
   }
@@ -103,6 +106,23 @@ bool has_every_gpu(const Entitlement& owed, const device::Inventory& inventory) 
   });
 }
 
+// Devices beside a GPU that no plugin allocates, so that in a pod nothing vouches for them.
+void give_features(Delivery& delivery, const kernel::Host& host, const Facts& facts) {
+  for (const std::string& feature : facts.request.features) {
+    if (facts.pod) {
+      delivery.notes.push_back("not given: " + feature + "=enabled: this container is in a pod, and no rule below " +
+                               "'trust:' in the config vouches for it");
+      continue;
+    }
+    const ContainerEdits edits = feature_edits(host, feature);
+    if (edits.nodes.empty()) {
+      delivery.notes.push_back(feature + "=enabled has no effect: this host has no such device");
+    }
+    append(delivery.change.edits, edits);
+    std::ranges::for_each(edits.nodes, [&delivery](const NodeEdit& node) { give(delivery, node); });
+  }
+}
+
 // NVIDIA's hooks, which this runtime replaces.
 std::vector<std::string> replaced_hooks(const oci::Spec& spec) {
   std::vector<std::string> paths;
@@ -149,10 +169,8 @@ Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& c
     delivery.identities = std::move(driver.identities);
     delivery.change.dropped_hooks = replaced_hooks(input.spec);
   }
-  if (has_gpu(owed) && !facts.pod) {
-    const ContainerEdits features = feature_edits(host, facts.request.features);
-    append(delivery.change.edits, features);
-    std::ranges::for_each(features.nodes, [&delivery](const NodeEdit& node) { give(delivery, node); });
+  if (has_gpu(owed)) {
+    give_features(delivery, host, facts);
   }
   return delivery;
 }

@@ -109,13 +109,46 @@ TEST_F(DeliveryTest, RefusesValuesThatMeanNothing) {
       "NVIDIA_DRIVER_CAPABILITIES=compue,utility: there is no 'compue'; did you mean compute?; valid: all, compute, "
       "compat32, display, graphics, ngx, utility, video");
   for (const char* variable :
-       {"NVIDIA_IMEX_CHANNELS=0,x", "NVIDIA_MIG_CONFIG_DEVICES=0", "NVIDIA_MIG_MONITOR_DEVICES=some"}) {
+       {"NVIDIA_IMEX_CHANNELS=0,x", "NVIDIA_MIG_CONFIG_DEVICES=0", "NVIDIA_MIG_MONITOR_DEVICES=some",
+        "NVIDIA_MIG_CONFIG_DEVICES=all", "NVIDIA_MIG_MONITOR_DEVICES=all"}) {
     EXPECT_NE(why_not(asking("\"NVIDIA_VISIBLE_DEVICES=0\",\"" + std::string(variable) + "\"")), "") << variable;
     EXPECT_EQ(why_not(asking("\"" + std::string(variable) + "\"")), "") << "without a request for GPUs: " << variable;
   }
   const Result<Delivery> switched = plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_GDS=true")"));
   ASSERT_TRUE(switched);
   EXPECT_EQ(switched->notes, std::vector<std::string>{"NVIDIA_GDS=true has no effect: it takes 'enabled'"});
+}
+
+TEST_F(DeliveryTest, RefusesChannelsAndMigDevicesThatTheDriverDoesNotOffer) {
+  EXPECT_EQ(
+      why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_IMEX_CHANNELS=3")")),
+      "/dev/nvidia-caps-imex-channels/channel3 is asked for by a variable or a mount, and the driver of this host "
+      "does not offer it");
+  EXPECT_NE(why_not(R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=0","NVIDIA_MIG_CONFIG_DEVICES=all"],
+                        "capabilities":{"bounding":["CAP_SYS_ADMIN"]}}})")
+                .find("/dev/nvidia-caps/nvidia-cap1"),
+            std::string::npos);
+}
+
+TEST_F(DeliveryTest, RefusesAMountOfNoChannel) {
+  const std::string mounts = R"({"mounts":[
+      {"source":"/dev/null","destination":"/var/run/nvidia-container-devices/0"},
+      {"source":"/dev/null","destination":"/var/run/nvidia-container-devices/imex/)";
+  EXPECT_EQ(why_not(mounts + "x\"}]}"),
+            "a mount at /var/run/nvidia-container-devices/imex/x: an IMEX channel is a number");
+}
+
+TEST_F(DeliveryTest, SaysWhichWishesItIgnores) {
+  const auto notes = [this](const std::string& json) {
+    const Result<Delivery> delivery = plan(json);
+    EXPECT_TRUE(delivery) << delivery.error().message;
+    return delivery ? delivery->notes : std::vector<std::string>();
+  };
+  EXPECT_EQ(notes(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_GDS=enabled","NVIDIA_MOFED=disabled")")),
+            std::vector<std::string>{"NVIDIA_GDS=enabled has no effect: this host has no such device"});
+  config_.runtime.environment = config::Trust::never;
+  EXPECT_EQ(notes(asking("\"NVIDIA_VISIBLE_DEVICES=0\"")),
+            std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=0 has no effect: runtime.environment is 'never'"});
 }
 
 TEST_F(DeliveryTest, GivesNoUvmWithoutTheComputeCapability) {
@@ -332,6 +365,19 @@ TEST_F(AllocatedTest, GivesWhatKubeletAllocatedInAPod) {
     EXPECT_EQ(paths(*delivery), kAllNodesOfAGpu) << visible;
     EXPECT_FALSE(delivery->change.edits.mounts.empty());
   }
+}
+
+TEST_F(AllocatedTest, SaysWhatAPodDoesNotGet) {
+  const std::string json = R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all","NVIDIA_GDS=enabled"]},
+                               "linux":{"cgroupsPath":")" +
+                           kPodCgroup + R"("},"annotations":{"io.kubernetes.cri.container-name":"main"}})";
+  const Result<Delivery> delivery = plan(json);
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  const std::vector<std::string> notes = {
+      "not given: /dev/nvidia1: kubelet allocated no such device to this container of the pod",
+      "not given: NVIDIA_GDS=enabled: this container is in a pod, and no rule below 'trust:' in the config vouches for "
+      "it"};
+  EXPECT_EQ(delivery->notes, notes);
 }
 
 TEST_F(AllocatedTest, DoesNotTrustAnotherContainersNameInAnAnnotation) {

@@ -61,19 +61,16 @@ Result<DriverEdits> driver_edits(const kernel::Host& host, const config::Runtime
   return DriverEdits{std::move(edits), files->identities};
 }
 
-ContainerEdits feature_edits(const kernel::Host& host, const std::vector<std::string>& features) {
-  constexpr std::array<std::array<std::string_view, 3>, 6> kNodes = {{{"gds", "/dev", "nvidia-fs"},
-                                                                      {"mofed", "/dev/infiniband", "uverbs"},
-                                                                      {"mofed", "/dev/infiniband", "rdma_cm"},
-                                                                      {"gdrcopy", "/dev", "gdrdrv"},
-                                                                      {"nvswitch", "/dev", "nvidia-nvswitchctl"},
-                                                                      {"nvswitch", "/dev", "nvidia-nvswitch"}}};
-  const auto has = [&features](std::string_view feature) {
-    return std::ranges::find(features, feature) != features.end();
-  };
+ContainerEdits feature_edits(const kernel::Host& host, std::string_view feature) {
+  constexpr std::array<std::array<std::string_view, 3>, 6> kNodes = {{{"NVIDIA_GDS", "/dev", "nvidia-fs"},
+                                                                      {"NVIDIA_MOFED", "/dev/infiniband", "uverbs"},
+                                                                      {"NVIDIA_MOFED", "/dev/infiniband", "rdma_cm"},
+                                                                      {"NVIDIA_GDRCOPY", "/dev", "gdrdrv"},
+                                                                      {"NVIDIA_NVSWITCH", "/dev", "nvidia-nvswitchctl"},
+                                                                      {"NVIDIA_NVSWITCH", "/dev", "nvidia-nvswitch"}}};
   ContainerEdits edits;
-  for (const auto& [feature, directory, prefix] : kNodes) {
-    if (!has(feature)) {
+  for (const auto& [of, directory, prefix] : kNodes) {
+    if (of != feature) {
       continue;
     }
     for (const std::string& name : kernel::list_names(host.root.get(), kernel::below_root(std::string(directory)))) {
@@ -83,7 +80,7 @@ ContainerEdits feature_edits(const kernel::Host& host, const std::vector<std::st
     }
   }
   for (const char* path : {"/run/udev", "/etc/cufile.json"}) {
-    if (has("gds") && kernel::exists(host.root.get(), kernel::below_root(path))) {
+    if (feature == "NVIDIA_GDS" && kernel::exists(host.root.get(), kernel::below_root(path))) {
       append(edits, {.mounts = {{path, path, "", {"ro", "nosuid", "nodev", "rbind", "rprivate"}}}});
     }
   }

@@ -4,7 +4,7 @@
 
 #include <map>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "adapters/config/config.h"
 #include "adapters/nvidia/library_identity.h"
@@ -23,7 +23,8 @@ struct DriverEdits {
 Result<DriverEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
                                  const DeliveryInput& input, const DeviceRequest& request);
 
-// The host's nodes, and the files that go with them, of "gds", "mofed", "gdrcopy" and "nvswitch".
-container::ContainerEdits feature_edits(const kernel::Host& host, const std::vector<std::string>& features);
+// The host's nodes, and the files that go with them, of "NVIDIA_GDS", "NVIDIA_MOFED", "NVIDIA_GDRCOPY" or
+// "NVIDIA_NVSWITCH".
+container::ContainerEdits feature_edits(const kernel::Host& host, std::string_view feature);
 
 }  // namespace hf::shim

@@ -71,7 +71,7 @@ std::optional<Facts> read_facts(const kernel::Host& host, const config::Config& 
   facts.request = request_of(input.spec, config.runtime, input.starter);
   if (!facts.request.asks_nvidia() && facts.request.cdi_names.empty() &&
       !has_nodes_of_a_class(input.spec, config.classes)) {
-    return std::nullopt;
+    return facts.request.ignored.empty() ? std::nullopt : std::optional(std::move(facts));
   }
   // Only the cgroup says whether the container is in a pod, because that decides which requests are trusted.
   if (is_of_pod(input.spec, input.starter)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +23,7 @@ void collect_mounts(const oci::Spec& spec, DeviceRequest& request) {
   if (!mounts.imex_channels.empty()) {
     request.nvidia.imex_channels = std::move(mounts.imex_channels);
   }
+  std::ranges::move(mounts.mistakes, std::back_inserter(request.nvidia.mistakes));
   if (!request.nvidia.visible.text.empty()) {
     request.nvidia_description =
         "a mount below " + std::string(nvidia::kDeviceMounts) + " asks for " + request.nvidia.visible.text;
@@ -37,17 +39,39 @@ void collect_environment(nvidia::VisibleDevices visible, DeviceRequest& request)
   request.nvidia.visible = std::move(visible);
 }
 
+constexpr std::array<const char*, 4> kFeatures = {"NVIDIA_GDS", "NVIDIA_MOFED", "NVIDIA_GDRCOPY", "NVIDIA_NVSWITCH"};
+
+void ignore(DeviceRequest& request, const std::string& variable, const std::string& why) {
+  request.ignored.push_back(variable + " has no effect: " + why);
+}
+
 void collect_features(const oci::Spec& spec, DeviceRequest& request) {
-  for (const auto& [name, feature] :
-       {std::pair("NVIDIA_GDS", "gds"), std::pair("NVIDIA_MOFED", "mofed"), std::pair("NVIDIA_GDRCOPY", "gdrcopy"),
-        std::pair("NVIDIA_NVSWITCH", "nvswitch")}) {
+  for (const char* name : kFeatures) {
     const std::string value = oci::environment_of(spec, name);
     if (value == "enabled") {
-      request.features.emplace_back(feature);
+      request.features.emplace_back(name);
     } else if (!value.empty() && value != "disabled") {
-      request.ignored.push_back(std::string(name) + "=" + value + " has no effect: it takes 'enabled'");
+      ignore(request, std::string(name) + "=" + value, "it takes 'enabled'");
     }
   }
+}
+
+// What stands beside the request in the environment.
+void ignore_rest(const oci::Spec& spec, DeviceRequest& request, const std::string& why) {
+  for (const char* name : kFeatures) {
+    if (oci::environment_of(spec, name) == "enabled") {
+      ignore(request, std::string(name) + "=enabled", why);
+    }
+  }
+  const std::string channels = oci::environment_of(spec, "NVIDIA_IMEX_CHANNELS");
+  if (!channels.empty()) {
+    ignore(request, "NVIDIA_IMEX_CHANNELS=" + channels, why);
+  }
+}
+
+std::string why_not_trusted(config::Trust trust) {
+  return trust == config::Trust::privileged ? "runtime.environment is 'privileged', and this container is not"
+                                            : "runtime.environment is 'never'";
 }
 
 }  // namespace
@@ -89,11 +113,19 @@ DeviceRequest request_of(const oci::Spec& spec, const config::RuntimeSettings& s
   if (request.cdi_names.empty() && settings.reads_mounts) {
     collect_mounts(spec, request);
   }
-  if (request.cdi_names.empty() && request.nvidia.visible.text.empty() && trusts_environment) {
-    collect_environment(std::move(by_environment), request);
+  if (request.cdi_names.empty() && request.nvidia.visible.text.empty()) {
+    if (trusts_environment) {
+      collect_environment(std::move(by_environment), request);
+    } else if (by_environment.requests_gpus() || !by_environment.cdi_names.empty()) {
+      ignore(request, "NVIDIA_VISIBLE_DEVICES=" + by_environment.text, why_not_trusted(settings.environment));
+    }
   }
   if (request.asks_nvidia() && trusts_environment) {
     collect_features(spec, request);
+  } else if (request.asks_nvidia()) {
+    ignore_rest(spec, request, why_not_trusted(settings.environment));
+  } else if (!request.cdi_names.empty()) {
+    ignore_rest(spec, request, "devices that are named as CDI devices come with what their specs list");
   }
   return request;
 }

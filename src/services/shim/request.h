@@ -18,8 +18,8 @@ struct DeviceRequest {
   bool is_by_environment = false;      // whether the CDI names come from there, where an image can set them
   nvidia::Request nvidia;              // without the CDI names
   std::string nvidia_description;      // how NVIDIA GPUs were requested, for messages; "" if they were not
-  std::vector<std::string> features;   // "gds", "mofed", "gdrcopy", "nvswitch": NVIDIA_GDS=enabled and so on
-  std::vector<std::string> ignored;    // why a variable has no effect
+  std::vector<std::string> features;   // the variables of other devices that are "enabled": "NVIDIA_GDS"
+  std::vector<std::string> ignored;    // why a variable or a mount has no effect
 
   [[nodiscard]] bool asks_nvidia() const { return !nvidia_description.empty(); }
 };

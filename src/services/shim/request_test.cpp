@@ -19,7 +19,7 @@ TEST(DeviceRequest, ReadsGpusFromTheEnvironment) {
   EXPECT_TRUE(asked.asks_nvidia());
   EXPECT_EQ(asked.nvidia.visible.ids, (std::vector<std::string>{"0", "1", "0"}));
   EXPECT_EQ(asked.nvidia_description, "NVIDIA_VISIBLE_DEVICES= 0 , 1,,0");
-  EXPECT_EQ(asked.features, std::vector<std::string>{"gds"});
+  EXPECT_EQ(asked.features, std::vector<std::string>{"NVIDIA_GDS"});
   for (const char* nothing : {R"("NVIDIA_VISIBLE_DEVICES=void")", R"("NVIDIA_VISIBLE_DEVICES=")", R"("A=b","FOO")",
                               R"("NVIDIA_VISIBLE_DEVICES=Void,")"}) {
     EXPECT_FALSE(request(with_environment(nothing)).asks_nvidia()) << nothing;
@@ -113,6 +113,36 @@ TEST(DeviceRequest, TrustsOnlyPrivilegedContainersIfTheConfigSaysSo) {
       R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"],"capabilities":{"bounding":["CAP_SYS_ADMIN"]}}})";
   EXPECT_FALSE(request(plain, {.environment = Trust::privileged}).asks_nvidia());
   EXPECT_TRUE(request(privileged, {.environment = Trust::privileged}).asks_nvidia());
+}
+
+TEST(DeviceRequest, SaysWhichWishesOfTheEnvironmentItIgnores) {
+  using Notes = std::vector<std::string>;
+  const std::string json = with_environment(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_GDS=enabled")");
+  EXPECT_EQ(request(json).ignored, Notes());
+  EXPECT_EQ(request(json, {.environment = Trust::never}).ignored,
+            Notes{"NVIDIA_VISIBLE_DEVICES=0 has no effect: runtime.environment is 'never'"});
+  EXPECT_EQ(
+      request(with_environment(R"("NVIDIA_VISIBLE_DEVICES=nvidia.com/gpu=0")"), {.environment = Trust::privileged})
+          .ignored,
+      Notes{"NVIDIA_VISIBLE_DEVICES=nvidia.com/gpu=0 has no effect: runtime.environment is 'privileged', and this "
+            "container is not"});
+  EXPECT_EQ(request(with_environment(R"("NVIDIA_VISIBLE_DEVICES=void")"), {.environment = Trust::never}).ignored,
+            Notes());
+}
+
+TEST(DeviceRequest, SaysWhichVariablesBesideTheRequestItIgnores) {
+  using Notes = std::vector<std::string>;
+  const auto asking = [](const std::string& mount) {
+    return request(R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=all","NVIDIA_MOFED=enabled","NVIDIA_IMEX_CHANNELS=3"]},
+      "mounts":[{"source":"/dev/null","destination":"/var/run/nvidia-container-devices/)" +
+                       mount + "\"}]}",
+                   {.environment = Trust::never});
+  };
+  EXPECT_EQ(asking("GPU-1").ignored, (Notes{"NVIDIA_MOFED=enabled has no effect: runtime.environment is 'never'",
+                                            "NVIDIA_IMEX_CHANNELS=3 has no effect: runtime.environment is 'never'"}));
+  const std::string why = " has no effect: devices that are named as CDI devices come with what their specs list";
+  EXPECT_EQ(asking("cdi/nvidia.com/gpu/0").ignored,
+            (Notes{"NVIDIA_MOFED=enabled" + why, "NVIDIA_IMEX_CHANNELS=3" + why}));
 }
 
 TEST(MayAsk, FindsDevicesOfTheConfigsOwnClasses) {
