@@ -53,6 +53,16 @@ TEST(DemoReport, StartsWithTheVerdict) {
   EXPECT_TRUE(render_text(report).starts_with(marked(kYellow, "interrupted")));
 }
 
+TEST(DemoReport, SaysWhyARepairIsPutOff) {
+  DemoReport report;
+  report.containers = {container_with(3, 3)};
+  EXPECT_EQ(render_text(report).find("waits"), std::string::npos);
+  report.containers.front().delay = "until runc 1.0.0~rc93 has ended";
+  EXPECT_NE(render_text(report).find("of which it waits            until runc 1.0.0~rc93 has ended\n"),
+            std::string::npos)
+      << render_text(report);
+}
+
 TEST(DemoReport, IsJsonWithTheSameFigures) {
   DemoReport report;
   report.containers = {container_with(3, 3)};

@@ -101,6 +101,9 @@ void add_rows(const DemoContainer& it, TextTable& table) {
                "median " + render_duration(spread.median) + ", p99 " + render_duration(spread.p99) + ", longest " +
                    render_duration(spread.max) + " (" + counted(spread.count, "record") + ")"});
   }
+  if (!it.delay.empty()) {
+    table.add({"  of which it waits", it.delay});
+  }
   if (it.held > 0) {
     table.add({"  held by the shield", counted(it.held, "rewrite") + " of its rules, " +
                                            counted(it.held_opens, "open") + " would have failed"});

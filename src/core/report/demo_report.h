@@ -48,6 +48,7 @@ struct DemoContainer {
 
   // With the guard.
   std::map<std::string, std::uint64_t> attacks;  // by description
+  std::string delay;                             // why the guard puts a repair off; "" where it does not
   std::uint64_t overtaken = 0;                   // attacks that failed, as access was restored before they ended
   std::uint64_t repaired = 0;                    // attacks after which the program inside could open the GPU again
   std::vector<std::uint64_t> losses_ns;          // durations, as the guard recorded them

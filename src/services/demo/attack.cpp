@@ -62,6 +62,11 @@ kernel::Command own_command(std::vector<std::string> arguments) {
 
 }  // namespace
 
+bool is_attacked_by_its_runtime(const Workload& workload) {
+  return workload.hierarchy() == container::Hierarchy::v1 && workload.runtime() &&
+         loses_devices_at_update(*workload.runtime());
+}
+
 std::vector<Attack> attacks_on(const Workload& workload, const Gpu& gpu) {
   const std::string& where = workload.cgroup().where;
   if (workload.hierarchy() == container::Hierarchy::v2) {
@@ -69,7 +74,7 @@ std::vector<Attack> attacks_on(const Workload& workload, const Gpu& gpu) {
     return {{"the runtime's own filter instead of the one with the GPU", own_command({"replace", where, filter})},
             {"the runtime's own filter beside it, as systemd puts it there", own_command({"beside", where, filter})}};
   }
-  if (workload.runtime() && loses_devices_at_update(*workload.runtime())) {
+  if (is_attacked_by_its_runtime(workload)) {
     kernel::Command command;
     command.arguments = workload.runtime_arguments({"update", "--cpu-share", "512", workload.id()});
     command.before = workload.runtime_view();

@@ -15,6 +15,9 @@ struct Attack {
   kernel::Command command;
 };
 
+// Is it attacked by its own runtime, an old runc?
+bool is_attacked_by_its_runtime(const Workload& workload);
+
 // Every kind of attack that takes the GPU from this container.
 std::vector<Attack> attacks_on(const Workload& workload, const Gpu& gpu);
 

@@ -13,6 +13,10 @@ report::DemoContainer describe(const Workload& workload, const Gpu& gpu) {
   figures.cgroup = workload.cgroup().where;
   figures.is_stand_in = gpu.is_stand_in;
   figures.notes = workload.notes();
+  if (is_attacked_by_its_runtime(workload)) {
+    figures.delay =
+        "until runc has ended, 100 ms at most: it reads the rules back, and fails where they are not its own";
+  }
   for (const container::WantedNode& node : gpu.nodes) {
     figures.nodes.push_back(node.path);
   }
