@@ -219,6 +219,12 @@ if [ -z "${PACKAGES:-}" ]; then
   tools/package
   cp build/release/packages/*.deb build/release/packages/*.rpm "$PACKAGES"
 fi
+if command -v lintian >/dev/null; then
+  step "lintian"
+  lintian --allow-root --fail-on error "$PACKAGES"/holdfast_"$version"-1_*.deb || fail "lintian reports errors"
+else
+  echo "   skipped: there is no lintian" >&2
+fi
 root=${2:-$scratch/root}
 if [ ! -x "$root/bin/sh" ]; then
   step "a clean $release"
