@@ -85,6 +85,28 @@ class Scripts(unittest.TestCase):
         self.assertEqual(self.run_script([f"{ROOT}/packaging/deb/postrm", "purge"], files), ("", theirs))
         self.assertEqual(self.run_script([f"{ROOT}/packaging/deb/postrm", "remove"], files), ("", list(files)))
 
+    def test_a_purge_takes_the_backups_of_setup_where_the_engine_does_not_need_them(self) -> None:
+        docker, containerd, crio = "/etc/docker/daemon.json", "/etc/containerd/config.toml", "/etc/crio/crio.conf.d/99-holdfast.conf"
+        podman = "/etc/containers/containers.conf.d/99-holdfast.conf"
+        files = {
+            docker: '{"runtimes": {"holdfast": {"path": "/usr/bin/holdfast-runtime"}}}', f"{docker}.holdfast-backup": "{}",
+            containerd: "version = 3", f"{containerd}.holdfast-backup": "version = 2",
+            crio: "[crio.runtime.runtimes.holdfast]", f"{podman}.holdfast-backup": "the only copy",
+        }  # fmt: skip
+        said, left = self.run_script([f"{ROOT}/packaging/deb/postrm", "purge"], files)
+        self.assertEqual(left, [name for name in files if name != f"{containerd}.holdfast-backup"])
+        gone = "still names the runtime holdfast, which is gone: take it out and restart the engine"
+        mv = f"the file from before is {docker}.holdfast-backup: 'mv {docker}.holdfast-backup {docker}' takes it back"
+        self.assertEqual(said.splitlines(), [f"holdfast: {docker} {gone}", f"holdfast: {mv}", f"holdfast: {crio} {gone}"])
+
+    def test_a_removal_says_how_to_take_the_runtime_out_of_the_engines(self) -> None:
+        self.program("holdfast", '[ "$2" != docker ] || exit 1')
+        for name, script in REMOVALS.items():
+            with self.subTest(name):
+                said = "holdfast: docker still has the runtime holdfast: run 'holdfast setup docker --undo' before the removal, or install holdfast again for it\n"
+                self.assertEqual(self.run_script(script, {})[0], said)
+                self.assertEqual(self.run_script(UPGRADES[name], {})[0], "")
+
 
 class ThirdParty(unittest.TestCase):
     def test_a_sysroot_is_asked_for_its_own_names(self) -> None:
