@@ -6,7 +6,7 @@ import re
 
 PROGRAM = r"(?:holdfast|holdfastd|holdfast-kube|holdfast-runtime|systemctl|docker|podman)"
 # What a block of commands begins with. A block that begins otherwise is text, which must be claimed as well.
-COMMAND = re.compile(rf"(?:{PROGRAM}|ctr|kubectl|install|mkdir|kill|alias|modprobe|\./\w+|tools/\w+|\w+=\S*)(?: |$)")
+COMMAND = re.compile(rf"(?:{PROGRAM}|ctr|kubectl|install|mkdir|rm|grep|kill|alias|modprobe|\./\w+|tools/\w+|\w+=\S*)(?: |$)")
 # In running text and in tables: a program of ours or an engine's with at least one argument.
 INLINE = re.compile(rf"`({PROGRAM} [^`]+)`")
 
@@ -54,6 +54,8 @@ def read_block(lines: list[str], first: int, language: str, document: str) -> li
     for number, line in enumerate(lines, first):
         if line.strip():
             command, comment = split_comment(line)
+            if not command:
+                continue  # a sentence among the commands
             found.append(Item("command", command, document, number, comment=comment))
     return found
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The first hour of a new user: every command of README.md and of the guides, typed as written, in a machine of its own.
+"""The first hour of a new user: every command of README.md, of the guides, INSTALL.md and MIGRATE.md, typed as written, in a machine of its own.
 
 The documents are read: a line of theirs that is not claimed here fails the test. So does an output that they show and the programs do not print.
 """
@@ -31,7 +31,7 @@ from private_machine import HOME, Machine
 from systemd_host import why_no_systemd
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-README = "README.md"
+README, INSTALL, MIGRATE = "README.md", "docs/INSTALL.md", "docs/MIGRATE.md"
 SEE, FIND, GUARD, START, PLAN, CORES, OFFER = (
     f"docs/guides/{name}.md"
     for name in (
@@ -45,10 +45,12 @@ IMAGE = engines.IMAGE
 HAS_MANY_CPUS = os.cpu_count() > 64
 PARTS = ("Install", "1. Ask the doctor", "2. Give the device back", "3. Read who did it", "4. Prevent the next loss", "Uninstall")
 
+CHECK, REMOVAL, REST = ("Check the installation",), ("Before you remove it",), ("What the scripts of the packages do", "Packages", "From source")
+
 # In this order. A user who reads about `blame` follows its link and installs the guard first; who uninstalls it does so in the end.
 ON_V2 = [
     (README, None), (SEE, None), (FIND, PARTS[1:3]), (GUARD, ("Install",)), (FIND, PARTS[3:5]), (GUARD, None),
-    (START, None), (PLAN, None), (OFFER, None), (GUARD, ("Uninstall",)),
+    (START, None), (PLAN, None), (OFFER, None), (MIGRATE, None), (INSTALL, CHECK), (GUARD, ("Uninstall",)), (INSTALL, REMOVAL), (INSTALL, REST),
 ]  # fmt: skip
 
 
@@ -76,6 +78,7 @@ class NotHere:
 
 
 BUILDS = NotHere("builds the project, which takes minutes: tests/releases/run_test.sh runs it in clean root file systems")
+PACKAGED = NotHere("the machine has no package: tests/releases/package_test.sh installs and removes it")
 NODES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 LEAVES_DEVICES_OUT = bool(re.search(r"version 1\.1\.[3-6]\b", subprocess.run([which("runc") or "false", "--version"], capture_output=True, text=True).stdout))
 GPU = " ".join(f"--device /dev/{node}" for node in NODES)
@@ -175,6 +178,46 @@ CLAIMS: dict[str | tuple[str, str], Claim | NotHere] = {
     # Offer devices to Kubernetes
     "systemctl enable --now holdfast-kube": Claim(),
     "holdfast-kube --once": Claim((0,), ("json", '"resource": "nvidia.com/gpu"', '"health": "Healthy"')),
+    # Come from NVIDIA's tools
+    r"holdfast cdi generate --file FILE --output yaml\|json": Claim(typed="holdfast cdi generate --file /tmp/spec.json --output json && python3 -m json.tool /tmp/spec.json", says=("nvidia.com/gpu",)),
+    "holdfast-kube --check-config": Claim((0,), ("config is fine", "offers nvidia.com/gpu")),
+    (MIGRATE, "holdfast setup docker --dry-run"): Claim((1,), ("would: write /etc/docker/daemon.json",), before="holdfast setup docker --undo && systemctl restart docker"),
+    "docker run --rm --runtime holdfast -e NVIDIA_VISIBLE_DEVICES=all IMAGE nvidia-smi": Claim(
+        (0,), SHOWS_NODES, typed=f"docker run --rm --runtime holdfast -e NVIDIA_VISIBLE_DEVICES=all {LISTS_DEV}"
+    ),
+    "holdfast setup docker --default && systemctl reload docker": Claim((0,), ("holdfast is the default runtime now",), after="docker info | grep 'Default Runtime: holdfast'"),
+    "holdfast setup docker && systemctl restart docker": Claim((0,), after="docker info | grep 'Default Runtime: runc' && docker start train web"),
+    "kubectl describe node NODE": NotHere("there is no cluster: e2e.dra_kubelet has a real one"),
+    "systemctl disable --now holdfast-kube": Claim(),
+    "rm -f /run/cdi/holdfast-*.yaml": Claim(before="ls /run/cdi/holdfast-nvidia.yaml", after="test ! -e /run/cdi/holdfast-nvidia.yaml"),
+    "holdfast setup docker --undo && systemctl restart docker": Claim((0,), ("holdfast is no runtime any more",), after="! docker info | grep holdfast"),
+    "nvidia-ctk runtime configure --runtime=docker": NotHere("NVIDIA's toolkit is not here"),
+    "rm /etc/cdi/nvidia.yaml && nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml": NotHere("NVIDIA's toolkit is not here"),
+    # Install
+    "tools/package arm64": BUILDS,
+    "apt install ./holdfast_0.1.0-1_amd64.deb": PACKAGED,
+    "rpm --install holdfast-0.1.0-1.x86_64.rpm": PACKAGED,
+    "rm -rf /etc/holdfast /var/lib/holdfast /var/lib/kubelet/plugins/gpu.holdfast.dev /etc/kubernetes/node-feature-discovery/features.d/holdfast": Claim(
+        before="ls /etc/holdfast /var/lib/holdfast", after="test ! -e /etc/holdfast -a ! -e /var/lib/holdfast"
+    ),
+    "rm -f /etc/docker/daemon.json.holdfast-backup /etc/containerd/config.toml.holdfast-backup": Claim(),
+    "holdfast --version": Claim((0,), (r"^holdfast \d+\.\d+",)),
+    "holdfastd --check-config": Claim((0,), ("^config is fine", "read /etc/holdfast/config.yaml", "mode heal, shield auto")),
+    "systemctl status holdfastd": Claim((0,), (r"Active: active \(running\)",)),
+    (INSTALL, "holdfast doctor"): Claim((0, 1), ("guard: holdfastd .*detects changes by",)),
+    # Shortened, and without a search for an old runc.
+    "systemctl stop holdfastd; holdfast demo; systemctl start holdfastd": Claim(
+        (0,), (r"(?m)^held: \d+ attacks, all repaired",), typed="systemctl stop holdfastd; holdfast demo --offline --seconds 2; systemctl start holdfastd"
+    ),
+    "grep -ls holdfast-runtime /run/{containerd,docker/containerd/daemon,k3s/containerd}/io.containerd.runtime.v2.task/*/*/{options.json,runtime}": Claim(
+        (0, 2), ("/io.containerd.runtime.v2.task/moby/",), before=f"holdfast setup docker && systemctl restart docker && docker run -d --name kept --runtime holdfast {IMAGE}", after="docker rm -f kept"
+    ),
+    "pgrep -a conmon | grep holdfast-runtime": Claim((1,)),
+    "apt remove holdfast": PACKAGED,
+    "tools/build release holdfast holdfastd holdfast-runtime holdfast-kube": BUILDS,
+    "cmake --install build/release": BUILDS,
+    "systemctl start holdfastd": Claim(),
+    "systemctl enable holdfastd": Claim((0,), after="systemctl is-active holdfastd"),
 }
 
 # Give containers cores, on v1, where this machine's cpusets are.
@@ -206,10 +249,16 @@ MENTIONS = {
     "holdfast setup docker": "typed together with a reload",
     "holdfast blame": "typed with options",
     "holdfast ps -o wide": "typed in the first guide",
+    "holdfast setup ENGINE --default": "stands for the engines",
+    "holdfast cdi generate": "typed with options",
+    "holdfast cdi resolve NAME": "typed with a name",
+    "holdfast setup node --load-modules": "typed with --dry-run",
+    "holdfast-runtime hook create-container": "what a CDI spec calls: e2e.runtime has it",
+    "docker run --gpus": "typed with the runtime, in a guide",
 }
 
 # Running text has these alone, and they are typed.
-TYPED_MENTIONS = {"holdfast grant web 'c 195:0 rw'", "holdfast setup containerd"}
+TYPED_MENTIONS = {"holdfast grant web 'c 195:0 rw'", "holdfast setup containerd", "holdfast-kube --check-config", r"holdfast cdi generate --file FILE --output yaml\|json"}
 
 TEXTS = {
     "1  a GPU is injected               NVIDIA's legacy hook edits the device cgroup,": "",  # a picture
@@ -499,7 +548,7 @@ def shown_behind(item: Item) -> list[str]:
 
 
 def documents() -> list[str]:
-    return [README, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/guides").glob("*.md"))]
+    return [README, INSTALL, MIGRATE, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/guides").glob("*.md"))]
 
 
 def claim_of(item: Item) -> Claim | NotHere | str | None:

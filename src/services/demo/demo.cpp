@@ -75,7 +75,8 @@ class Demonstration {
     if (const std::optional<container::Pid> other = find_running_guard(setup_.host)) {
       return fail(std::errc::device_or_resource_busy,
                   "holdfastd runs on this host already (pid " + std::to_string(other->value) +
-                      "): it would repair what is to be shown broken first. Stop it for a minute");
+                      "): it would repair what is to be shown broken first. Stop it "
+                      "for a minute: 'systemctl stop holdfastd; holdfast demo; systemctl start holdfastd'");
     }
     return {};
   }
