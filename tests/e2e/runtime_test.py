@@ -616,6 +616,20 @@ class Engines(Staged):
         container.update_cpus()
         self.assertEqual({path: container.opens(path) for path in NODES}, dict.fromkeys(NODES, "ENXIO"))
 
+    def test_device_requests_of_compose(self):
+        """What compose makes of `reservations.devices`: the driver by its name, and devices by id or a count."""
+        for option, request in (("driver=nvidia,device=1", {"Count": 0, "DeviceIDs": ["1"]}), ("driver=nvidia,count=1", {"Count": 1, "DeviceIDs": None})):
+            with self.subTest(option), contextlib.ExitStack() as stack:
+                try:
+                    container = stack.enter_context(engines.docker("v1", runtime=RUNTIME, gpu=False, place=self.place_with_hook, options=("--gpus", option)))
+                except Unavailable as error:
+                    self.skipTest(f"cannot start here: {error}")
+                made = json.loads(container.call("inspect", "-f", "{{json .HostConfig.DeviceRequests}}", container.name))
+                self.assertEqual(made, [{"Driver": "nvidia", "Capabilities": [["gpu"]], "Options": {}} | request])
+                given, other = ("/dev/nvidia1", "/dev/nvidia0") if request["DeviceIDs"] else ("/dev/nvidia0", "/dev/nvidia1")
+                self.assertEqual(container.opens(given), "ENXIO")
+                self.assertIn(container.opens(other), ("EPERM", "ENOENT"))
+
     def test_docker_with_gpus_and_another_runtime_says_what_to_do(self):
         with self.assertRaisesRegex(Unavailable, "--gpus needs the runtime holdfast"):
             with engines.docker("v1", runtime="runc", gpu=False, place=self.place_with_hook, options=("--gpus", "all")):
