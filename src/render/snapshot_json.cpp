@@ -162,6 +162,7 @@ Json json_of_verdict(const Verdict& verdict) {
   put(json, "code", verdict.code);
   put(json, "container", verdict.container);
   put(json, "cure", verdict.cure);
+  json["needs_all_cures"] = verdict.needs_all_cures;
   put(json, "rest", verdict.rest);
   return json;
 }

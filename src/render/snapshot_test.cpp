@@ -245,6 +245,12 @@ TEST(SnapshotJson, HasTheVerdictThatTheMetricsHave) {
   EXPECT_EQ(json["verdict"]["headline"], "gone lost it");
   EXPECT_EQ(json["verdict"]["code"], "HF-101");
   EXPECT_EQ(json["verdict"]["cure"], nlohmann::json::array({"mend it"}));
+  EXPECT_EQ(json["verdict"]["needs_all_cures"], false);
+  Snapshot all_needed = snapshot();
+  std::vector<Finding> findings = *all_needed.findings;
+  findings.front().needs_all_cures = true;
+  all_needed.findings = std::move(findings);
+  EXPECT_EQ(nlohmann::json::parse(render_json(all_needed))["verdict"]["needs_all_cures"], true);
   EXPECT_EQ(json["containers"][1]["argument"], "gone");
   EXPECT_TRUE(has_line(render_metrics(snapshot()), "holdfast_verdict{level=\"critical\"} 1"));
   EXPECT_TRUE(has_line(render_metrics(snapshot()), "holdfast_verdict{level=\"good\"} 0"));

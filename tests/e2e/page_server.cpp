@@ -378,6 +378,16 @@ class Stage {
     number_ += in_trouble ? kPast : 0;
   }
 
+  // The cures of the worst finding are all needed.
+  void show_steps() {
+    const std::shared_ptr<report::Snapshot> made = few_containers(true, number_);
+    std::vector<report::Finding> findings = *made->findings;
+    findings.front().needs_all_cures = true;
+    made->findings = std::move(findings);
+    board_.publish(made);
+    number_ += kPast;
+  }
+
   void add_record(const std::string& title) {
     records_.push_back(shared(record_at(++number_, title, 0)));
     records_.pop_front();
@@ -398,6 +408,8 @@ void run_command(Stage& stage, const std::string& command, int count) {
     stage.add_record("<i>worker-5</i>");
   } else if (command == "calm" || command == "trouble") {
     stage.show_few(command == "trouble");
+  } else if (command == "steps") {
+    stage.show_steps();
   } else if (command == "blind" || command == "usual") {
     stage.show(command == "blind");
   } else if (command == "storm") {

@@ -39,6 +39,7 @@ Verdict verdict_from(const Finding& finding) {
   verdict.code = finding.code;
   verdict.container = finding.container;
   verdict.cure = finding.cure;
+  verdict.needs_all_cures = finding.needs_all_cures;
   return verdict;
 }
 
@@ -169,6 +170,7 @@ Verdict warning_verdict(const Snapshot& snapshot, const Tally& tally) {
           .code = "",
           .container = "",
           .cure = {},
+          .needs_all_cures = false,
           .rest = ""};
 }
 

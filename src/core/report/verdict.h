@@ -20,6 +20,7 @@ struct Verdict {
   std::string code;               // of the finding behind it; "" where there is none
   std::string container;          // the id of the container that it names; "" where it names none
   std::vector<std::string> cure;  // as in the finding
+  bool needs_all_cures = false;   // as in the finding
   std::string rest;               // what else there is: "2 more containers lack something, 3 fine"
 };
 Verdict verdict_of(const Snapshot& snapshot);

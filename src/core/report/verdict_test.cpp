@@ -70,6 +70,13 @@ TEST(VerdictOf, NamesTheContainerTheDeviceAndTheCure) {
   EXPECT_EQ(verdict.rest, "1 more container lacks something, 1 at risk, 1 fine, 1 asks for nothing");
 }
 
+TEST(VerdictOf, SaysWhetherOneOfTheCuresIsEnough) {
+  Finding above = finding("HF-103", Severity::critical, "train", "cannot open /dev/nvidia0");
+  EXPECT_FALSE(verdict_of(with({}, {above})).needs_all_cures);
+  above.needs_all_cures = true;
+  EXPECT_TRUE(verdict_of(with({}, {above})).needs_all_cures);
+}
+
 TEST(VerdictOf, IsCriticalForALossThatTheDoctorHasNotExaminedYet) {
   ContainerStatus status = in_state("a name", State::lost);
   container::OwedNode owed;

@@ -70,6 +70,7 @@ Finding finding_about_missing_files(const HostFacts& host) {
     }
   }
   finding.cure.assign(cures.begin(), cures.end());
+  finding.needs_all_cures = true;  // each of them is for another spec
   return finding;
 }
 

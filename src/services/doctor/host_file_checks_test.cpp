@@ -204,6 +204,15 @@ TEST(CdiChecks, ShowEightMissingFilesAtMost) {
   EXPECT_EQ(finding.cure, std::vector<std::string>{"holdfast cdi generate --file /etc/cdi/a.yaml"});
 }
 
+TEST(CdiChecks, NeedACureForEverySpecThatMountsMissingFiles) {
+  HostScene scene;
+  scene.host.missing_cdi_files = {{"/lib/a", "/etc/cdi/a.yaml"}, {"/lib/b", "/etc/cdi/b.yaml"}};
+  scene.host.sources.cdi.specs = {spec_with("/etc/cdi/a.yaml", kUvm, 238), spec_with("/etc/cdi/b.yaml", kUvm, 238)};
+  const report::Finding finding = doctor::find_unusable_cdi_specs(scene.host, {}).front();
+  EXPECT_EQ(finding.cure.size(), 2U);
+  EXPECT_TRUE(finding.needs_all_cures);
+}
+
 TEST(CdiChecks, TellAConflictFromASpecThatIsOnlyHidden) {
   HostScene scene;
   scene.host.sources.cdi.shadows = {{"nvidia.com/gpu=0", "/var/run/cdi/a.yaml", "/etc/cdi/a.yaml", false}};

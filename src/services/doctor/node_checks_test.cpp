@@ -144,6 +144,13 @@ TEST(NodeChecks, HealWhatANewNodeHeals) {
   }
 }
 
+TEST(NodeChecks, TakeADiagnosisForNoCure) {
+  ContainerScene scene;
+  scene.fail(kGpu, AccessFailure::security_module);
+  EXPECT_EQ(first_finding(scene).cure, std::vector<std::string>{"setsebool -P container_use_devices on (SELinux)"});
+  EXPECT_NE(first_finding(scene).evidence.back().find("ausearch"), std::string::npos);
+}
+
 TEST(NodeChecks, RemountTheMountThatTheNodeIsOn) {
   ContainerScene scene;
   scene.fail(kGpu, AccessFailure::nodev_mount);

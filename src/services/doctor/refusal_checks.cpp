@@ -73,10 +73,14 @@ Findings find_refusing_permission_bits(const HostFacts& /*host*/, const Containe
 }
 
 Findings find_refusing_security_module(const HostFacts& /*host*/, const ContainerFacts& facts) {
-  return find_refused(facts, {AccessFailure::security_module,
-                              "HF-109",
-                              "a security module refuses",
-                              {"ausearch -m avc -ts recent", "setsebool -P container_use_devices on (SELinux)"}});
+  Findings findings = find_refused(facts, {AccessFailure::security_module,
+                                           "HF-109",
+                                           "a security module refuses",
+                                           {"setsebool -P container_use_devices on (SELinux)"}});
+  for (Finding& finding : findings) {
+    finding.evidence.emplace_back("the audit log has the denial: ausearch -m avc -ts recent");
+  }
+  return findings;
 }
 
 Findings find_nodev_mount(const HostFacts& /*host*/, const ContainerFacts& facts) {

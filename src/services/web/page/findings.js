@@ -13,10 +13,17 @@ function evidenceOf(finding) {
     : null;
 }
 
+// How several cures belong together: all are needed, one after the other, or each of them helps.
+function relationOf(finding, index) {
+  const [first, next] = finding.needs_all_cures ? ["first", "then"] : ["either", "or"];
+  return finding.cure.length < 2 ? null : make("span", { class: "relation", text: index === 0 ? first : next });
+}
+
 // A heading of the level that fits where the finding is shown.
 export function findingItem(finding, heading = "h3", withSubject = true) {
   const level = severityLevels[finding.severity] || "warn";
-  const cures = (finding.cure || []).map((text) => make("div", { class: "cure" }, make("code", { text }), copyButton(text, `for ${finding.code}`)));
+  const cures = (finding.cure || []).map((text, index) => make("div", { class: "cure" }, relationOf(finding, index),
+    make("code", { text }), copyButton(text, `for ${finding.code}`)));
   return make("li", { "data-level": level },
     make(heading, {}, make("span", { class: "state", "data-level": level, text: finding.severity }), codeLink(finding.code),
       make("span", { class: "said", text: withSubject ? `${finding.subject}: ${finding.verdict}` : finding.verdict })),

@@ -7,8 +7,11 @@ let shown = "";
 
 function cureOf(verdict) {
   const [first, ...others] = verdict.cure || [];
-  return [make("code", { text: first }), copyButton(first, "that helps"),
-    others.length ? make("a", { href: "#findings", class: "others", text: others.length === 1 ? "another way" : `${others.length} other ways` }) : null].filter(Boolean);
+  const rest = verdict.needs_all_cures ? (others.length === 1 ? "then one more step" : `then ${others.length} more steps`)
+    : others.length === 1 ? "another way" : `${others.length} other ways`;
+  return [others.length && verdict.needs_all_cures ? make("span", { class: "relation", text: "first" }) : null,
+    make("code", { text: first }), copyButton(first, "that helps"),
+    others.length ? make("a", { href: "#findings", class: "others", text: rest }) : null].filter(Boolean);
 }
 
 export function showVerdict(snapshot) {
