@@ -142,6 +142,7 @@ class Pods(Case):
     def test_the_name_of_a_pod_is_all_its_containers(self):
         for name in (self.pod, f"hf-e2e/{self.pod}"):
             self.assertEqual(holdfast_json("doctor", name)["containers"], 2, name)
+            self.assertEqual(len(holdfast_json("heal", name, "--dry-run")["not_owed"]), 2, name)
             self.refused(2, "may be any of", "explain", name)
             self.assertEqual(self.ids(name), [], "no record is no mistake")
         self.assertEqual(holdfast_json("doctor", f"hf-e2e/{self.pod}/main")["containers"], 1)

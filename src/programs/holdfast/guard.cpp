@@ -188,7 +188,8 @@ int show_heal(const GuardOptions& options) {
 void add_heal(CLI::App& app, int& status) {
   const auto options = std::make_shared<GuardOptions>();
   CLI::App* command = app.add_subcommand("heal", "give containers back what they are owed and have lost, once");
-  command->add_option("CONTAINER", options->containers, "names, the beginnings of ids, or pod/container");
+  command->add_option("CONTAINER", options->containers,
+                      "names, the beginnings of ids, pod/container, or a pod: all of its containers");
   command->add_flag("--all", options->all, "all containers of this host");
   command->add_flag("--dry-run", options->dry_run, "say what would be done, change nothing");
   add_output(*command, options->output);

@@ -79,7 +79,9 @@ Result<report::HealReport> heal_manually(host::OpenHost& open, const std::vector
   config.policy = {};
   config.policy.mode = container::Mode::heal;
   const host::Census census = TRY(host::take_census(open.host, config));
-  const std::vector<const host::DiscoveredContainer*> wanted = TRY(host::find_discovered(open.host, census, targets));
+  // A heal gives nothing that is not owed, so that it is safe for all containers of a pod.
+  const std::vector<const host::DiscoveredContainer*> wanted =
+      TRY(host::find_discovered(open.host, census, targets, host::PodNames::all_containers));
   Surveyor surveyor(open.host);
   Survey survey = TRY(surveyor.take(config, SurveyScope::everything));
   std::erase_if(survey.guarded_containers, [&](const GuardedContainerPtr& guarded) {
