@@ -100,6 +100,22 @@ class PageTest(unittest.TestCase):
         order = self.browser.run("[...document.querySelectorAll('main > section')].map((it) => it.id)")
         self.assertEqual(order[:4], ["verdict", "findings", "containers", "timeline"])
 
+    def test_says_whether_one_cure_is_enough(self) -> None:
+        relations = "[...document.querySelectorAll('#findings-list > li:first-child .relation')].map((it) => it.textContent)"
+        self.open("trouble", 7)
+        self.assertEqual(self.browser.run(relations), ["either", "or"])
+        self.assertEqual(self.text("#verdict-cure .others"), "another way")
+        self.assertFalse(self.browser.run("!!document.querySelector('#verdict-cure .relation')"))
+        self.assertFalse(self.browser.run("!!document.querySelector('#findings-list > li:nth-child(2) .relation')"), "it has one cure")
+        self.open("steps", 7)
+        self.assertEqual(self.browser.run(relations), ["first", "then"])
+        self.assertEqual(self.text("#verdict-cure .relation"), "first")
+        self.assertEqual(self.text("#verdict-cure .others"), "then one more step")
+        self.browser.width(390)
+        self.browser.run("document.querySelectorAll('#timeline-list details').forEach((it) => { it.open = true; })")
+        self.browser.run("new Promise((done) => setTimeout(done, 200))")
+        self.assertEqual(layout.problems(self.browser), [])
+
     def test_codes_lead_to_their_pages(self) -> None:
         target = self.browser.run("document.querySelector('#findings-list a.code').href")
         self.assertEqual(target, self.address + "/findings/HF-101")
@@ -314,6 +330,33 @@ class PageTest(unittest.TestCase):
         self.assertIn("holdfast blame has all of them", self.text("#timeline-note"))
         self.assertLess(self.browser.run("(async () => { const begin = performance.now();"
                                          "await new Promise(requestAnimationFrame); return performance.now() - begin; })()"), 1000)
+
+    def test_shows_the_records_of_a_daemon_that_counts_anew(self) -> None:
+        """A restart without the journal of the last one: its numbers are lower than those that the page has seen."""
+        address = "127.0.0.1:0"
+        for start in range(2):
+            server = self.enterContext(subprocess.Popen([SERVER, "20", address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            self.addCleanup(server.kill)
+            address = server.stdout.readline().strip()
+            if start == 0:
+                self.browser.go(f"http://{address}/")
+                self.browser.wait(f"{ROWS} === 20")
+                self.browser.wait("document.getElementById('contact').dataset.live === 'yes'")
+                server.stdin.write("storm 30\n")
+                server.stdin.flush()
+                self.browser.wait("document.querySelector('#timeline-list').textContent.includes('stormy')")
+                server.kill()
+                self.browser.wait("document.getElementById('contact').dataset.live === 'no'", 30)
+        server.stdin.write("loss\nusual\n")
+        server.stdin.flush()
+        self.browser.wait("document.querySelector('#timeline-list').textContent.includes('<i>worker-5</i>')", 30)
+        self.assertNotIn("stormy", self.text("#timeline-list"), "nothing is left of the other daemon")
+        self.browser.wait("document.getElementById('contact').dataset.live === 'yes'", 30)
+        server.stdin.write("storm 1\n")
+        server.stdin.flush()
+        self.browser.wait("document.querySelector('#timeline-list').textContent.includes('stormy')")
+        self.open("usual", CONTAINERS)
+        self.browser.complaints.clear()  # that there was no server
 
     def test_shows_hostile_names_as_text(self) -> None:
         body = self.text("#table-body")

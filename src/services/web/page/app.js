@@ -4,7 +4,7 @@ import { showFindings, startFindings } from "./findings.js";
 import { startHints } from "./hints.js";
 import { lastNumber } from "./records.js";
 import { showContainers, startTable } from "./table.js";
-import { drawTimeline, showLostRecords, showRecords, startTimeline } from "./timeline.js";
+import { drawTimeline, restartTimeline, showLostRecords, showRecords, startTimeline } from "./timeline.js";
 import { showAbout, showCpuManager, showCpus, showDevices, showFigures, showTiers } from "./sections.js";
 import { useUnits } from "./units.js";
 import { showNoContact, showVerdict } from "./verdict.js";
@@ -69,6 +69,9 @@ async function update() {
     if (snapshot !== latest || !hasContact) {
       const begin = performance.now();
       const isFirst = latest === null;
+      if (!isFirst && latest.started_at !== snapshot.started_at) {
+        restartTimeline();
+      }
       latest = snapshot;
       draw(snapshot);
       if (isFirst) {

@@ -9,6 +9,11 @@ export const allRecords = () => records;
 export const recordsOf = (id) => records.filter((record) => record.id === id);
 export const lastNumber = () => newest;
 
+export function forgetRecords() {
+  records = [];
+  newest = -1;
+}
+
 // Keeps the records that are new, and returns them.
 export function addRecords(more) {
   const fresh = more.filter((record) => record.number > newest);

@@ -1,6 +1,6 @@
 // Timeline: what happened in a range of time, the newest first, with announcements for screen readers.
 import { byId, count, dayAndClock, make, setText, shortList } from "./labels.js";
-import { addRecords, allRecords, eventItem, isLoss, outcomeOf, titleOf, writerOf } from "./records.js";
+import { addRecords, allRecords, eventItem, forgetRecords, isLoss, outcomeOf, titleOf, writerOf } from "./records.js";
 import { barsOf } from "./bars.js";
 
 const kHour = 3600e3;
@@ -112,6 +112,14 @@ export function showRecords(records, live = false) {
     [...byId("timeline-list").children].filter((item) => numbers.has(item.dataset.number)).forEach((item) => item.classList.add("new"));
     fresh.filter(isLoss).forEach(announceSoon);
   }
+}
+
+// Another daemon has other records: without the journal of the last one it counts them from 1 again.
+export function restartTimeline() {
+  forgetRecords();
+  lostByStream = 0;
+  byId("timeline-list").replaceChildren();
+  drawTimeline();
 }
 
 export function showLostRecords(lost) {
