@@ -270,6 +270,30 @@ class Engines(Case):
         self.assertIn(f"did: created {FUSE} again as c 10:229", self.ok("heal", container.id))
         self.assertEqual(container.opens(FUSE), "ok")
 
+    def test_doctor_and_ps_both_know_what_the_guard_recorded(self):
+        """The guard gave it the device; libraries it has none. Only the journal says so, and every command reads it."""
+        container = self.start(engines.oci, "v1", "runc", gpu=False)
+        container.inject_v1()
+        directory = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-e2e-"))
+        config, journal = pathlib.Path(directory, "config.yaml"), pathlib.Path(directory, "blame.jsonl")
+        config.write_text(f"journal:\n  directory: {directory}\n")
+        record = {"version": 1, "number": 1, "at": "2026-11-15T05:14:08.123Z", "id": container.id, "kind": "found changed", "hierarchy": "v1"}
+        journal.write_text(json.dumps(record | {"cgroup": "/x", "writer": {"pid": 0}, "devices": [FUSE], "action": "completed"}) + "\n")
+
+        def asked(*arguments: str) -> dict:
+            script = f"mkdir -p /etc/holdfast && mount --bind {directory} /etc/holdfast && exec {HOLDFAST} {' '.join(arguments)} -o json"
+            return json.loads(subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False).stdout)
+
+        self.addCleanup(lambda made: made and os.rmdir("/etc/holdfast"), not os.path.exists("/etc/holdfast"))
+        with ledger_entry(container.id, engines.GPU_NODES, bundle=str(container.bundle)):
+            codes = [finding["code"] for finding in asked("doctor", container.id)["findings"]]
+            self.assertIn("HF-105", codes)
+            line = next(line for line in asked("ps")["containers"] if line["id"] == container.id)
+            self.assertIn("HF-105", line["findings"])
+            self.assertEqual(line["state"], asked("explain", container.id)["container"]["state"])
+            journal.write_text("")
+            self.assertNotIn("HF-105", [finding["code"] for finding in asked("doctor", container.id)["findings"]])
+
     def test_mend_still_works_and_points_to_heal(self):
         container = self.start(engines.oci, "v1", "runc")
         os.unlink(self.node(container))

@@ -121,15 +121,6 @@ Result<Journal> Journal::open(const kernel::Host& host, const std::string& direc
   return journal;
 }
 
-std::vector<report::BlameRecord> Journal::take_history(std::size_t most) {
-  std::vector<report::BlameRecord> history = std::exchange(history_, {});
-  if (history.size() > most) {
-    history.erase(history.begin(), history.end() - std::ptrdiff_t(most));
-    history.shrink_to_fit();
-  }
-  return history;
-}
-
 Result<void> Journal::open_file() {
   file_ = kernel::Fd(::openat(directory_.get(), kNewer, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat status{};

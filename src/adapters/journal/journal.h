@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -22,9 +23,8 @@ class Journal {
  public:
   static Result<Journal> open(const kernel::Host& host, const std::string& directory, std::uint64_t size);
 
-  // The latest records that were on disk when it was opened, the oldest first, at most this many. They are handed out
-  // once.
-  std::vector<report::BlameRecord> take_history(std::size_t most);
+  // The records that were on disk when it was opened, the oldest first. They are handed out once.
+  std::vector<report::BlameRecord> take_history() { return std::exchange(history_, {}); }
 
   // Gives the record its number. One write(2) for each: a crash cuts off the last line at most.
   Result<void> append(report::BlameRecord& record);

@@ -19,6 +19,7 @@
 #include "core/report/blame.h"
 #include "core/report/cpu_report.h"
 #include "core/report/finding.h"
+#include "core/report/history.h"
 #include "core/resource/offer.h"
 
 namespace hf::report {
@@ -89,6 +90,7 @@ struct Snapshot {
   std::string online_cpus;                    // "0-63"
   std::shared_ptr<const CpuStatus> cpus;      // of the CPU manager, shared with it; null: it is off
   std::vector<BlameRecordPtr> records;        // the latest, newest last
+  Histories histories;                        // from all records that were kept; for the findings, not shown
   Counters counters;
 };
 

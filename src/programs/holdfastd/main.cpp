@@ -72,12 +72,13 @@ int show_config(const config::Config& config) {
 }
 
 // Diagnoses the whole host for the status page. Opens its own filters, because it runs in another thread.
-Result<std::vector<report::Finding>> diagnose(const kernel::Host& host) {
+// `latest` has what the records say, as the doctor reads it from the journal.
+Result<std::vector<report::Finding>> diagnose(const kernel::Host& host, const report::Snapshot& latest) {
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   kernel::Filters filters(host, *bpf);
   const std::unique_ptr<kernel::NodeProber> prober = kernel::open_node_prober(host);
   host::OpenHost machine{host, filters, *prober, std::time(nullptr)};
-  report::DoctorReport report = TRY(doctor::diagnose(machine, {{}, false, false}));
+  report::DoctorReport report = TRY(doctor::diagnose(machine, {{}, false, &latest.histories}));
   return std::move(report.findings);
 }
 
@@ -189,13 +190,16 @@ int serve(const DaemonOptions& options) {
   Log log(options.log == "json" ? Log::Format::json : Log::Format::text);
   settings.version = HOLDFAST_VERSION;
   settings.reload = [&host, &options] { return read_config(*host, options); };
-  settings.diagnose = [&host] { return diagnose(*host); };
   specs::FreshSpec spec(*host);
   settings.refresh = [&spec](const config::Config& now) { return spec.refresh(now); };
   settings.notify = notify;
   settings.watchdog = watchdog_interval();
   settings.callbacks.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
   web::Board board;
+  settings.diagnose = [&host, &board] {
+    const std::shared_ptr<const report::Snapshot> latest = board.latest();
+    return diagnose(*host, latest ? *latest : report::Snapshot());
+  };
   settings.callbacks.record = [&board](const report::BlameRecordPtr& record) { board.publish(record); };
   settings.callbacks.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
     board.publish(snapshot);

@@ -81,7 +81,7 @@ std::vector<std::string> cures_of(const ContainerFacts& facts, const Nodes& node
 }
 
 // What the guard has seen: who took one of these nodes, and when. The owner of a gate is only a guess by its form.
-const HostFacts::History::Loss* recorded_loss(const HostFacts& host, const ContainerFacts& facts, const Nodes& nodes) {
+const report::History::Loss* recorded_loss(const HostFacts& host, const ContainerFacts& facts, const Nodes& nodes) {
   const auto history = host.history.find(facts.container().id.value);
   if (history == host.history.end() || !history->second.last_loss) {
     return nullptr;
@@ -111,7 +111,7 @@ Findings find_lost_access(const HostFacts& host, const ContainerFacts& facts) {
     return {};
   }
   const Nodes nodes = nodes_of(lost);
-  const HostFacts::History::Loss* const recorded = recorded_loss(host, facts, nodes);
+  const report::History::Loss* const recorded = recorded_loss(host, facts, nodes);
   const std::string when = recorded != nullptr ? " at " + report::render_time(recorded->at) : "";
   const std::string by = recorded != nullptr && !recorded->writer.empty() ? " by " + recorded->writer
                                                                           : by_writer(facts, lost.front().gate);

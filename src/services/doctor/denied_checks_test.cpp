@@ -181,7 +181,7 @@ TEST(DeniedChecks, GrantAtTheTopmostListFirst) {
 TEST(DeniedChecks, NameTheWriterThatTheGuardHasRecorded) {
   ContainerScene scene;
   deny_since(scene, 3600);
-  doctor::HostFacts::History& history = scene.host.history[scene.container().id.value];
+  report::History& history = scene.host.history[scene.container().id.value];
   history.last_loss = {0, "runc (pid 7), for kubelet", {kGpu}};
   const Finding finding = first_finding(scene);
   EXPECT_EQ(finding.verdict,
@@ -206,7 +206,7 @@ TEST(DeniedChecks, BlameNobodyForALossThatWasMadeGood) {
   };
   using report::Action;
   const auto last = [](const std::vector<report::BlameRecord>& records) {
-    return doctor::history_of(records).at("web").last_loss;
+    return report::histories_of(records).at("web").last_loss;
   };
   ASSERT_TRUE(last({record(Action::healed, 7), record(Action::observed, 8)}));
   EXPECT_EQ(last({record(Action::healed, 7), record(Action::observed, 8)})->writer, "runc (pid 8)");

@@ -140,11 +140,14 @@ std::string describe_guard(const kernel::Host& host) {
   return status->tiers.why.empty() ? text : text + "; " + join(status->tiers.why, "; ");
 }
 
+host::Libraries libraries_for(bool asks) { return asks ? host::Libraries::ask : host::Libraries::leave; }
+
 }  // namespace
 
 Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wanted) {
   host::Census census;
-  const HostFacts host = TRY(read_host_facts(machine, census, {wanted.deep, wanted.journal}));
+  HostFacts host = TRY(read_host_facts(machine, census, libraries_for(wanted.deep)));
+  host.history = wanted.histories != nullptr ? *wanted.histories : read_histories(machine.host, host.config);
   report::DoctorReport report;
   std::vector<const host::DiscoveredContainer*> discovered_containers;
   if (wanted.containers.empty()) {
@@ -176,7 +179,8 @@ Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wan
 
 Result<report::ContainerList> list_containers(host::OpenHost& machine) {
   host::Census census;
-  const HostFacts host = TRY(read_host_facts(machine, census, {}));
+  HostFacts host = TRY(read_host_facts(machine, census, host::Libraries::leave));
+  host.history = read_histories(machine.host, host.config);
   report::ContainerList list;
   list.now = machine.now;
   list.notes = notes_of(host, census);
@@ -190,7 +194,8 @@ Result<report::ContainerList> list_containers(host::OpenHost& machine) {
 Result<report::Explanation> explain(host::OpenHost& machine, const std::string& container, const std::string& device,
                                     bool deep) {
   host::Census census;
-  const HostFacts host = TRY(read_host_facts(machine, census, {deep, true}));
+  HostFacts host = TRY(read_host_facts(machine, census, libraries_for(deep)));
+  host.history = read_histories(machine.host, host.config);
   const host::DiscoveredContainer* discovered = TRY(host::find_discovered(machine.host, census, {container})).front();
   const ExaminedContainer examined =
       ContainerExaminer(machine, host).examine(*discovered, deep ? kernel::Depth::open : kernel::Depth::access);
@@ -214,7 +219,7 @@ Result<report::Explanation> explain(host::OpenHost& machine, const std::string& 
 
 Result<report::DeviceList> list_devices(host::OpenHost& machine, bool ask_libraries) {
   host::Census census;
-  HostFacts host = TRY(read_host_facts(machine, census, {ask_libraries, false}));
+  HostFacts host = TRY(read_host_facts(machine, census, libraries_for(ask_libraries)));
   report::DeviceList list;
   for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
     const container::Entitlement owed =

@@ -11,9 +11,9 @@
 namespace hf::doctor {
 
 struct Wanted {
-  std::vector<std::string> containers;  // empty: all of them, and the host
-  bool deep = false;                    // also open devices, and ask NVIDIA's libraries
-  bool journal = true;                  // also read what the guard has recorded
+  std::vector<std::string> containers;           // empty: all of them, and the host
+  bool deep = false;                             // also open devices, and ask NVIDIA's libraries
+  const report::Histories* histories = nullptr;  // what the guard has recorded; null: its journal is read
 };
 
 Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wanted);

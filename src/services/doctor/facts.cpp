@@ -10,7 +10,6 @@
 #include "adapters/ledger/ledger.h"
 #include "core/base/text.h"
 #include "host/container_view.h"
-#include "host/inventory.h"
 #include "kernel/cgroup/observe.h"
 #include "kernel/files/device_node.h"
 #include "kernel/files/file.h"
@@ -189,28 +188,7 @@ class Examination {
   std::optional<kernel::ContainerHandle> handle_;
 };
 
-bool gave_back(report::Action action) {
-  return action == report::Action::healed || action == report::Action::waits || action == report::Action::mended ||
-         action == report::Action::completed;
-}
-
 }  // namespace
-
-std::map<std::string, HostFacts::History> history_of(const std::vector<report::BlameRecord>& records) {
-  std::map<std::string, HostFacts::History> history;
-  for (const report::BlameRecord& record : records) {
-    HostFacts::History& entry = history[record.id];
-    entry.rewrites += record.is_loss() || record.is_shielded ? 1 : 0;
-    if (gave_back(record.action)) {
-      entry.last_loss.reset();  // what is missing now was lost later
-    } else if (record.is_loss()) {
-      entry.last_loss = {record.at / 1000, record.writer.is_known() ? title_of(record.writer) : "", record.devices};
-    }
-    entry.is_completed =
-        entry.is_completed || record.action == report::Action::completed || record.action == report::Action::mended;
-  }
-  return history;
-}
 
 std::optional<std::string> library_version_in(std::string_view file_name) {
   constexpr std::string_view kName = "libnvidia-ml.so.";
@@ -219,14 +197,13 @@ std::optional<std::string> library_version_in(std::string_view file_name) {
   return is_library ? std::optional(std::string(file_name.substr(kName.size()))) : std::nullopt;
 }
 
-Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, HostQuestions questions) {
+Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, host::Libraries libraries) {
   const kernel::Host& host = machine.host;
   HostFacts facts;
   facts.config = TRY(config::read_config(host));
   census = TRY(host::take_census(host, facts.config));
   facts.has_v2 = host.v2.has_value();
-  facts.inventory =
-      host::take_inventory(host, facts.config, questions.libraries ? host::Libraries::ask : host::Libraries::leave);
+  facts.inventory = host::take_inventory(host, facts.config, libraries);
   facts.sources = host::read_sources(host, facts.config);
   facts.jit_harden = parse_number<std::uint32_t>(read(host, "proc/sys/net/core/bpf_jit_harden"));
   facts.has_systemd = systemd::is_running(host);
@@ -247,11 +224,12 @@ Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& c
   facts.missing_cdi_files = find_missing_files(host, facts.sources.cdi);
   facts.lxc_rules = find_lxc_rules(host);
   facts.has_guard = journal::read_status(host).has_value();
-  if (questions.journal) {
-    const Result<journal::Kept> kept = journal::read_journal(host, facts.config.journal.directory);
-    facts.history = history_of(kept ? kept->records : std::vector<report::BlameRecord>());
-  }
   return facts;
+}
+
+report::Histories read_histories(const kernel::Host& host, const config::Config& config) {
+  const Result<journal::Kept> kept = journal::read_journal(host, config.journal.directory);
+  return kept ? report::histories_of(kept->records) : report::Histories();
 }
 
 ContainerFacts read_container_facts(host::OpenHost& machine, const HostFacts& host,

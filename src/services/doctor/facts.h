@@ -19,9 +19,10 @@
 #include "core/container/gate/gate.h"
 #include "core/device/inventory.h"
 #include "core/device/table.h"
-#include "core/report/blame.h"
+#include "core/report/history.h"
 #include "host/census.h"
 #include "host/evidence.h"
+#include "host/inventory.h"
 #include "host/open_host.h"
 #include "kernel/cgroup/filters.h"
 #include "kernel/container/node_prober.h"
@@ -56,30 +57,16 @@ struct HostFacts {
     std::uint32_t major = 0;
   };
   std::vector<HardCodedRule> lxc_rules;
-  bool has_guard = false;  // holdfastd runs here
-  struct History {
-    std::size_t rewrites = 0;   // rule rewrites that took a device away, or would have without the shield
-    bool is_completed = false;  // the guard added nodes or rules that the runtime had left out
-    struct Loss {
-      std::int64_t at = 0;  // seconds since 1970
-      std::string writer;   // "": unknown
-      std::vector<std::string> devices;
-    };
-    std::optional<Loss> last_loss = std::nullopt;  // that has not been made good
-  };
-  std::map<std::string, History> history;  // by container id, from the journal
+  bool has_guard = false;     // holdfastd runs here
+  report::Histories history;  // from the journal
 };
-struct HostQuestions {
-  bool libraries = false;  // also ask NVML
-  bool journal = false;
-};
-std::map<std::string, HostFacts::History> history_of(const std::vector<report::BlameRecord>& records);
-
 // The version in the name of one of the driver's libraries: "550.54.15" of libnvidia-ml.so.550.54.15. Absent for other
 // files. It is compared as text: the driver itself demands the very same text of its libraries.
 std::optional<std::string> library_version_in(std::string_view file_name);
 
-Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, HostQuestions questions);
+Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, host::Libraries libraries);
+// None where there is no journal.
+report::Histories read_histories(const kernel::Host& host, const config::Config& config);
 
 struct ContainerFacts {
   const host::DiscoveredContainer* discovered = nullptr;

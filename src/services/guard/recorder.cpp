@@ -21,7 +21,8 @@ using report::BlameRecord;
 constexpr std::uint64_t kMergeTime = 50'000'000;  // what one writer does within 50 ms is one record
 constexpr std::uint64_t kSnapshotPause = 250'000'000;
 constexpr std::uint64_t kOldestSnapshot = 30'000'000'000;
-constexpr std::size_t kMostRecords = 500;  // in the snapshot
+constexpr std::size_t kMostRecords = 500;       // in the snapshot
+constexpr std::int64_t kKeptHistory = 600'000;  // milliseconds: a survey may miss a container for a moment
 
 std::vector<std::string> texts_of(const device::RuleSet& rules) {
   std::vector<std::string> texts;
@@ -103,10 +104,9 @@ void Recorder::open_journal(const std::string& directory, std::uint64_t size) {
     return;
   }
   journal_.emplace(*std::move(opened));
-  for (BlameRecord& record : journal_->take_history(kMostRecords)) {
-    snapshot_.records.push_back(std::make_shared<const BlameRecord>(std::move(record)));
+  for (BlameRecord& record : journal_->take_history()) {
+    keep(std::make_shared<const BlameRecord>(std::move(record)));
   }
-  is_dirty_ = true;
 }
 
 void Recorder::record(const VisitResult& result) {
@@ -235,7 +235,12 @@ void Recorder::append(BlameRecord record) {
   callbacks_.log(log_line_of(record), record.is_loss() || !record.error.empty());
   const auto shared = std::make_shared<const BlameRecord>(std::move(record));
   callbacks_.record(shared);
-  snapshot_.records.push_back(shared);
+  keep(shared);
+}
+
+void Recorder::keep(const report::BlameRecordPtr& record) {
+  add_to(snapshot_.histories, *record);
+  snapshot_.records.push_back(record);
   if (snapshot_.records.size() > kMostRecords) {
     snapshot_.records.erase(snapshot_.records.begin(), snapshot_.records.end() - std::ptrdiff_t(kMostRecords));
   }
@@ -257,6 +262,9 @@ void Recorder::adopt(const SurveyPtr& survey) {
   for (const report::ContainerStatus& other : survey->others) {
     surveyed_.insert(other.container->id.value);
   }
+  std::erase_if(snapshot_.histories, [&](const auto& entry) {
+    return !surveyed_.contains(entry.first) && entry.second.at + kKeptHistory < survey->at;
+  });
   drop_findings([this](const report::Finding& finding) { return has_ended(finding); });
   std::set<ContainerKey> seen;
   for (const GuardedContainerPtr& guarded : survey->guarded_containers) {

@@ -70,6 +70,7 @@ class Recorder {
   void record_upkeep(const VisitResult& result);
   void write(Pending& pending);
   void append(report::BlameRecord record);
+  void keep(const report::BlameRecordPtr& record);
   void publish();
   [[nodiscard]] bool is_outdated(const report::Finding& finding) const;
   [[nodiscard]] bool has_ended(const report::Finding& finding) const;

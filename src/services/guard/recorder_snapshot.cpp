@@ -18,6 +18,9 @@ using container::NodeState;
 
 constexpr std::uint64_t kBetweenTrims = 5'000'000'000;
 
+// A pod's pause container is no container to people: ps and doctor do not count it either.
+bool is_shown(const container::Container& container) { return !container.is_sandbox; }
+
 // Does the last visit contradict the older probe from inside?
 bool is_outdated(const NodeState& node, const std::vector<std::string>& denied_paths) {
   const bool denied = std::ranges::find(denied_paths, node.owed->path) != denied_paths.end();
@@ -91,10 +94,14 @@ void Recorder::publish() {
     snapshot->online_cpus = survey_->online_cpus;
     snapshot->containers.reserve(survey_->guarded_containers.size() + survey_->others.size());
     for (const GuardedContainerPtr& guarded : survey_->guarded_containers) {
-      snapshot->containers.push_back(status_of(guarded));
+      if (is_shown(guarded->container)) {
+        snapshot->containers.push_back(status_of(guarded));
+      }
     }
     for (const report::ContainerStatus& other : survey_->others) {
-      judge(snapshot->containers.emplace_back(other), false);
+      if (is_shown(*other.container)) {
+        judge(snapshot->containers.emplace_back(other), false);
+      }
     }
   }
   if (std::optional<journal::PluginStatus> plugin = journal::read_plugin_status(host_)) {

@@ -94,6 +94,19 @@ TEST_F(RecorderTest, ShowsFindingsOfContainersThatAreOwedNothing) {
   EXPECT_EQ(publish().containers[0].codes, std::vector<std::string>{"HF-128"});
 }
 
+TEST_F(RecorderTest, CountsNoPauseContainersOfPods) {
+  auto survey = std::make_shared<Survey>();
+  container::Container pause = named("pause");
+  pause.is_sandbox = true;
+  survey->others.emplace_back().container = pause;
+  survey->others.emplace_back().container = named("job");
+  recorder_->adopt(survey);
+  recorder_->set_findings({finding("HF-129", Severity::warning, "pause")}, 0);
+  ASSERT_EQ(publish().containers.size(), 1U);
+  EXPECT_EQ(publish().containers[0].container->id.value, "job");
+  EXPECT_EQ(publish().findings->size(), 1U) << "it has not ended";
+}
+
 TEST_F(RecorderTest, DropsAFindingThatALaterVisitDisproves) {
   const GuardedContainerPtr web = add_guarded("web");
   const std::uint64_t began = kernel::monotonic_now();
@@ -153,6 +166,24 @@ TEST_F(RecorderTest, DropsAFindingThatALaterProbeDisproves) {
   EXPECT_EQ(publish().findings->back().nodes.size(), 2U) << "nothing is known of the other node";
 }
 
+TEST_F(RecorderTest, RemembersWhatItRecordedOfAContainerUntilItHasEnded) {
+  const GuardedContainerPtr web = add_guarded("web");
+  VisitResult completed = visit(web, {});
+  completed.action = report::Action::completed;
+  completed.drift.denied = {"/dev/nvidia0"};
+  recorder_->record(completed);
+  recorder_->flush();
+  EXPECT_TRUE(publish().histories.at("web").is_completed);
+  auto survey = std::make_shared<Survey>();
+  survey->at = kernel::wall_now();
+  recorder_->adopt(survey);
+  EXPECT_TRUE(publish().histories.contains("web")) << "one survey may miss it";
+  survey = std::make_shared<Survey>();
+  survey->at = kernel::wall_now() + 3'600'000;
+  recorder_->adopt(survey);
+  EXPECT_FALSE(publish().histories.contains("web"));
+}
+
 TEST_F(RecorderTest, StartsWithTheLatestRecordsOfTheJournal) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "only root can create files that belong to root";
@@ -164,6 +195,8 @@ TEST_F(RecorderTest, StartsWithTheLatestRecordsOfTheJournal) {
     for (std::size_t i = 0; i < kMost + 20; ++i) {
       report::BlameRecord record;
       record.container = "web";
+      record.id = "web";
+      record.action = i == 0 ? report::Action::completed : report::Action::none;
       ASSERT_TRUE(journal->append(record));
     }
   }
@@ -172,6 +205,7 @@ TEST_F(RecorderTest, StartsWithTheLatestRecordsOfTheJournal) {
   ASSERT_EQ(snapshot.records.size(), kMost);
   EXPECT_EQ(snapshot.records.front()->number, 21U);
   EXPECT_EQ(snapshot.records.back()->number, kMost + 20);
+  EXPECT_TRUE(snapshot.histories.at("web").is_completed) << "as the doctor, which reads the whole journal";
   recorder_->record(visit(add_guarded("web"), {}));
   recorder_->flush();
   EXPECT_EQ(publish().records.back()->number, kMost + 21) << "it counts on";
