@@ -272,7 +272,11 @@ class CpuManager(unittest.TestCase):
             self.own(owner, daemon)
 
     def test_two_managers(self):
-        with guarding(HOLDFASTD, config=CONFIG) as one, guarding(HOLDFASTD, config=CONFIG) as other, engines.oci("v1", "runc") as sharing:
+        """The other one has a /run/holdfast of its own, without which it is refused, and the same state."""
+        place = STATE.parent
+        script = f'mount --bind {STATE} /mnt; mount -t tmpfs none {place}; mkdir {STATE}; mount --bind /mnt {STATE}; exec "$@"'
+        elsewhere = lambda *command: ["unshare", "-m", "sh", "-ec", script, "sh", *command]  # noqa: E731
+        with guarding(HOLDFASTD, config=CONFIG) as one, guarding(HOLDFASTD, config=CONFIG, prefix=elsewhere) as other, engines.oci("v1", "runc") as sharing:
             for _ in range(3):
                 with asking("crun", {"holdfast.cpus": "1"}) as owner:
                     own = self.own(owner, one)

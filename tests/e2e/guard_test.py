@@ -683,9 +683,12 @@ class Daemons(Plainly):
     def test_a_second_one_is_refused_and_leaves_the_first_alone(self):
         daemon = self.guard(containers=0)
         status = pathlib.Path("/run/holdfast/status.json").read_text()
-        second = subprocess.run(daemon.command, capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual((second.returncode, second.stdout), (2, ""))
-        self.assertIn(f"holdfastd runs already (pid {daemon.pid()})", second.stderr)
+        journal = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-"))
+        binary, option, own, *options = daemon.command
+        for directory in (own, journal, "/proc/1/journal"):
+            second = subprocess.run([binary, option, directory, *options], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((second.returncode, second.stdout), (2, ""))
+            self.assertIn(f"holdfastd runs already (pid {daemon.pid()})", second.stderr)
         self.assertEqual(pathlib.Path("/run/holdfast/status.json").read_text(), status)
         daemon.kill()
         daemon.start()  # one that was killed keeps nobody out

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapters/journal/run_file.h"
 #include "core/base/text.h"
 #include "kernel/files/file.h"
 #include "render/blame.h"
@@ -94,20 +95,8 @@ Result<kernel::Fd> open_journal_directory(const kernel::Host& host, const std::s
 
 Result<kernel::Fd> lock_journal(const kernel::Host& host, const std::string& directory) {
   const kernel::Fd opened = TRY(open_journal_directory(host, directory));
-  kernel::Fd file(::openat(opened.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) {
-    return fail_errno(errno, "open " + directory + "/lock");
-  }
-  // This kind of lock is not inherited by children, which may outlive a daemon that is killed.
-  struct flock lock{};
-  lock.l_type = F_WRLCK;
-  if (::fcntl(file.get(), F_SETLK, &lock) < 0) {
-    const bool is_held = ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    return fail(std::errc::device_or_resource_busy,
-                "holdfastd runs already (pid " + (is_held ? std::to_string(lock.l_pid) : std::string("unknown")) +
-                    ") with the journal " + directory);
-  }
-  return file;
+  Result<kernel::Fd> file = lock_file(opened.get(), "lock", "holdfastd");
+  return file ? std::move(file) : fail(file.error().code, file.error().message + " with the journal " + directory);
 }
 
 Result<Journal> Journal::open(const kernel::Host& host, const std::string& directory, std::uint64_t size) {

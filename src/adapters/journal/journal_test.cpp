@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/journal/run_file.h"
 #include "adapters/journal/status.h"
 #include "render/blame.h"
 #include "support/fake_host.h"
@@ -32,38 +34,58 @@ class JournalTest : public testing::Test {
     return made;
   }
 
-  test::FakeHost machine_{
-      test::Files{{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}, {"var/lib/", ""}}};
+  test::FakeHost machine_{test::Files{
+      {"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}, {"run/", ""}, {"var/lib/", ""}}};
   kernel::Host host_ = machine_.open();
   std::string file_ = machine_.root() + "/var/lib/holdfast/blame.jsonl";
 };
 
+// The message of another process that tries, "" where it may.
+template <class Lock>
+std::string try_elsewhere(const Lock& lock) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe(ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Result<kernel::Fd> locked = lock();
+    const std::string said = locked ? "" : locked.error().message;
+    ::_exit(::write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
+  }
+  ::close(ends[1]);
+  ::waitpid(child, nullptr, 0);
+  std::string said(200, '\0');
+  said.resize(std::size_t(std::max<ssize_t>(::read(ends[0], said.data(), said.size()), 0)));
+  ::close(ends[0]);
+  return said;
+}
+
+TEST_F(JournalTest, OneGuardAtATimeOnAHost) {
+  const auto lock = [this] { return lock_host(host_); };
+  const std::string busy = "holdfastd runs already (pid " + std::to_string(::getpid()) + ")";
+  {
+    const Result<kernel::Fd> first = lock();
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_EQ(try_elsewhere(lock), busy);
+    remove_host_lock(host_);
+    EXPECT_FALSE(std::filesystem::exists(machine_.root() + "/run/holdfast"));
+  }
+  const Result<kernel::Fd> next = lock();
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_EQ(try_elsewhere(lock), busy);
+}
+
 TEST_F(JournalTest, OneDaemonAtATime) {
-  // The message of another process that tries, "" where it may.
-  const auto try_elsewhere = [this](const std::string& directory) {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::pipe(ends.data()), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const Result<kernel::Fd> locked = lock_journal(host_, directory);
-      const std::string said = locked ? "" : locked.error().message;
-      ::_exit(::write(ends[1], said.data(), said.size()) == ssize_t(said.size()) ? 0 : 1);
-    }
-    ::close(ends[1]);
-    ::waitpid(child, nullptr, 0);
-    std::string said(200, '\0');
-    said.resize(std::size_t(std::max<ssize_t>(::read(ends[0], said.data(), said.size()), 0)));
-    ::close(ends[0]);
-    return said;
+  const auto in = [this](const char* directory) {
+    return [this, directory] { return lock_journal(host_, directory); };
   };
   {
     const Result<kernel::Fd> first = lock_journal(host_, "/var/lib/holdfast");
     ASSERT_TRUE(first) << first.error().message;
-    EXPECT_EQ(try_elsewhere("/var/lib/holdfast"),
+    EXPECT_EQ(try_elsewhere(in("/var/lib/holdfast")),
               "holdfastd runs already (pid " + std::to_string(::getpid()) + ") with the journal /var/lib/holdfast");
-    EXPECT_EQ(try_elsewhere("/var/lib/another"), "");
+    EXPECT_EQ(try_elsewhere(in("/var/lib/another")), "");
   }
-  EXPECT_EQ(try_elsewhere("/var/lib/holdfast"), "");
+  EXPECT_EQ(try_elsewhere(in("/var/lib/holdfast")), "");
 }
 
 TEST_F(JournalTest, KeepsRecordsInOrderAndCountsOnAfterARestart) {

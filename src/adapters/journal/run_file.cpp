@@ -4,20 +4,62 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "kernel/files/fd.h"
 #include "kernel/files/file.h"
 #include "kernel/process/process.h"
 
 namespace hf::journal {
 
-Result<void> write_run_file(const kernel::Host& host, const std::string& name, const std::string& text) {
-  constexpr const char* kDirectory = "run/holdfast";
+namespace {
+
+constexpr const char* kDirectory = "run/holdfast";
+constexpr const char* kHostLock = "holdfastd.lock";
+
+Result<kernel::Fd> open_run_directory(const kernel::Host& host) {
   if (::mkdirat(host.root.get(), kDirectory, 0755) < 0 && errno != EEXIST) {
     return fail_errno(errno, std::string("make /") + kDirectory);
   }
-  const kernel::Fd directory = TRY(kernel::open_plain_directory(host.root.get(), kDirectory));
+  return kernel::open_plain_directory(host.root.get(), kDirectory);
+}
+
+}  // namespace
+
+Result<void> write_run_file(const kernel::Host& host, const std::string& name, const std::string& text) {
+  const kernel::Fd directory = TRY(open_run_directory(host));
   return kernel::replace_file(directory.get(), name, {text});
+}
+
+Result<kernel::Fd> lock_file(int directory, const std::string& name, const std::string& holder) {
+  while (true) {
+    kernel::Fd file(::openat(directory, name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    struct stat status{};
+    if (!file) {
+      return fail_errno(errno, "open " + name);
+    }
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    if (::fcntl(file.get(), F_SETLK, &lock) < 0) {
+      const bool is_held = ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+      return fail(
+          std::errc::device_or_resource_busy,
+          holder + " runs already (pid " + (is_held ? std::to_string(lock.l_pid) : std::string("unknown")) + ")");
+    }
+    if (::fstat(file.get(), &status) == 0 && status.st_nlink > 0) {
+      return file;
+    }
+    // The one that held it has ended, and removed the file after it was opened here.
+  }
+}
+
+Result<kernel::Fd> lock_host(const kernel::Host& host) {
+  const kernel::Fd directory = TRY(open_run_directory(host));
+  return lock_file(directory.get(), kHostLock, "holdfastd");
+}
+
+void remove_host_lock(const kernel::Host& host) {
+  (void)::unlinkat(host.root.get(), (std::string(kDirectory) + "/" + kHostLock).c_str(), 0);
+  (void)::unlinkat(host.root.get(), kDirectory, AT_REMOVEDIR);  // where nothing else is in it
 }
 
 bool is_running(const kernel::Host& host, container::Pid pid, std::int64_t started_ticks) {

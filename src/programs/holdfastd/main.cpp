@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "adapters/journal/journal.h"
+#include "adapters/journal/run_file.h"
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "core/report/blame.h"
@@ -174,9 +175,12 @@ int serve(const DaemonOptions& options) {
   if (options.remove_shields) {
     return remove_shields(*host);
   }
-  const Result<kernel::Fd> only_one = journal::lock_journal(*host, config->journal.directory);
-  if (!only_one && only_one.error().code == std::errc::device_or_resource_busy) {
-    return complain(only_one.error());  // without a journal, for any other reason, it guards all the same
+  const Result<kernel::Fd> only_here = journal::lock_host(*host);
+  const Result<kernel::Fd> only_writer = journal::lock_journal(*host, config->journal.directory);
+  for (const Result<kernel::Fd>* lock : {&only_here, &only_writer}) {
+    if (!*lock && lock->error().code == std::errc::device_or_resource_busy) {
+      return complain(lock->error());  // without a lock, for any other reason, it guards all the same
+    }
   }
   guard::DaemonSettings settings;
   settings.config = *config;
@@ -215,6 +219,9 @@ int serve(const DaemonOptions& options) {
   settings.callbacks.cpus = [&] { return cpu_board.latest(); };
   const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
   const Result<void> ran = guard::run_daemon(*host, settings);
+  if (only_here) {
+    journal::remove_host_lock(*host);
+  }
   return ran ? kFine : complain(ran.error());
 }
 
