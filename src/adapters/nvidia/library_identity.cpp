@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <elf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace hf::nvidia {
@@ -101,6 +102,10 @@ std::optional<std::string> read_library_name(const kernel::Fd& file) {
 
 std::optional<LibraryIdentity> read_library_identity(const kernel::Fd& file) {
   Elf32_Ehdr header{};  // both formats begin alike
+  struct stat status{};
+  if (::fstat(file.get(), &status) < 0 || status.st_size < off_t(sizeof(header))) {
+    return std::nullopt;  // files of procfs and tracefs have no size, and reading one may take from it
+  }
   if (!read_at(file, 0, std::span(&header, 1)) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return std::nullopt;

@@ -62,6 +62,13 @@ TEST_F(LibraryIdentityTest, IsAbsentForAnythingElse) {
   }
 }
 
+TEST_F(LibraryIdentityTest, DoesNotReadFilesWithoutASize) {
+  const kernel::Fd file(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(read_library_identity(file));
+  std::array<char, 4> first{};
+  EXPECT_EQ(::read(file.get(), first.data(), first.size()), ssize_t(first.size())) << "nothing was taken from it";
+}
+
 TEST_F(LibraryIdentityTest, ReadsNothingOutsideOfTheFile) {
   const std::string library = test::make_library("libcuda.so.1");
   for (std::size_t at = 0; at < library.size(); ++at) {  // under ASan

@@ -32,6 +32,7 @@ constexpr std::uint32_t kHardwareNamesTag = 1;
 constexpr std::uint64_t kHasHardwareName = std::uint64_t(1) << 62U;  // the lower half of `hardware` is an index then
 constexpr std::size_t kNumber = sizeof(std::uint32_t);
 
+constexpr std::size_t kMostEntries = std::size_t(64) << 10U;  // a large image has a few thousand libraries
 constexpr std::size_t kMostSections = 16;
 constexpr std::size_t kMostHardwareNames = 64;
 constexpr std::size_t kMostName = 255;   // NAME_MAX
@@ -213,21 +214,55 @@ void render_extension(std::string& bytes, const std::vector<std::size_t>& names)
   }
 }
 
-using Position = std::vector<CachedLibrary>::iterator;
+using Libraries = std::vector<CachedLibrary>;
 
 // The libraries of this name and these flags that are made for any processor.
-std::ranges::subrange<Position> find_alike(LoaderCache& cache, const CachedLibrary& library) {
+std::ranges::subrange<Libraries::iterator> find_alike(Libraries& all, const CachedLibrary& library) {
   // Names descend, so do flags, and libraries for certain processors come before the others.
   const auto comes_before = [&library](const CachedLibrary& other) {
     const int order = compare_names(other.name, library.name);
     return order > 0 ||
            (order == 0 && (other.flags > library.flags || (other.flags == library.flags && other.hardware != 0)));
   };
-  const auto begin = std::ranges::partition_point(cache.libraries, comes_before);
-  const auto end = std::find_if(begin, cache.libraries.end(), [&library](const CachedLibrary& other) {
+  const auto begin = std::ranges::partition_point(all, comes_before);
+  const auto end = std::find_if(begin, all.end(), [&library](const CachedLibrary& other) {
     return compare_names(other.name, library.name) != 0 || other.flags != library.flags || other.hardware != 0;
   });
   return {begin, end};
+}
+
+// A library that comes before all others from this position on.
+struct Insertion {
+  std::ptrdiff_t position = 0;
+  std::size_t rank = 0;  // among those of its name and flags
+  CachedLibrary library;
+};
+
+bool comes_first(const Insertion& a, const Insertion& b) {
+  if (a.position != b.position) {
+    return a.position < b.position;
+  }
+  const int order = compare_names(a.library.name, b.library.name);
+  if (order != 0 || a.library.flags != b.library.flags) {
+    return order > 0 || (order == 0 && a.library.flags > b.library.flags);
+  }
+  return a.rank < b.rank;
+}
+
+// One pass over the libraries, however many are inserted. Those without a path are left out.
+Libraries merge(const Libraries& all, const std::vector<Insertion>& insertions) {
+  Libraries merged;
+  merged.reserve(all.size() + insertions.size());
+  auto insertion = insertions.begin();
+  for (std::size_t i = 0; i <= all.size(); ++i) {
+    for (; insertion != insertions.end() && insertion->position == std::ptrdiff_t(i); ++insertion) {
+      merged.push_back(insertion->library);
+    }
+    if (i < all.size() && !all[i].path.empty()) {
+      merged.push_back(all[i]);
+    }
+  }
+  return merged;
 }
 
 }  // namespace
@@ -243,6 +278,9 @@ Result<LoaderCache> parse_loader_cache(std::string_view bytes) {
   const std::size_t count = number_at(cache, kCount);
   if (count > (cache.size() - kHeader) / kEntry) {
     return malformed("it ends before its last entry");
+  }
+  if (count > kMostEntries) {
+    return malformed("it has more than 65,536 entries");
   }
   LoaderCache parsed;
   parsed.hardware_names = TRY(parse_extension(cache));
@@ -289,15 +327,18 @@ std::string render_loader_cache(const LoaderCache& cache) {
 
 void put_first(LoaderCache& cache, const std::vector<CachedLibrary>& libraries,
                const std::function<bool(std::string_view path)>& is_gone) {
+  std::vector<Insertion> insertions;
   for (const CachedLibrary& library : libraries) {
-    const auto alike = find_alike(cache, library);
-    const auto removed = std::ranges::remove_if(
-        alike, [&](const CachedLibrary& other) { return other.path == library.path || is_gone(other.path); });
-    cache.libraries.erase(removed.begin(), removed.end());
+    const auto alike = find_alike(cache.libraries, library);
+    insertions.push_back({alike.begin() - cache.libraries.begin(), insertions.size(), library});
+    for (CachedLibrary& other : alike) {
+      if (!other.path.empty() && (other.path == library.path || is_gone(other.path))) {
+        other.path = {};
+      }
+    }
   }
-  for (const CachedLibrary& library : std::views::reverse(libraries)) {
-    cache.libraries.insert(find_alike(cache, library).begin(), library);
-  }
+  std::ranges::sort(insertions, comes_first);
+  cache.libraries = merge(cache.libraries, insertions);
 }
 
 }  // namespace hf::nvidia

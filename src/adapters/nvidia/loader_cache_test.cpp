@@ -124,6 +124,14 @@ TEST(LoaderCache, WhoseEntriesShareTextsIsRefusedWhereItWouldGrowTooMuch) {
   EXPECT_FALSE(parse_loader_cache(small));
 }
 
+TEST(LoaderCache, WithMoreEntriesThanAnyImageHasIsRefused) {
+  const auto with_entries = [](std::size_t count) {
+    return make_loader_cache(std::vector(count, std::pair<std::string, std::string>("l", "/")));
+  };
+  EXPECT_TRUE(parse_loader_cache(with_entries(65'536)));
+  EXPECT_FALSE(parse_loader_cache(with_entries(65'537)));
+}
+
 TEST(LoaderCache, KnowsTheOrderInWhichTheLoaderSearches) {
   const auto is_good = [](const std::vector<std::pair<std::string, std::string>>& libraries) {
     const std::string bytes = make_loader_cache(libraries);
@@ -169,6 +177,22 @@ TEST(PutFirst, KeepsTheOrderOfNamesFlagsAndProcessors) {
             "libz.so.2=/driver/libz.so.2 libz.so.1=/usr/lib/glibc-hwcaps/x86-64-v3/libz.so.1 "
             "libz.so.1=/driver/libz.so.1 libz.so.1=/usr/lib/libz.so.1 libz.so.1=/driver32/libz.so.1 "
             "libz.so.1=/usr/lib32/libz.so.1 libother.so.2=/opt/renamed.so libnew.so.10=/driver/libnew.so.10 ");
+  EXPECT_TRUE(is_ordered(cache));
+}
+
+TEST(PutFirst, OrdersLibrariesThatComeToTheSamePlace) {
+  LoaderCache cache{{{"libz.so.1", "/l/libz.so.1", kNative}, {"liba.so.1", "/l/liba.so.1", kNative}}, {}};
+  put_first(cache,
+            {{"libm.so.1", "/1/libm.so.1", kNative},
+             {"libm.so.2", "/1/libm.so.2", kNative},
+             {"libm.so.1", "/2/libm.so.1", kNative},
+             {"libx.so.1", "/1/libx.so.1", kOther},
+             {"libx.so.1", "/1/libx.so.1", kNative}},
+            is_never_gone);
+  EXPECT_EQ(describe(cache),
+            "libz.so.1=/l/libz.so.1 libx.so.1=/1/libx.so.1 libx.so.1=/1/libx.so.1 libm.so.2=/1/libm.so.2 "
+            "libm.so.1=/1/libm.so.1 libm.so.1=/2/libm.so.1 liba.so.1=/l/liba.so.1 ");
+  EXPECT_GT(cache.libraries[1].flags, cache.libraries[2].flags);
   EXPECT_TRUE(is_ordered(cache));
 }
 

@@ -85,6 +85,16 @@ Result<Fd> open_below(int root, const std::string& path, int flags, std::uint64_
   }
 }
 
+// Processes of the container must be able to enter it, whatever umask the engine has.
+Result<void> make_directory_at(const Fd& parent, const std::string& name) {
+  constexpr mode_t kMode = 0755;
+  if (::mkdirat(parent.get(), name.c_str(), kMode) < 0) {
+    return errno == EEXIST ? Result<void>() : fail_errno(errno, "make the directory " + name);
+  }
+  const Fd made(::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return made && ::fchmod(made.get(), kMode) == 0 ? Result<void>() : fail_errno(errno, "make the directory " + name);
+}
+
 Result<void> make_symlink_at(const Fd& directory, const Symlink& link) {
   const auto& [name, target] = link;
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos || target.empty()) {
@@ -115,12 +125,16 @@ Result<void> make_symlink_at(const Fd& directory, const Symlink& link) {
 
 Result<Fd> open_inside(int root, const std::string& path, int flags) { return open_below(root, path, flags, 0); }
 
+Result<Fd> open_on_root_mount(int root, const std::string& path, int flags) {
+  return open_below(root, path, flags, RESOLVE_NO_XDEV);
+}
+
 Result<Fd> open_plain_inside(int root, const std::string& path) {
   return open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 }
 
 Result<Fd> open_directory_inside(int root, const std::string& path) {
-  return open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV);
+  return open_on_root_mount(root, path, O_RDONLY | O_DIRECTORY);
 }
 
 Result<Fd> make_directory_inside(int root, const std::string& path) {
@@ -140,9 +154,7 @@ Result<Fd> make_directory_inside(int root, const std::string& path) {
     so_far += "/" + std::string(part);
     Result<Fd> next = open_directory_inside(root, so_far);
     if (!next && next.error().code == std::errc::no_such_file_or_directory) {
-      if (::mkdirat(directory.get(), std::string(part).c_str(), 0755) < 0 && errno != EEXIST) {
-        return fail_errno(errno, "make " + so_far);
-      }
+      TRY(make_directory_at(directory, std::string(part)));
       next = open_directory_inside(root, so_far);
     }
     directory = TRY(std::move(next));

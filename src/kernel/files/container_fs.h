@@ -13,6 +13,9 @@ namespace hf::kernel {
 // Like openat2(2) with RESOLVE_IN_ROOT: "/" and ".." stop at the root.
 Result<Fd> open_inside(int root, const std::string& path, int flags);
 
+// The same on the mount of the root itself: fails with cross_device_link where something else is mounted.
+Result<Fd> open_on_root_mount(int root, const std::string& path, int flags);
+
 // Opens a directory for writing, on the mount of the root itself: fails with cross_device_link in a volume, which is
 // not part of the image.
 Result<Fd> open_directory_inside(int root, const std::string& path);

@@ -50,6 +50,17 @@ std::string path_below(int root, int file) {
   return path.starts_with(top + "/") ? path.substr(top.size()) : std::string();
 }
 
+// O_NONBLOCK: open(2) waits up to 45 s for the holder of a lease, and reading some files of procfs and tracefs waits.
+Result<Fd> open_found(const Fd& found, const std::string& path) {
+  struct stat status{};
+  if (::fstat(found.get(), &status) < 0 || !S_ISREG(status.st_mode)) {
+    return S_ISLNK(status.st_mode) ? fail(std::errc::too_many_symbolic_link_levels, "open " + path + ": a symlink")
+                                   : fail(std::errc::invalid_argument, "open " + path + ": not a regular file");
+  }
+  Fd file(::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  return file ? Result<Fd>(std::move(file)) : fail_errno(errno, "open " + path);
+}
+
 }  // namespace
 
 std::optional<Found> find_in(int root, const std::string& path) {
@@ -66,14 +77,14 @@ Result<Fd> open_directory_in(int root, const std::string& path) {
   return open_inside(root, path, O_RDONLY | O_DIRECTORY);
 }
 
-Result<Fd> open_file_in(int root, const std::string& path) {
-  const Fd found = TRY(open_inside(root, path, O_PATH));
-  struct stat status{};
-  if (::fstat(found.get(), &status) < 0 || !S_ISREG(status.st_mode)) {
-    return fail(std::errc::invalid_argument, "open " + path + ": not a regular file");
-  }
-  Fd file(::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), O_RDONLY | O_CLOEXEC));
-  return file ? Result<Fd>(std::move(file)) : fail_errno(errno, "open " + path);
+Result<Fd> open_file_in(int root, const std::string& path, Mounts mounts) {
+  const Fd found = TRY(mounts == Mounts::all ? open_inside(root, path, O_PATH) : open_on_root_mount(root, path, O_PATH));
+  return open_found(found, path);
+}
+
+Result<Fd> open_file_at(int directory, const std::string& name) {
+  const Fd found = TRY(open_on_root_mount(directory, name, O_PATH | O_NOFOLLOW));
+  return open_found(found, name);
 }
 
 std::vector<Entry> list_entries(int directory, const WantedEntry& wanted) {

@@ -31,8 +31,12 @@ struct Found {
 std::optional<Found> find_in(int root, const std::string& path);
 
 Result<Fd> open_directory_in(int root, const std::string& path);
-// Opens a regular file for reading. Anything else is not opened at all: opening a device may do something.
-Result<Fd> open_file_in(int root, const std::string& path);
+// Opens a regular file for reading. Anything else is not opened at all: opening a device may do something. Does not
+// wait where another process holds a lease on the file: that may be a container that shares it.
+enum class Mounts : std::uint8_t { all, of_root };  // of_root: cross_device_link where something else is mounted
+Result<Fd> open_file_in(int root, const std::string& path, Mounts mounts = Mounts::all);
+// The same for a name in a directory, on its mount. Fails with too_many_symbolic_link_levels for a symlink.
+Result<Fd> open_file_at(int directory, const std::string& name);
 
 // The entries that `wanted` accepts, sorted by name; empty where the directory cannot be read. `wanted` is called
 // before a name is copied, because a directory of libraries has thousands of names.

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <thread>
 #include <tuple>
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include "adapters/kube/checkpoint.h"
 #include "adapters/systemd/allowed_cpus.h"
 #include "core/base/text.h"
 #include "kernel/files/file.h"
+#include "kernel/files/lock.h"
 #include "services/cpus/state.h"
 
 namespace hf::cpus {
@@ -27,17 +26,9 @@ Result<kernel::Fd> lock_directory(const std::string& directory, std::chrono::mil
   if (!file) {
     return fail_errno(errno, "open " + path);
   }
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) < 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) {
-      return fail_errno(errno, "lock " + path);
-    }
-    if (std::chrono::steady_clock::now() > deadline) {
-      return fail(std::errc::timed_out, "lock " + path + ": another process holds it");
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return file;
+  const Result<void> locked = kernel::lock_within(file, limit);
+  return locked ? Result<kernel::Fd>(std::move(file))
+                : fail(locked.error().code, "lock " + path + ": " + locked.error().message);
 }
 
 Result<void> check_kubelet(const kernel::Host& host) {

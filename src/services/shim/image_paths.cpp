@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <string_view>
 
+#include <fcntl.h>
+
 #include "core/base/text.h"
+#include "kernel/files/container_fs.h"
 #include "kernel/files/rooted_fs.h"
 
 namespace hf::shim {
 namespace {
+
+constexpr std::ptrdiff_t kMostParts = 64;
 
 // Users write "/usr/local/" and "//usr/local" too.
 std::string clean(const std::string& path) {
@@ -31,13 +36,13 @@ std::string directory_of(const std::string& path) { return path.substr(0, path.r
 ImagePaths::ImagePaths(int root, const std::vector<container::MountEdit>& mounts) : root_(root) {
   for (const container::MountEdit& mount : mounts) {
     const std::string path = clean(mount.destination);
-    mounted_.insert(place_of(path));
+    const std::string end = follow(path);
+    mounted_.insert({place_of(path), end});
     // Most mounts are the driver's libraries.
     if (base_name(path).find(".so") == std::string_view::npos) {
-      covered_.insert({path, resolve(path)});
+      covered_.insert({path, end});
     }
   }
-  covered_.erase("");
 }
 
 const std::string& ImagePaths::resolve(const std::string& path) {
@@ -49,6 +54,40 @@ const std::string& ImagePaths::resolve(const std::string& path) {
   return known->second;
 }
 
+std::string ImagePaths::follow(const std::string& path) {
+  const std::string cleaned = clean(path);
+  if (const auto known = followed_.find(cleaned); known != followed_.end()) {
+    return known->second;
+  }
+  // Looking up each part of a long path costs the square of its length. "/" covers everything.
+  std::string end = std::ranges::count(cleaned, '/') > kMostParts ? "/" : follow_parts(cleaned);
+  return followed_.emplace(cleaned, std::move(end)).first->second;
+}
+
+// Like runtimes: ".." leads to the directory above the one that was reached, and what is missing has no symlinks.
+std::string ImagePaths::follow_parts(const std::string& path) {
+  if (const std::string& real = resolve(path); !real.empty() || path == "/") {
+    return real.empty() ? path : real;
+  }
+  const std::string above = follow(directory_of(path));
+  const std::string name(base_name(path));
+  if (name == "..") {
+    return clean(directory_of(above));
+  }
+  const std::string joined = (above == "/" ? "" : above) + "/" + name;
+  const std::string target = read_link(joined);
+  if (!target.empty()) {
+    return links_left_-- > 0 ? follow(target.starts_with('/') ? target : above + "/" + target) : "/";
+  }
+  const std::string& real = resolve(joined);
+  return real.empty() ? joined : real;
+}
+
+std::string ImagePaths::read_link(const std::string& path) const {
+  const Result<kernel::Fd> link = kernel::open_inside(root_, path, O_PATH | O_NOFOLLOW);
+  return link ? kernel::read_link(link->get(), "") : std::string();
+}
+
 bool ImagePaths::is_mounted(const std::string& path) { return mounted_.contains(place_of(path)); }
 
 std::optional<std::string> ImagePaths::find_covered(const std::vector<std::string>& directories) {
@@ -57,10 +96,14 @@ std::optional<std::string> ImagePaths::find_covered(const std::vector<std::strin
   return found == directories.end() ? std::nullopt : std::optional(*found);
 }
 
+// A symlink as the last part is not followed.
 std::string ImagePaths::place_of(const std::string& path) {
-  const std::string directory = directory_of(path);
-  const std::string& real = resolve(directory.empty() ? "/" : directory);
-  return (real.empty() ? directory : real == "/" ? "" : real) + "/" + std::string(base_name(path));
+  const std::string name(base_name(path));
+  if (name == "..") {
+    return follow(path);
+  }
+  const std::string real = follow(directory_of(path));
+  return (real == "/" ? "" : real) + "/" + name;
 }
 
 bool ImagePaths::is_covered(const std::string& directory) {

@@ -21,6 +21,9 @@ class ImagePaths {
 
   // The path without symlinks, "" where nothing is there. The same path is looked up once.
   const std::string& resolve(const std::string& path);
+  // Where a runtime that mounts at this path does so: symlinks are followed as far as there are any, and what is
+  // missing is made.
+  std::string follow(const std::string& path);
   // Lookups are slow where an image chains symlinks.
   [[nodiscard]] std::size_t lookups() const { return known_.size(); }
 
@@ -30,13 +33,17 @@ class ImagePaths {
   std::optional<std::string> find_covered(const std::vector<std::string>& directories);
 
  private:
+  std::string follow_parts(const std::string& path);
+  std::string read_link(const std::string& path) const;
   std::string place_of(const std::string& path);
   bool is_covered(const std::string& directory);
 
   int root_;
   std::map<std::string, std::string> known_;
-  std::set<std::string> mounted_;  // a symlink as the last part is not followed
-  std::set<std::string> covered_;  // of what may be a directory: both as they are named and where they lead
+  std::map<std::string, std::string> followed_;
+  int links_left_ = 64;  // symlinks that lead nowhere may be followed, in all
+  std::set<std::string> mounted_;  // as they are named and where they lead
+  std::set<std::string> covered_;  // the same of what may be a directory
 };
 
 }  // namespace hf::shim
