@@ -1,5 +1,6 @@
 // What a cluster of hosts costs its API server. The code that decides what is written, and when it is sent again
-// (services/cluster: Reporter and Sender), runs for every host; the clock, the guards and the API server are simulated.
+// (services/cluster: Reporter and Sender; services/plugin/dra: SliceWriter), runs for every host; the clock, the guards
+// and the API server are simulated.
 //
 // holdfast_cluster_bench [HOSTS [PODS]]: 5,000 hosts with 8 pods each by default.
 #include <algorithm>
@@ -13,9 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "adapters/kube/slice_json.h"
 #include "core/container/entitlement/node_state.h"
 #include "services/cluster/reporter.h"
 #include "services/cluster/sender.h"
+#include "services/plugin/dra/slice_writer.h"
 
 namespace {
 
@@ -70,9 +73,7 @@ class Server {
     ends_.push(end);
     ++served_;
     ++written_[(end - kStart) / kSecond];
-    const bool is_condition = request.path.ends_with("/status");
-    last_event_ = is_condition ? last_event_ : std::max(last_event_, end);
-    ++(request.method == "POST" ? created_ : is_condition ? conditions_ : changed_);
+    count(request, end);
     return {end, apiserver::Response{request.method == "POST" ? 201U : 200U}};
   }
 
@@ -84,22 +85,34 @@ class Server {
   [[nodiscard]] std::uint64_t served() const { return served_; }
 
   void show(const char* what, std::uint64_t from) const {
-    std::uint64_t writes = 0;
     std::uint64_t peak = 0;
     std::uint64_t peak_asked = 0;
     for (const auto& [second, count] : written_) {
       peak = std::max(peak, count);
-      writes += count;
     }
     for (const auto& [second, count] : arrivals_) {
       peak_asked = std::max(peak_asked, count);
     }
-    std::printf("%-34s %8llu %8llu %8llu %8llu %6llu %6llu %8llu %8llu %6.0f\n", what, ull(writes), ull(created_),
-                ull(changed_), ull(conditions_), ull(peak), ull(peak_asked), ull(busy_), ull(away_),
-                last_event_ > from ? double(last_event_ - from) / 1e9 : 0.0);
+    const std::uint64_t writes = created_ + changed_ + conditions_ + slices_;
+    std::printf("%-34s %8llu %8llu %8llu %8llu %8llu %8llu %6llu %6llu %8llu %8llu %6.0f\n", what, ull(writes),
+                ull(created_), ull(changed_), ull(conditions_), ull(slices_), ull(reads_), ull(peak), ull(peak_asked),
+                ull(busy_), ull(away_), last_ > from ? double(last_ - from) / 1e9 : 0.0);
   }
 
  private:
+  void count(const apiserver::Request& request, std::uint64_t end) {
+    const bool is_event = request.path.find("/events") != std::string::npos;
+    const bool is_slice = request.path.find("/resourceslices") != std::string::npos && request.method != "GET";
+    last_ = is_event || is_slice ? std::max(last_, end) : last_;
+    if (is_event) {
+      ++(request.method == "POST" ? created_ : changed_);
+    } else if (request.path.ends_with("/status")) {
+      ++conditions_;
+    } else {
+      ++(request.method == "GET" ? reads_ : slices_);
+    }
+  }
+
   static unsigned long long ull(std::uint64_t value) { return value; }
 
   Random random_{7};
@@ -112,28 +125,54 @@ class Server {
   std::uint64_t created_ = 0;
   std::uint64_t changed_ = 0;
   std::uint64_t conditions_ = 0;
+  std::uint64_t slices_ = 0;
+  std::uint64_t reads_ = 0;
   std::uint64_t busy_ = 0;
   std::uint64_t away_ = 0;
-  std::uint64_t last_event_ = 0;
+  std::uint64_t last_ = 0;  // event or slice
   std::uint64_t away_from_ = ~std::uint64_t(0);
   std::uint64_t away_until_ = 0;
 };
 
 std::int64_t wall(std::uint64_t now) { return std::int64_t(now / kMillisecond); }
 
-// One host: a guard with pods, and the API thread's loop with the waiting left out.
+enum class Dra : std::uint8_t { off, on };
+
+// One host: a guard with pods, each with a GPU, and the API thread's loop with the waiting left out.
 class Node {
  public:
-  Node(std::size_t number, std::size_t pods)
+  Node(std::size_t number, std::size_t pods, Dra dra)
       : random_(number),
         reporter_({.node = "gpu-" + std::to_string(number)}),
         sender_([this](const std::string&, bool) { ++lines_; }),
+        slices_([this](apiserver::Request request,
+                       plugin::ApiDone done) { sender_.add(std::move(request), std::move(done)); },
+                {{"gpu.holdfast.dev", "gpu-" + std::to_string(number), ""},
+                 [this](const std::string&, bool is_warning) { lines_ += is_warning ? 1 : 0; },
+                 [this] { return now_; },
+                 [this] { return fraction(random_); }}),
         poll_due_(kStart + std::uint64_t(fraction(random_) * double(kPoll))) {
     for (std::size_t pod = 0; pod < pods; ++pod) {
       const std::string name = "trainer-" + std::to_string(number) + "-" + std::to_string(pod);
       const container::Pod known{"uid-" + name, name, "ml", "main", true};
       state_.containers.push_back({name, name + "/main", known, State::ok, {"/dev/nvidia0"}, "HF-101: lost the right"});
     }
+    if (dra == Dra::on) {
+      publish(pods);
+    }
+  }
+
+  void publish(std::size_t devices) {
+    std::vector<resource::PublishedDevice> published;
+    for (std::size_t i = 0; i < devices; ++i) {
+      published.push_back({"gpu-" + std::to_string(i), {{"uuid", "GPU-" + std::to_string(i)}}, {}});
+    }
+    slices_.publish(std::move(published));
+  }
+
+  void restart_kubelet() {
+    slice_.clear();  // it removes them
+    slices_.check_soon();
   }
 
   void report(notice::Reason reason, std::uint64_t now) {
@@ -159,6 +198,7 @@ class Node {
 
   // Returns when it has to be called again.
   std::uint64_t work(Server& server, std::uint64_t now) {
+    now_ = now;
     if (answer_ && now >= answer_->at) {
       sender_.settle(std::move(answer_->response), now, fraction(random_));
       answer_.reset();
@@ -174,13 +214,15 @@ class Node {
         reporter_.confirm(moment);
       }
     }
+    slices_.work();
     if (!answer_) {
       send_next(server, moment);
     }
     if (answer_) {
       return std::min(poll_due_, answer_->at);
     }
-    return std::min({poll_due_, sender_.next_due(), std::max(reporter_.next_due(), sender_.paused_until())});
+    return std::min(
+        {poll_due_, slices_.next_due(), sender_.next_due(), std::max(reporter_.next_due(), sender_.paused_until())});
   }
 
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
@@ -197,13 +239,30 @@ class Node {
     }
     if (request != nullptr) {
       answer_.emplace(server.take(*request, moment.now));
+      if (answer_->response && answer_->response->status < 300) {
+        answer_->response->body = answer_to(*request);
+      }
     }
+  }
+
+  // What is read of slices, and of the node that owns them.
+  std::string answer_to(const apiserver::Request& request) {
+    if (request.path.find("/resourceslices") == std::string::npos) {
+      return R"({"metadata": {"uid": "1-2-3"}})";
+    }
+    if (request.method != "GET") {
+      slice_ = request.method == "DELETE" ? "" : request.body;
+    }
+    return R"({"items": [)" + slice_ + "]}";
   }
 
   Random random_;
   notice::HostState state_;
   Reporter reporter_;
   Sender sender_;
+  plugin::SliceWriter slices_;
+  std::string slice_;  // as the server has it
+  std::uint64_t now_ = kStart;
   std::uint64_t poll_due_;
   std::uint64_t snapshot_due_ = 0;
   std::optional<Server::Answer> answer_;
@@ -212,9 +271,9 @@ class Node {
 
 class Simulation {
  public:
-  Simulation(std::size_t hosts, std::size_t pods) {
+  Simulation(std::size_t hosts, std::size_t pods, Dra dra = Dra::off) {
     for (std::size_t i = 0; i < hosts; ++i) {
-      nodes_.push_back(std::make_unique<Node>(i, pods));
+      nodes_.push_back(std::make_unique<Node>(i, pods, dra));
       due_.emplace(kStart, i);
     }
   }
@@ -265,18 +324,41 @@ class Simulation {
 
 constexpr std::uint64_t kCalm = kStart + 20 * kMinute;  // by then all have begun, at different times
 
-void calm(std::size_t hosts, std::size_t pods) {
-  Simulation simulation(hosts, pods);
+void calm(const char* what, std::size_t hosts, std::size_t pods, Dra dra) {
+  Simulation simulation(hosts, pods, dra);
   simulation.run_until(kCalm);
   simulation.forget();
   simulation.run_until(kCalm + 60 * kMinute);
-  simulation.server().show("calm, an hour", kCalm);
+  simulation.server().show(what, kCalm);
 }
 
-void start(std::size_t hosts, std::size_t pods) {
-  Simulation simulation(hosts, pods);
+void start(const char* what, std::size_t hosts, std::size_t pods, Dra dra) {
+  Simulation simulation(hosts, pods, dra);
   simulation.run_until(kStart + 2 * kMinute);
-  simulation.server().show("all hosts start at once", kStart);
+  simulation.server().show(what, kStart);
+}
+
+// All slices change at once, and the server is away for five minutes or not.
+void change_slices(const char* what, std::size_t hosts, std::size_t pods, bool is_away) {
+  Simulation simulation(hosts, pods, Dra::on);
+  simulation.run_until(kCalm);
+  simulation.forget();
+  if (is_away) {
+    simulation.server().leave(kCalm - kSecond, kCalm + 5 * kMinute);
+  }
+  simulation.each([pods](Node& node) { node.publish(pods - 1); });
+  simulation.run_until(kCalm + 15 * kMinute);
+  simulation.server().show(what, kCalm);
+  simulation.show_hosts();
+}
+
+void restart_kubelets(std::size_t hosts, std::size_t pods) {
+  Simulation simulation(hosts, pods, Dra::on);
+  simulation.run_until(kCalm);
+  simulation.forget();
+  simulation.each([](Node& node) { node.restart_kubelet(); });
+  simulation.run_until(kCalm + 2 * kMinute);
+  simulation.server().show("DRA: all kubelets restart at once", kCalm);
 }
 
 // One host, 20 attacks a second on each of its pods.
@@ -334,14 +416,19 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::printf("%zu hosts with %zu pods; a server of %zu requests at once, 20 to 80 ms each, a queue of %zu\n\n", hosts,
               pods, Server::kSeats, Server::kQueue);
-  std::printf("%-34s %8s %8s %8s %8s %6s %6s %8s %8s %6s\n", "", "writes", "created", "changed", "status", "peak/s",
-              "asked", "429", "refused", "done s");
-  calm(hosts, pods);
-  start(hosts, pods);
+  std::printf("%-34s %8s %8s %8s %8s %8s %8s %6s %6s %8s %8s %6s\n", "", "writes", "created", "changed", "status",
+              "slices", "reads", "peak/s", "asked", "429", "refused", "done s");
+  calm("calm, an hour", hosts, pods, Dra::off);
+  start("all hosts start at once", hosts, pods, Dra::off);
   attack(pods);
   reload("daemon-reload on all hosts", hosts, pods, 1);
   reload("the same, 20 times in 10 minutes", hosts, pods, 20);
   lose("lost on all hosts for 10 minutes", hosts, pods, false);
   lose("the same, server away for 5", hosts, pods, true);
+  calm("DRA: calm, an hour", hosts, pods, Dra::on);
+  start("DRA: all hosts start at once", hosts, pods, Dra::on);
+  restart_kubelets(hosts, pods);
+  change_slices("DRA: a GPU of every host fails", hosts, pods, false);
+  change_slices("the same, server away for 5", hosts, pods, true);
   return 0;
 }

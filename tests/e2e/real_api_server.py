@@ -37,7 +37,7 @@ class RealApiServer:
             "--tls-cert-file", str(self.certificates / "server.crt"), "--tls-private-key-file", str(self.certificates / "server.key"),
             "--token-auth-file", str(self.directory / "tokens.csv"), "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/24",
             "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", key, "--service-account-signing-key-file", key,
-            "--disable-admission-plugins", "ServiceAccount", "--enable-priority-and-fairness=true",
+            "--disable-admission-plugins", "ServiceAccount", "--enable-priority-and-fairness=true", "--allow-privileged=true",
         ]  # fmt: skip
         self.restart()
 

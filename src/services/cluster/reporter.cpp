@@ -78,6 +78,10 @@ void Reporter::miss_guard(const std::string& why, const Moment& moment) {
   want_unknown(notice::condition_without_guard(why), moment);
 }
 
+std::uint64_t Reporter::spread(const Moment& moment) const {
+  return part(std::min(kLongestSpread, settings_.limits.spread), moment.random);
+}
+
 void Reporter::want_unknown(Condition condition, const Moment& moment) {
   unknown_since_ = unknown_since_.value_or(moment.now);
   if (moment.now - *unknown_since_ >= kUnknownAfter) {
@@ -93,7 +97,7 @@ void Reporter::want(Condition condition, const Moment& moment) {
     return;
   }
   wanted_ = std::move(condition);
-  if (is_writing_) {
+  if (is_writing_ && has_read_) {
     return;  // finish_condition() compares what was written
   }
   if (written_ && *written_ == *wanted_) {
@@ -101,12 +105,12 @@ void Reporter::want(Condition condition, const Moment& moment) {
     return;
   }
   const std::uint64_t soonest = written_ ? condition_written_at_ + kShortest : 0;
-  condition_due_ =
-      std::max(moment.now + part(std::min(kLongestSpread, settings_.limits.spread), moment.random), soonest);
+  condition_due_ = std::max(moment.now + spread(moment), soonest);
 }
 
 std::optional<Reporter::Task> Reporter::next(const Moment& moment) {
   now_ = moment.now;
+  read_due_ = read_due_.value_or(moment.now + spread(moment));
   if (moment.now >= condition_due()) {
     return write_condition(moment);
   }
@@ -142,7 +146,10 @@ std::optional<Outcome> Reporter::outcome_of(const EventWrite& write, unsigned st
 }
 
 std::uint64_t Reporter::condition_due() const {
-  return settings_.writes_condition && !is_writing_ ? condition_due_ : EventQueue::kNever;
+  if (!settings_.writes_condition || is_writing_) {
+    return EventQueue::kNever;
+  }
+  return has_read_ ? condition_due_ : read_due_.value_or(0);
 }
 
 Reporter::Task Reporter::write_condition(const Moment& moment) {
@@ -167,7 +174,7 @@ void Reporter::take_condition(const Result<apiserver::Response>& answer) {
   is_writing_ = false;
   has_read_ = (answer && is_success(answer->status)) || is_refused(answer);
   present_ = has_read_ ? apiserver::find_status(answer->body) : std::nullopt;
-  condition_due_ = has_read_ ? now_ : now_ + kShortest;
+  read_due_ = now_ + kShortest;
 }
 
 // The write may have waited for minutes: what is wanted may be something else by now.

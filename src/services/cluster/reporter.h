@@ -51,6 +51,7 @@ class Reporter {
 
  private:
   void want(notice::Condition condition, const Moment& moment);
+  [[nodiscard]] std::uint64_t spread(const Moment& moment) const;
   void want_unknown(notice::Condition condition, const Moment& moment);
   Task write_condition(const Moment& moment);
   void take_condition(const Result<apiserver::Response>& answer);
@@ -75,7 +76,8 @@ class Reporter {
   std::optional<notice::Condition> written_;
   std::optional<notice::Status> present_;  // on the server before the first write
   bool has_read_ = false;                  // present_
-  std::optional<notice::Status> told_;     // as last written, or refused for good
+  std::optional<std::uint64_t> read_due_;
+  std::optional<notice::Status> told_;  // as last written, or refused for good
   bool is_writing_ = false;
   std::uint64_t condition_due_ = notice::EventQueue::kNever;
   std::uint64_t condition_written_at_ = 0;

@@ -121,6 +121,19 @@ TEST_F(ReporterTest, KeepsTheTransitionOfAnEarlierInstance) {
   EXPECT_TRUE(condition_in(sent("/status").back()).contains("lastTransitionTime"));
 }
 
+TEST_F(ReporterTest, AReadThatTakesLongDelaysTheConditionOnly) {
+  set(true, true, false);
+  see(State::ok);
+  const std::optional<Reporter::Task> read = reporter_.next(moment());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->request, apiserver::read_condition("gpu-7"));
+  run(60, State::ok);
+  EXPECT_TRUE(sent_.empty());
+  read->done(Response{200, "{}"});
+  run(10, State::ok);
+  EXPECT_EQ(sent_.size(), 1U);
+}
+
 TEST_F(ReporterTest, ReadsTheTransitionAgainWhereItCouldNotBeRead) {
   set(false, true, false);
   present_ = {404};  // kubelet has not registered the node
