@@ -140,6 +140,9 @@ class Loop {
     callbacks.report_visit = [this](VisitResult result) {
       watch_.describe_writer(result.event);
       result.is_identified = identify_while_alive(result.event.writer);
+      if (result.drift.is_loss() || result.action != report::Action::none) {
+        inspector_.request_diagnosis();
+      }
       recorder_.post([result = std::move(result)](Recorder& recorder) { recorder.record(result); });
     };
     callbacks.report_shield = [this](ShieldReport report) {

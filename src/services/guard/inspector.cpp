@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include "kernel/files/clock.h"
 #include "kernel/process/thread.h"
@@ -13,9 +14,17 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
 constexpr std::uint64_t kLongestWait = 60 * kSecond;  // then a lost connection to systemd is opened again
-constexpr std::uint64_t kProbeShare = 4000;      // pause after probing all containers, in multiples of its CPU time
-constexpr std::uint64_t kDiagnosisShare = 2000;  // the same for diagnoses
-constexpr std::uint64_t kDiagnosisPause = 15 * kSecond;
+
+// Of this thread and of the children that it waited for: the doctor asks kubelet for its version. Those of other
+// threads count as well, which makes diagnoses a little rarer.
+std::uint64_t cpu_with_children() {
+  rusage children{};
+  (void)::getrusage(RUSAGE_CHILDREN, &children);
+  const auto nanoseconds = [](const timeval& time) {
+    return std::uint64_t(time.tv_sec) * kSecond + std::uint64_t(time.tv_usec) * 1000;
+  };
+  return kernel::thread_cpu_now() + nanoseconds(children.ru_utime) + nanoseconds(children.ru_stime);
+}
 
 }  // namespace
 
@@ -46,19 +55,20 @@ void Inspector::inspect(SurveyPtr survey, SurveyScope scope) {
   loop_.post([this, survey = std::move(survey), scope] {
     survey_ = survey;
     is_new_survey_ = true;
-    wants_diagnosis_ = true;
+    diagnoses_.note_survey();
     schedule_.follow(survey->guarded_containers);
     if (scope == SurveyScope::changes) {
       return;
     }
     upkeep_.allow_retries();
-    const std::uint64_t now = kernel::monotonic_now();
-    if (now - probed_all_at_ > kProbeShare * probes_cpu_) {
-      probed_all_at_ = now;
-      probes_cpu_ = 0;
-      schedule_.make_all_due();
-    }
+    schedule_.make_all_due(kernel::monotonic_now());
   });
+}
+
+void Inspector::request_diagnosis() {
+  if (!is_requested_.exchange(true)) {  // thousands of visits may be made in a second
+    loop_.post([this] { diagnoses_.request(kernel::monotonic_now()); });
+  }
 }
 
 void Inspector::work() {
@@ -77,6 +87,9 @@ void Inspector::work() {
 }
 
 void Inspector::report_results(std::vector<VisitResult> results) {
+  if (!results.empty()) {
+    diagnoses_.request(kernel::monotonic_now());
+  }
   for (VisitResult& result : results) {
     schedule_.make_due(*result.guarded);
     reports_.result(std::move(result));
@@ -96,13 +109,21 @@ void Inspector::maintain_units_and_locks() {
 
 // Probes one container only, so that new tasks are handled in between.
 void Inspector::probe_next(std::uint64_t now) {
+  schedule_.start_round_if_due(now);
   const GuardedContainerPtr guarded = schedule_.find_due(now);
   if (!guarded || is_leaving_) {
+    filters_.reset();
     return;
   }
   const std::uint64_t worked = kernel::thread_cpu_now();
-  InsideView view = probe_inside({host_, *bpf_, *prober_}, guarded, survey_->inventory);
-  schedule_.has_probed(view, kernel::monotonic_now());
+  if (!filters_) {
+    filters_.emplace(host_, *bpf_);
+  }
+  InsideView view = probe_inside({host_, *filters_, *prober_}, guarded, survey_->inventory);
+  const std::uint64_t probed = kernel::monotonic_now();
+  if (schedule_.has_probed(view, probed, kernel::thread_cpu_now() - worked)) {
+    diagnoses_.request(probed);
+  }
   std::vector<VisitResult> results;
   is_acting_ = true;
   if (!is_leaving_) {
@@ -111,20 +132,16 @@ void Inspector::probe_next(std::uint64_t now) {
   is_acting_ = false;
   reports_.view(std::move(view));
   report_results(std::move(results));
-  probes_cpu_ += kernel::thread_cpu_now() - worked;
 }
 
 void Inspector::diagnose_if_due(std::uint64_t now) {
-  const bool is_due =
-      last_diagnosis_ == 0 || now - last_diagnosis_ > std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_cpu_);
-  if (!wants_diagnosis_ || !is_due || !reports_.diagnose || schedule_.next_due() <= now || is_leaving_) {
+  if (now < diagnoses_.next() || !reports_.diagnose || schedule_.next_due() <= now || is_leaving_) {
     return;
   }
-  wants_diagnosis_ = false;
-  const std::uint64_t worked = kernel::thread_cpu_now();
+  is_requested_ = false;
+  const std::uint64_t worked = cpu_with_children();
   Result<std::vector<report::Finding>> findings = reports_.diagnose();
-  last_diagnosis_ = kernel::monotonic_now();
-  diagnosis_cpu_ = kernel::thread_cpu_now() - worked;
+  diagnoses_.has_taken(now, kernel::monotonic_now(), cpu_with_children() - worked);
   if (findings) {
     reports_.findings(*std::move(findings), now);
   }
@@ -142,8 +159,8 @@ void Inspector::watch_bus() {
 }
 
 std::uint64_t Inspector::next_due() const {
-  const std::uint64_t diagnosis = last_diagnosis_ + std::max(kDiagnosisPause, kDiagnosisShare * diagnosis_cpu_);
-  return is_new_survey_ ? 0 : std::min(schedule_.next_due(), wants_diagnosis_ ? diagnosis : kernel::EventLoop::kNever);
+  const std::uint64_t probe = std::min(schedule_.next_due(), schedule_.next_round());
+  return is_new_survey_ ? 0 : std::min(probe, diagnoses_.next());
 }
 
 }  // namespace hf::guard

@@ -7,14 +7,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/report/finding.h"
 #include "kernel/cgroup/bpf_api.h"
+#include "kernel/cgroup/filters.h"
 #include "kernel/files/host.h"
 #include "kernel/net/event_loop.h"
+#include "services/guard/diagnosis_schedule.h"
 #include "services/guard/inside_view.h"
 #include "services/guard/survey.h"
 #include "services/guard/upkeep.h"
@@ -39,6 +42,8 @@ class Inspector {
   ~Inspector();
 
   void inspect(SurveyPtr survey, SurveyScope scope);
+  // A visit has found a loss, or repaired one: the container's findings are to be made anew.
+  void request_diagnosis();
   // Asks the thread to end, and waits up to `limit`. False: it still reads, which may block without a limit. A change
   // of a container that has begun is always waited for.
   bool ends_within(std::chrono::milliseconds limit);
@@ -65,11 +70,9 @@ class Inspector {
   std::atomic<bool> is_leaving_ = false;
   std::atomic<bool> is_acting_ = false;
   std::atomic<bool> has_ended_ = false;
-  std::uint64_t probed_all_at_ = 0;
-  std::uint64_t probes_cpu_ = 0;  // since probed_all_at_
-  bool wants_diagnosis_ = false;
-  std::uint64_t last_diagnosis_ = 0;
-  std::uint64_t diagnosis_cpu_ = 0;
+  std::atomic<bool> is_requested_ = false;  // a visit has asked for a diagnosis that has not begun
+  std::optional<kernel::Filters> filters_;  // while containers are due for a probe: what they share is read once
+  DiagnosisSchedule diagnoses_;
   int bus_ = -1;  // the descriptor of systemd's bus that is watched
   std::thread thread_;
 };

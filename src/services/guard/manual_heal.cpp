@@ -109,7 +109,7 @@ Result<report::HealReport> heal_manually(host::OpenHost& open, const std::vector
       add_error("its first process is in none of the container's own cgroups, and others' are not changed", line.error);
     }
     if (!report.is_done) {
-      add_planned_upkeep(probe_inside({open.host, open.filters.bpf(), open.prober}, guarded, survey.inventory), line);
+      add_planned_upkeep(probe_inside({open.host, open.filters, open.prober}, guarded, survey.inventory), line);
     }
     report.lines.push_back(std::move(line));
   }
@@ -118,8 +118,7 @@ Result<report::HealReport> heal_manually(host::OpenHost& open, const std::vector
     Upkeep upkeep(open.host, open.filters.bpf());
     std::vector<VisitResult> results = upkeep.maintain(survey, Locks::leave);
     for (const GuardedContainerPtr& guarded : survey.guarded_containers) {
-      upkeep.recreate_nodes(probe_inside({open.host, open.filters.bpf(), open.prober}, guarded, survey.inventory),
-                            results);
+      upkeep.recreate_nodes(probe_inside({open.host, open.filters, open.prober}, guarded, survey.inventory), results);
     }
     for (const VisitResult& result : results) {
       const auto line = std::ranges::find(report.lines, result.guarded->container.id.value, &HealReport::Line::id);

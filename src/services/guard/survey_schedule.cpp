@@ -15,7 +15,7 @@ constexpr std::array<std::uint64_t, 3> kSurveyDelays = {100 * kMillisecond, 700 
 
 // Full surveys are taken even where nothing happens. The shares bound the CPU time of surveys in the long run.
 constexpr std::uint64_t kLongestSilence = 60 * kSecond;
-constexpr std::uint64_t kIdleShare = 4000;
+constexpr std::uint64_t kIdleShare = 1000;
 constexpr std::uint64_t kBusyShare = 10;
 
 }  // namespace

@@ -62,6 +62,14 @@ TEST(SurveySchedule, ThePauseAfterASurveyDependsOnItsCpuTime) {
   EXPECT_EQ(schedule.next(kSecond), 2 * kSecond);
 }
 
+TEST(SurveySchedule, FullSurveysOfALargeHostTakeALimitedShareOfACore) {
+  SurveySchedule schedule;
+  schedule.has_taken(SurveyScope::everything, kSecond, 100 * kMillisecond);
+  EXPECT_EQ(schedule.next(kSecond), 101 * kSecond);
+  schedule.has_taken(SurveyScope::everything, kSecond, 10 * kMillisecond);
+  EXPECT_EQ(schedule.next(kSecond), 61 * kSecond) << "and of a small one come every minute";
+}
+
 TEST(SurveySchedule, ARequestMadeBeforeTheEndOfASurveyIsFulfilledByIt) {
   SurveySchedule schedule;
   schedule.has_taken(SurveyScope::everything, kSecond, 0);
