@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -178,6 +179,18 @@ Result<void> make_symlinks_inside(int root, const std::string& directory, const 
     TRY(make_symlink_at(opened, link));
   }
   return {};
+}
+
+bool is_same_directory(int a, int b) {
+  struct stat first{};
+  struct stat second{};
+  return ::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+bool is_read_only(int root) {
+  struct statvfs system{};
+  return ::fstatvfs(root, &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
 }
 
 Result<void> cover_proc_file(int root, const std::string& path, const std::string& text) {

@@ -37,6 +37,9 @@ struct Symlink {
 };
 Result<void> make_symlinks_inside(int root, const std::string& directory, const std::vector<Symlink>& links);
 
+bool is_same_directory(int a, int b);
+bool is_read_only(int root);  // as a whole: its mount or its file system
+
 // Mounts a file with this text over a file of procfs, in this mount namespace. Does nothing where there is no such
 // file.
 Result<void> cover_proc_file(int root, const std::string& path, const std::string& text);

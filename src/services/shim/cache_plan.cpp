@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "adapters/nvidia/library_identity.h"
 #include "adapters/nvidia/loader_cache.h"
 #include "core/base/text.h"
+#include "kernel/files/container_fs.h"
 #include "kernel/files/file.h"
 #include "kernel/files/rooted_fs.h"
 #include "services/shim/hook.h"
@@ -30,6 +32,7 @@ constexpr std::size_t kMostCache = std::size_t(16) << 20U;
 constexpr std::size_t kMostLoader = std::size_t(4) << 20U;
 constexpr std::size_t kMostOwnLibraries = 64;  // in the image's directory of newer CUDA libraries; NVIDIA's has 20
 constexpr std::size_t kMostLookups = 128;  // of paths in the cache: two for a library of the same name as a driver's
+constexpr std::size_t kMostLinks = 256;    // symlinks of the image with names of libraries; one may lead through others
 
 // Where programs of this architecture expect glibc's loader.
 #if defined(__aarch64__)
@@ -50,10 +53,38 @@ bool is_library_name(std::string_view name) {
   return name.starts_with("lib") && name.find(".so") != std::string_view::npos;
 }
 
-std::optional<nvidia::LibraryIdentity> read_identity(int root, const std::string& path) {
-  const Result<kernel::Fd> file = kernel::open_file_in(root, path);
+std::optional<nvidia::LibraryIdentity> identity_of(const Result<kernel::Fd>& file) {
   return file ? nvidia::read_library_identity(*file) : std::nullopt;
 }
+
+// Reads libraries of an image. Directories are looked up once, and only so many symlinks: an image may chain them.
+class ImageLibraries {
+ public:
+  explicit ImageLibraries(int root) : root_(root) {}
+
+  std::optional<nvidia::LibraryIdentity> read(const std::string& path) {
+    const auto [directory, is_new] = directories_.try_emplace(directory_of(path));
+    if (is_new) {
+      directory->second = kernel::open_directory_inside(root_, directory->first).value_or(kernel::Fd());
+    }
+    if (!directory->second) {
+      return std::nullopt;
+    }
+    const Result<kernel::Fd> file = kernel::open_file_at(directory->second.get(), std::string(base_name(path)));
+    if (file || file.error().code != std::errc::too_many_symbolic_link_levels) {
+      return identity_of(file);
+    }
+    return ++links_ <= kMostLinks ? identity_of(kernel::open_file_in(root_, path, kernel::Mounts::of_root))
+                                  : std::nullopt;
+  }
+
+  [[nodiscard]] bool has_too_many_links() const { return links_ > kMostLinks; }
+
+ private:
+  int root_;
+  std::map<std::string, kernel::Fd> directories_;
+  std::size_t links_ = 0;
+};
 
 // Absent where it is no library, or has a name that leads to another directory.
 std::optional<Library> library_at(const std::string& path, const std::optional<nvidia::LibraryIdentity>& identity) {
@@ -79,7 +110,8 @@ std::vector<Library> read_mounted_libraries(const kernel::Host& host, const Root
     const auto known = input.identities.find(mount.source);
     const bool is_known = known != input.identities.end();
     const std::optional<Library> library =
-        library_at(mount.destination, is_known ? known->second : read_identity(host.root.get(), mount.source));
+        library_at(mount.destination, is_known ? known->second
+                                               : identity_of(kernel::open_file_in(host.root.get(), mount.source)));
     const bool is_drivers = is_known || nvidia::is_driver_library(file, options.driver_version);
     if (library && (is_drivers || library->name == library->file)) {
       libraries.push_back(*library);
@@ -105,17 +137,17 @@ Result<std::vector<std::string>> list_libraries(int directory) {
 }
 
 // The image's own CUDA libraries, where they are newer than the driver's.
-Result<std::vector<Library>> read_own_libraries(int root, const std::string& driver_version) {
+Result<std::vector<Library>> read_own_libraries(int root, const std::string& driver_version, ImageLibraries& image) {
   const std::string directory = find_compat_directory(root, driver_version);
   if (directory.empty()) {
     return std::vector<Library>();
   }
-  const kernel::Fd opened = TRY(kernel::open_directory_in(root, directory));
+  const kernel::Fd opened = TRY(kernel::open_directory_inside(root, directory));
   const std::vector<std::string> names = TRY(list_libraries(opened.get()));
   std::vector<Library> libraries;
   for (const std::string& name : names) {
     const std::string path = std::string(directory).append("/").append(name);
-    const std::optional<Library> library = library_at(path, read_identity(root, path));
+    const std::optional<Library> library = library_at(path, image.read(path));
     const bool is_known = library && std::ranges::find(libraries, library->name, &Library::name) != libraries.end();
     if (library && !is_known && std::ranges::binary_search(names, library->name)) {
       libraries.push_back(*library);
@@ -126,7 +158,7 @@ Result<std::vector<Library>> read_own_libraries(int root, const std::string& dri
 
 // Fails with no_such_file_or_directory only where there is none.
 Result<std::string> read_file_in(int root, const std::string& path, std::size_t most) {
-  const kernel::Fd file = TRY(kernel::open_file_in(root, path));
+  const kernel::Fd file = TRY(kernel::open_file_in(root, path, kernel::Mounts::of_root));
   struct stat status{};
   if (::fstat(file.get(), &status) < 0) {
     return fail_errno(errno, "read " + path);
@@ -153,7 +185,7 @@ bool searches(const std::string& loader, const std::string& directory) {
 class CachePlan {
  public:
   CachePlan(const kernel::Host& host, int root, const HookOptions& options, const RootInput& input)
-      : host_(host), root_(root), options_(options), paths_(root, input.mounts) {}
+      : host_(host), root_(root), options_(options), paths_(root, input.mounts), image_(root) {}
 
   void make(RootPlan& plan, const RootInput& input) {
     // Runtimes follow symlinks where they mount: such a link would put a file of the user over another one.
@@ -162,9 +194,17 @@ class CachePlan {
       return;
     }
     driver_ = read_mounted_libraries(host_, input, options_);
-    add_missing_links(plan);
+    if (!input.is_read_only) {
+      add_missing_links(plan);
+    }
     add_development_links();
-    if (const Reason reason = decide(plan)) {
+    if (input.is_read_only) {
+      do_without_links(plan);
+    }
+    const Reason reason = decide(plan);
+    if (reason && input.is_read_only) {
+      plan.notes.push_back(*reason);  // the hook could not write either
+    } else if (reason) {
       plan.reasons.push_back(*reason);
       plan.rest.directories = options_.directories;
       plan.rest.driver_version = options_.driver_version;
@@ -180,7 +220,7 @@ class CachePlan {
     for (const Library& library : driver_) {
       const bool is_there = library.name == library.file || paths_.is_mounted(library.path) ||
                             std::ranges::find(plan.links, library.path, &HookOptions::Link::path) != plan.links.end() ||
-                            read_identity(root_, library.path).has_value();
+                            image_.read(library.path).has_value();
       if (!is_there) {
         plan.links.push_back({library.file, library.path});
       }
@@ -202,7 +242,20 @@ class CachePlan {
     std::ranges::move(links, std::back_inserter(driver_));
   }
 
+  // Names in the cache may lead to the files themselves.
+  void do_without_links(RootPlan& plan) {
+    plan.links.clear();
+    for (Library& library : driver_) {
+      library.path = directory_of(library.path) + "/" + library.file;
+    }
+  }
+
   Reason decide(RootPlan& plan) {
+    const std::string cache_path = std::string(kEtc) + "/" + kCacheName;
+    if (paths_.is_mounted(cache_path) || paths_.is_mounted(paths_.follow(cache_path))) {
+      plan.notes.push_back("a volume covers " + cache_path);  // it is its author's matter, also for the hook
+      return std::nullopt;
+    }
     std::vector<std::string> needed = options_.directories;
     needed.emplace_back(kEtc);
     if (!options_.driver_version.empty()) {
@@ -211,18 +264,18 @@ class CachePlan {
     if (const std::optional<std::string> covered = paths_.find_covered(needed)) {
       return "a volume covers " + *covered;
     }
-    Result<std::vector<Library>> own = read_own_libraries(root_, options_.driver_version);
+    Result<std::vector<Library>> own = read_own_libraries(root_, options_.driver_version, image_);
     if (!own) {
       return own.error().message;
     }
     own_ = *std::move(own);
-    const Result<std::string> cache = read_file_in(root_, std::string(kEtc) + "/" + kCacheName, kMostCache);
+    const Result<std::string> cache = read_file_in(root_, cache_path, kMostCache);
     return cache ? edit(plan, *cache) : is_missing(cache) ? do_without(plan) : Reason(cache.error().message);
   }
 
   [[nodiscard]] bool has_loader() const {
     return std::ranges::any_of(kLoaders,
-                               [this](const char* loader) { return bool(kernel::open_file_in(root_, loader)); });
+                               [this](const char* loader) { return bool(kernel::open_file_in(root_, loader, kernel::Mounts::of_root)); });
   }
 
   // musl and static programs use no cache. Glibc needs none where it searches the directories anyway, and the image has
@@ -259,7 +312,8 @@ class CachePlan {
     if (!cache || !is_ordered(*cache)) {
       return cache ? "the entries of the image's loader's cache are out of order" : cache.error().message;
     }
-    if (!put_first(*cache)) {
+    remove_left_over(*cache);
+    if (!put_first(*cache) || image_.has_too_many_links()) {
       return "the image's loader's cache has too many libraries of the same names as the driver's";
     }
     std::string edited = render_loader_cache(*cache);
@@ -268,6 +322,23 @@ class CachePlan {
     }
     plan.cache = edited == text ? std::nullopt : std::optional(std::move(edited));
     return std::nullopt;
+  }
+
+  // Of what an earlier start added, with another driver or with newer CUDA libraries, only empty files and symlinks to
+  // them may be left. ldconfig would not list those either.
+  void remove_left_over(nvidia::LoaderCache& cache) {
+    std::erase_if(cache.libraries, [this](const CachedLibrary& library) {
+      const std::string path(library.path);
+      return may_be_left_over(library.name, directory_of(path)) && !paths_.is_mounted(paths_.follow(path)) &&
+             !image_.read(path);
+    });
+  }
+
+  [[nodiscard]] bool may_be_left_over(std::string_view name, const std::string& directory) const {
+    const bool is_ours = directory == kCompat || (!nvidia::capability_of_library(name).empty() &&
+                                                  std::ranges::find(options_.directories, directory) !=
+                                                      options_.directories.end());
+    return is_ours && std::ranges::find(driver_, name, &Library::name) == driver_.end();
   }
 
   // False where too many paths would have to be looked up.
@@ -295,6 +366,7 @@ class CachePlan {
   int root_;
   const HookOptions& options_;
   ImagePaths paths_;
+  ImageLibraries image_;
   std::vector<Library> driver_;
   std::vector<Library> own_;
 };

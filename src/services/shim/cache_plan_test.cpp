@@ -79,6 +79,61 @@ TEST_F(CachePlanTest, ReplacesStaleLibrariesOfTheImage) {
             "/opt/there/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so ");
 }
 
+TEST_F(CachePlanTest, DropsWhatAnEarlierStartAddedAndIsGone) {
+  const std::string directory = std::string(kDirectory) + "/";
+  const std::string own = "/home/libnvidia-mine.so.1";
+  write_cache({{"libz.so.1", directory + "libz.so.1"},
+               {"libnvidia-tls.so.535.1", directory + "libnvidia-tls.so.535.1"},
+               {"libnvidia-ptxjitcompiler.so.1", directory + "libnvidia-ptxjitcompiler.so.1"},
+               {"libnvidia-present.so.1", directory + "libnvidia-present.so.1"},
+               {"libnvidia-nvvm.so.4", own},
+               {"libcudadebugger.so.1", "/usr/local/cuda/compat/libcudadebugger.so.1"}});
+  write_in_image(directory + "libnvidia-tls.so.535.1", "");  // where it was mounted
+  write_in_image(directory + "libnvidia-ptxjitcompiler.so.535.1", "");
+  fs::create_symlink("libnvidia-ptxjitcompiler.so.535.1", root_path() + directory + "libnvidia-ptxjitcompiler.so.1");
+  write_in_image(directory + "libnvidia-present.so.1", test::make_library("libnvidia-present.so.1"));
+  ASSERT_TRUE(plan().cache);
+  EXPECT_EQ(list(*plan().cache),
+            directory + "libz.so.1 " + directory + "libnvidia-present.so.1 " + own + " " + directory +
+                "libnvidia-ml.so.1 " + directory + "libcuda.so.1 " + directory + "libcuda.so ")
+      << "only the driver's names in its directories are looked up";
+  mount("/home/tls", directory + "libnvidia-tls.so.535.1");
+  EXPECT_NE(list(*plan().cache).find("libnvidia-tls.so.535.1"), std::string::npos) << "the user mounts it";
+}
+
+TEST_F(CachePlanTest, LeavesACacheToTheUserWhoMountsOne) {
+  write_cache({});
+  fs::create_directory_symlink("etc", root_path() + "/alias");
+  for (const char* destination : {"/etc/ld.so.cache", "/alias/ld.so.cache"}) {
+    mount("/home/cache", destination);
+    const RootPlan planned = plan();
+    EXPECT_FALSE(planned.cache);
+    EXPECT_TRUE(planned.reasons.empty()) << "the hook could not write it either";
+    EXPECT_EQ(planned.notes, std::vector<std::string>{"a volume covers /etc/ld.so.cache"});
+    input_.mounts.pop_back();
+  }
+  EXPECT_TRUE(plan().cache);
+}
+
+TEST_F(CachePlanTest, FollowsAFewSymlinksWithNamesOfLibrariesOnly) {
+  const std::string directory = std::string(kDirectory) + "/";
+  const auto add_links = [&](std::size_t count) {
+    std::vector<std::pair<std::string, std::string>> libraries;
+    fs::create_directories(root_path() + directory);
+    for (std::size_t i = count; i > 0; --i) {
+      const std::string name = "libcudax.so." + std::to_string(i);
+      fs::remove(root_path() + directory + name);
+      fs::create_symlink("nowhere", root_path() + directory + name);
+      libraries.emplace_back(name, directory + name);
+    }
+    write_cache(libraries);
+  };
+  add_links(200);
+  EXPECT_EQ(why_not_edited(), "");
+  add_links(300);
+  EXPECT_EQ(why(), "the image's loader's cache has too many libraries of the same names as the driver's");
+}
+
 TEST_F(CachePlanTest, PrefersNewerCudaLibrariesOfTheImage) {
   write_cache({});
   const std::string compat = "usr/local/cuda/compat/";

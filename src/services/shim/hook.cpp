@@ -105,7 +105,10 @@ Result<std::string> write_cache(const std::string& cache) {
   if (!directory) {
     return fail(directory.error().code, "write the loader's cache of the container: " + directory.error().message);
   }
-  TRY(kernel::replace_file(directory->get(), kCacheName, {cache, 0644}));
+  const Result<void> written = kernel::replace_file(directory->get(), kCacheName, {cache, 0644});
+  if (!written && written.error().code != std::errc::device_or_resource_busy) {  // busy: something is mounted over it
+    return std::unexpected(written.error());
+  }
   return std::string();
 }
 
@@ -150,7 +153,13 @@ Result<kernel::Fd> open_root_of(const oci::HookState& state, const std::string& 
 Result<void> run_hook(const HookOptions& options, const Result<std::string>& input) {
   const oci::HookState state = TRY(oci::parse_hook_state(TRY(input)));
   const kernel::Fd root = TRY(open_root_of(state, options.spec));
-  TRY(set_up_libraries(root.get(), options));
+  const kernel::Fd ours = TRY(kernel::open_directory(AT_FDCWD, "/"));
+  const bool is_hosts = kernel::is_same_directory(root.get(), ours.get());  // the host's files stay as they are
+  const Result<void> done = is_hosts ? Result<void>() : set_up_libraries(root.get(), options);
+  // What cannot be written is not worth a container that does not start: with the mounts alone it would.
+  if (!done && done.error().code != std::errc::read_only_file_system) {
+    return done;
+  }
   return options.keeps_device_files ? keep_device_files(root.get()) : Result<void>();
 }
 

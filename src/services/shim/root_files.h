@@ -21,6 +21,8 @@ struct RootPlan {
   std::string graphics_profile;      // "": none
   nvidia::HookOptions rest;          // what only the hook can do
   std::vector<std::string> reasons;  // why; empty where there is nothing left for it
+  std::vector<std::string> notes;    // what is left undone, for the log
+  std::string refusal;               // why no runtime could start the container; "": none
 };
 
 struct RootInput {
@@ -28,14 +30,24 @@ struct RootInput {
   std::vector<std::string> nodes;                             // paths of the container's device nodes
   std::map<std::string, nvidia::LibraryIdentity> identities;  // of libraries, by their paths on the host
   bool keeps_device_files = false;  // whether the driver's libraries could create other nodes in it
+  bool is_read_only = false;        // no symlink can be made in it, and the cache is mounted
 };
 
 // Changes nothing. `root`: of the container; it has the content of an image, which is not trusted.
 RootPlan plan_root(const kernel::Host& host, int root, const nvidia::HookOptions& options, const RootInput& input);
 Result<void> carry_out(int root, const RootPlan& plan);
 
-// Does what our hooks among the edits and in the spec would do, and leaves what is still needed of them. Returns why
-// there is a hook left, for the log.
-std::vector<std::string> replace_hooks(const kernel::Host& host, const DeliveryInput& input, Delivery& delivery);
+// For the log.
+struct ReplacedHooks {
+  std::vector<std::string> reasons;  // why there is a hook left
+  std::vector<std::string> notes;
+};
+
+// The loader's cache in the bundle, for a root file system that cannot be written. It lives as long as the bundle.
+inline constexpr const char* kCacheInBundle = "holdfast-ld.so.cache";
+
+// Does what our hooks among the edits and in the spec would do, and leaves what is still needed of them. Fails, with
+// cause and cure in one line, where no runtime could mount the driver's files.
+Result<ReplacedHooks> replace_hooks(const kernel::Host& host, const DeliveryInput& input, Delivery& delivery);
 
 }  // namespace hf::shim

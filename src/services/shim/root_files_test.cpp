@@ -1,7 +1,12 @@
 #include "services/shim/root_files.h"
 
+#include <chrono>
+
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "kernel/files/lock.h"
 #include "services/shim/root_files_test.h"
 
 namespace hf::shim {
@@ -42,8 +47,14 @@ class ReplaceHooksTest : public RootFilesTest {
     delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
   }
 
-  std::vector<std::string> replace() {
+  Result<ReplacedHooks> replace_all() {
     return replace_hooks(host_, {fake_.root() + "/bundle", spec_, "/usr/bin/holdfast-runtime"}, delivery_);
+  }
+  // Why a hook is left.
+  std::vector<std::string> replace() {
+    const Result<ReplacedHooks> done = replace_all();
+    EXPECT_TRUE(done);
+    return done ? done->reasons : std::vector<std::string>();
   }
   [[nodiscard]] const std::vector<HookEdit>& hooks() const { return delivery_.change.edits.hooks; }
 
@@ -106,6 +117,120 @@ TEST_F(ReplaceHooksTest, WritesNothingWhereTheRootIsASymlink) {
     EXPECT_EQ(hooks().size(), 1U);
     EXPECT_EQ(read_in_image("etc/ld.so.cache"), before);
   }
+}
+
+TEST_F(ReplaceHooksTest, LeavesTheHostsOwnRootAlone) {
+  write_on_host("etc/ld.so.cache", test::make_loader_cache({}));
+  write_on_host(kLoader, "a loader");
+  for (const std::string& root : {fake_.root(), fake_.root() + "/.", fake_.root() + "//"}) {
+    spec_.root = root;
+    spec_.may_create_nodes = root == fake_.root();
+    delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+    const Result<ReplacedHooks> done = replace_all();
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->notes, std::vector<std::string>{"its root file system is the host's own, and stays as it is"});
+    EXPECT_EQ(*kernel::read_text(AT_FDCWD, fake_.root() + "/etc/ld.so.cache"), test::make_loader_cache({}));
+    EXPECT_FALSE(fs::exists(fake_.root() + kDirectory));
+    EXPECT_EQ(hooks().size(), spec_.may_create_nodes ? 1U : 0U) << "which covers the driver's parameters only";
+  }
+}
+
+TEST_F(ReplaceHooksTest, WaitsForAnotherStartInTheSameRootButNotForEver) {
+  const kernel::Fd other = *kernel::open_directory(AT_FDCWD, root_path());
+  ASSERT_TRUE(kernel::lock_within(other, std::chrono::milliseconds(0)));
+  EXPECT_FALSE(kernel::lock_within(*kernel::open_directory(AT_FDCWD, root_path()), std::chrono::milliseconds(5)));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(replace().empty());
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(100));
+  EXPECT_NE(list(read_in_image("etc/ld.so.cache")), "");
+}
+
+// In a mount namespace of its own, where the container's root file system is read-only.
+class ReadOnlyRootTest : public ReplaceHooksTest {
+ protected:
+  void SetUp() override {
+    ReplaceHooksTest::SetUp();
+    if (::unshare(CLONE_NEWNS) < 0) {
+      GTEST_SKIP() << "needs root for a mount";
+    }
+    ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  }
+  void TearDown() override {
+    ::umount2(root_path().c_str(), MNT_DETACH);
+    ASSERT_EQ(::setns(ours_.get(), CLONE_NEWNS), 0);
+  }
+  void make_mount_points() const {
+    for (const container::MountEdit& mount : input_.mounts) {
+      write_in_image(mount.destination, "");
+    }
+  }
+  void make_read_only() const {
+    const std::string root = root_path();
+    ASSERT_EQ(::mount(root.c_str(), root.c_str(), nullptr, MS_BIND, nullptr), 0);
+    ASSERT_EQ(::mount(nullptr, root.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr), 0);
+  }
+  [[nodiscard]] std::string cache_in_bundle() const {
+    return kernel::read_text(AT_FDCWD, fake_.root() + "/bundle/" + kCacheInBundle).value_or("");
+  }
+
+  kernel::Fd ours_{::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)};
+};
+
+TEST_F(ReadOnlyRootTest, HasTheCacheMountedAndItsNamesLeadToTheFiles) {
+  make_mount_points();
+  make_read_only();
+  const std::size_t mounts = delivery_.change.edits.mounts.size();
+  for (int start = 0; start < 2; ++start) {
+    delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+    const Result<ReplacedHooks> done = replace_all();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_TRUE(done->reasons.empty());
+    EXPECT_TRUE(hooks().empty()) << "it could not write either";
+    EXPECT_EQ(done->notes.size(), 1U);
+    ASSERT_EQ(delivery_.change.edits.mounts.size(), mounts + 1);
+    EXPECT_EQ(delivery_.change.edits.mounts.back().source, fake_.root() + "/bundle/" + kCacheInBundle);
+    EXPECT_EQ(delivery_.change.edits.mounts.back().destination, "/etc/ld.so.cache");
+    EXPECT_EQ(list(cache_in_bundle()),
+              "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54.15 /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15 "
+              "/usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15 ");
+    spec_.mounts = {{"/etc/ld.so.cache", fake_.root() + "/bundle/" + kCacheInBundle}};  // the same spec again
+    delivery_.change.edits.mounts.pop_back();
+  }
+}
+
+TEST_F(ReadOnlyRootTest, StaysAsItIsWhereItWasPreparedBefore) {
+  options_.limits_graphics = true;
+  delivery_.change.edits.nodes = {{.path = "/dev/nvidia0", .device = std::nullopt}};
+  delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+  EXPECT_TRUE(replace().empty());
+  make_mount_points();
+  make_read_only();
+  delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+  const Result<ReplacedHooks> done = replace_all();
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(done->notes.empty()) << done->notes.front();
+  EXPECT_TRUE(hooks().empty());
+  EXPECT_EQ(cache_in_bundle(), "");
+}
+
+TEST_F(ReadOnlyRootTest, IsRefusedWhereNothingCanBeMounted) {
+  make_read_only();
+  const Result<ReplacedHooks> done = replace_all();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("has no " + input_.mounts.front().destination), std::string::npos);
+  spec_.mounts = {{"/usr/lib/", "tmpfs"}};
+  EXPECT_TRUE(replace_all()) << "the runtime can create files in another mount";
+}
+
+TEST_F(ReadOnlyRootTest, KeepsNoHookThatCouldNotWrite) {
+  write_in_image("etc/ld.so.cache", "something else");
+  make_mount_points();
+  make_read_only();
+  const Result<ReplacedHooks> done = replace_all();
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(hooks().empty());
+  EXPECT_EQ(done->notes.size(), 2U);
+  EXPECT_EQ(cache_in_bundle(), "");
 }
 
 TEST_F(ReplaceHooksTest, KeepsHooksOfOthers) {

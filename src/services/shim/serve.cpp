@@ -255,14 +255,21 @@ class Server {
       decide("warning=" + quote(note));
       complain(line_, Level::warning, note);
     }
-    const bool does_something = !delivery->change.edits.is_empty() || !delivery->change.dropped_hooks.empty();
-    if (!config_problem_.empty() && does_something) {
+    if (!config_problem_.empty() && does_something(delivery->change)) {
       return fail(std::errc::invalid_argument, config_problem_);
     }
-    for (const std::string& reason : replace_hooks(*host_, input, *delivery)) {
+    const ReplacedHooks replaced = TRY(replace_hooks(*host_, input, *delivery));
+    for (const std::string& reason : replaced.reasons) {
       decide("hook because=" + quote(reason));
     }
-    return does_something ? apply(*delivery, bundle, file, *text) : Result<void>();
+    for (const std::string& note : replaced.notes) {
+      decide("note=" + quote(note));
+    }
+    return does_something(delivery->change) ? apply(*delivery, bundle, file, *text) : Result<void>();
+  }
+
+  static bool does_something(const oci::SpecChange& change) {
+    return !change.edits.is_empty() || !change.dropped_hooks.empty();
   }
 
   static const config::Config& default_config() {
