@@ -213,6 +213,26 @@ class Cache(Case):
         self.assertEqual((self.root / "etc/ld.so.cache").read_bytes(), first)
         self.assertIn(f"{LIBRARIES}/libcuda.so.1", self.loaded(box))
 
+    def test_a_root_that_is_mounted_read_only(self):
+        """Where files to mount over are there: those of the driver, and a cache that does not know them."""
+        box = self.box()
+        update_cache(self.root)
+        before = (self.root / "etc/ld.so.cache").read_bytes()
+        box.ask("0").start()
+        box.delete()
+        (self.root / "etc/ld.so.cache").write_bytes(before)
+        for link in (self.root / LIBRARIES.lstrip("/")).glob("libcuda*"):
+            if link.is_symlink():
+                link.unlink()
+        box.write()
+        with self.stage.changed(f"mount --bind {self.root} {self.root}", f"mount -o remount,bind,ro {self.root}") as box.place:
+            box.start()
+            self.assertEqual(hook_of(box), [], "it could not write either")
+            self.assertIn(f"{LIBRARIES}/libcuda.so.{VERSION}", self.loaded(box))
+            box.delete()
+        self.assertEqual((self.root / "etc/ld.so.cache").read_bytes(), before)
+        self.assertEqual(sorted(os.listdir(box.directory)), ["config.json", "holdfast-ld.so.cache", "rootfs"])
+
     def test_the_hook_where_the_loader_would_not_find_them(self):
         box = self.box()
         loader = self.root / LOADER

@@ -338,8 +338,7 @@ class Delivered(Staged):
         self.check_opens(box)
         self.assertEqual(box.edited()["hooks"]["prestart"], [{"path": "/bin/true"}])
 
-    def test_a_user_namespace(self):
-        box = self.gpu()
+    def add_user_namespace(self, box: Box) -> None:
         mapping = [{"containerID": 0, "hostID": 100000, "size": 65536}]
         box.spec["linux"]["namespaces"].append({"type": "user"})
         box.spec["linux"] |= {"uidMappings": mapping, "gidMappings": mapping}
@@ -349,6 +348,10 @@ class Delivered(Staged):
         box.write()
         subprocess.run(["chown", "-R", "100000:100000", box.directory / "rootfs"], check=True)
         box.directory.chmod(0o755)
+
+    def test_a_user_namespace(self):
+        box = self.gpu()
+        self.add_user_namespace(box)
         box.start()
         self.assertIn("--directory", box.edited()["hooks"]["createContainer"][0]["args"])
         self.check_files(box, has_hook=True)
@@ -359,6 +362,55 @@ class Delivered(Staged):
         box.spec["root"]["readonly"] = True
         box.ask("0").start()
         self.check_files(box)
+
+
+    def read_only(self, box: Box):
+        """The machine where the root file system of the box is on a read-only mount."""
+        root = box.directory / "rootfs"
+        return box.stage.changed(f"mount --bind {root} {root}", f"mount -o remount,bind,ro {root}")
+
+    def test_a_root_that_was_prepared_and_is_mounted_read_only(self):
+        box = self.gpu().start()
+        box.delete()
+        box.write()
+        with self.read_only(box) as box.place:
+            box.start()
+            self.check_files(box)
+            self.check_opens(box)
+            box.delete()
+        self.assertEqual(sorted(os.listdir(box.directory)), ["config.json", "rootfs"])
+
+    def test_a_root_that_is_mounted_read_only_without_files_to_mount_over(self):
+        box = self.gpu()
+        with self.read_only(box) as place:
+            self.check_refused(box, "its root file system is read-only", LIBRARIES, place=place)
+
+    def test_a_user_namespace_with_a_root_that_is_mounted_read_only(self):
+        """Its hook cannot write, and the container starts as it would with the mounts alone."""
+        box = self.gpu().start()
+        box.delete()
+        (box.directory / "rootfs/etc/ld.so.cache").write_text("of another format")
+        self.add_user_namespace(box)
+        with self.read_only(box) as box.place:
+            box.start()
+            self.assertIn("--directory", box.edited()["hooks"]["createContainer"][0]["args"])
+            self.check_opens(box)
+            box.delete()
+        self.assertEqual((box.directory / "rootfs/etc/ld.so.cache").read_text(), "of another format")
+
+    def test_a_hook_leaves_the_hosts_own_root_alone(self):
+        box = self.box()
+        for root in ("/", "/.", "/tmp/.."):
+            box.spec["root"]["path"] = root
+            box.write()
+            cache = box.stage.path("/etc/ld.so.cache")
+            cache.write_text("of the host")
+            state = json.dumps({"ociVersion": "1.0.2", "id": box.name, "status": "creating", "bundle": str(box.directory)})
+            options = ["--directory", LIBRARIES, "--link", f"libcuda.so.1::{LIBRARIES}/libcuda-of-a-test.so"]
+            done = box.stage.run(RUNTIME, "hook", "create-container", *options, input=state, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(cache.read_text(), "of the host", root)
+            self.assertFalse(os.path.lexists(box.stage.path(f"{LIBRARIES}/libcuda-of-a-test.so")))
 
 
 # ---- What takes devices away ----------------------------------------------------------------------------------------
