@@ -13,13 +13,12 @@ namespace {
 constexpr std::chrono::milliseconds kLibraryLimit{10'000};  // a sleeping GPU takes seconds to wake
 constexpr const char* kCapabilities = "proc/driver/nvidia/capabilities";
 
-// The driver has a directory for each GPU instance: capabilities/gpu0/mig/gi7.
-bool has_mig_devices(const kernel::Host& host) {
+// A GPU that can be cut into parts has capabilities/gpu0/mig, whether MIG is enabled or not (driver 580 on an H200: the
+// files below /proc are the same), and a GPU with MIG enabled and without parts cannot be used. Only NVML tells.
+bool may_have_mig(const kernel::Host& host) {
   return std::ranges::any_of(kernel::list_names(host.root.get(), kCapabilities), [&host](const std::string& gpu) {
-    const std::string directory = std::string(kCapabilities) + "/" + gpu + "/mig";
     return gpu.starts_with("gpu") &&
-           std::ranges::any_of(kernel::list_names(host.root.get(), directory),
-                               [](const std::string& name) { return name.starts_with("gi"); });
+           kernel::exists(host.root.get(), std::string(kCapabilities).append("/").append(gpu).append("/mig"));
   });
 }
 
@@ -27,10 +26,12 @@ bool has_mig_devices(const kernel::Host& host) {
 
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries) {
   device::Inventory inventory = take_inventory(host, config);
-  if (libraries == Libraries::leave || (libraries == Libraries::ask_for_mig && !has_mig_devices(host))) {
+  const bool asks_for_mig = libraries == Libraries::ask_for_mig;
+  if (libraries == Libraries::leave || (asks_for_mig && !may_have_mig(host))) {
     return inventory;
   }
-  const Result<nvidia::LibraryAnswer> answer = nvidia::ask_libraries(kLibraryLimit);
+  const Result<nvidia::LibraryAnswer> answer =
+      nvidia::ask_libraries(kLibraryLimit, asks_for_mig ? nvidia::Question::mig : nvidia::Question::everything);
   if (answer) {
     nvidia::add_to(inventory, *answer);
   } else {

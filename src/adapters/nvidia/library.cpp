@@ -158,8 +158,9 @@ LibraryAnswer parse_answer(std::string_view text) {
   return answer;
 }
 
-Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit) {
-  const Result<std::string> text = kernel::run_in_subprocess([] { return write_answer(load_and_ask()); }, limit);
+Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit, Question question) {
+  const Result<std::string> text =
+      kernel::run_in_subprocess([question] { return write_answer(load_and_ask(question)); }, limit);
   if (!text) {
     return fail(text.error().code, "ask NVIDIA's libraries: " + text.error().message);
   }

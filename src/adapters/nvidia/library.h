@@ -51,7 +51,9 @@ struct LibraryAnswer {
   std::string cuda_message;
 };
 
-Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit);
+// mig: NVML alone, and what tells a GPU's MIG devices. Initialising CUDA takes ten times as long.
+enum class Question : std::uint8_t { everything, mig };
+Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit, Question question = Question::everything);
 
 // What an error code of NVML or of CUDA means for a user who runs containers; "" where that is not known.
 std::string meaning_of_nvml(int code);

@@ -71,6 +71,17 @@ TEST(Libraries, ReportEveryGpu) {
   EXPECT_EQ(second.fabric, "");
 }
 
+TEST(Libraries, AreAskedForMigDevicesWithoutCuda) {
+  const FakeNvidia fake(Variables{{"MIG", "0"}, {"CUDA_ERROR", "999"}});
+  const Result<LibraryAnswer> answer = ask_libraries(kLimit, Question::mig);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_FALSE(answer->has_cuda);
+  ASSERT_EQ(answer->gpus.size(), 1U);
+  EXPECT_TRUE(answer->gpus[0].mig_enabled);
+  EXPECT_EQ(answer->gpus[0].mig.size(), 2U);
+  EXPECT_FALSE(answer->gpus[0].memory);
+}
+
 TEST(Libraries, MayReportNoGpu) {
   const FakeNvidia fake(Variables{{"GPUS", "0"}, {"CUDA_ERROR", "100"}});
   const Result<LibraryAnswer> answer = ask_libraries(kLimit);

@@ -75,7 +75,7 @@ std::string profile_in(const std::string& name) {
 
 class Nvml {
  public:
-  explicit Nvml(const Library& library) : library_(library) {}
+  Nvml(const Library& library, Question question) : library_(library), question_(question) {}
 
   void ask(LibraryAnswer& answer) const {
     answer.nvml_code = library_.call<>("nvmlInit_v2");
@@ -134,6 +134,14 @@ class Nvml {
     if (library_.call<Handle, PciOfNvml*>("nvmlDeviceGetPciInfo_v3", gpu, &pci) == 0) {
       answer.pci = pci.address.data();
     }
+    if (question_ == Question::everything) {
+      ask_details(gpu, answer);
+    }
+    ask_mig(gpu, answer);
+    return answer;
+  }
+
+  void ask_details(Handle gpu, GpuAnswer& answer) const {
     MemoryOfNvml memory{};
     const int memory_code = library_.call<Handle, MemoryOfNvml*>("nvmlDeviceGetMemoryInfo", gpu, &memory);
     if (memory_code == 0) {
@@ -151,8 +159,6 @@ class Nvml {
       answer.fabric = name_of_fabric(fabric.state);
     }
     ask_links(gpu, answer);
-    ask_mig(gpu, answer);
-    return answer;
   }
 
   void ask_links(Handle gpu, GpuAnswer& answer) const {
@@ -198,16 +204,20 @@ class Nvml {
   }
 
   const Library& library_;
+  Question question_;
 };
 
 }  // namespace
 
-LibraryAnswer load_and_ask() {
+LibraryAnswer load_and_ask(Question question) {
   LibraryAnswer answer;
   const Library nvml("libnvidia-ml.so.1");
   answer.has_nvml = bool(nvml);
   if (nvml) {
-    Nvml(nvml).ask(answer);
+    Nvml(nvml, question).ask(answer);
+  }
+  if (question == Question::mig) {
+    return answer;
   }
   const Library cuda("libcuda.so.1");
   answer.has_cuda = bool(cuda);

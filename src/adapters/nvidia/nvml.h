@@ -7,6 +7,6 @@
 namespace hf::nvidia {
 
 // Loads the libraries into the calling process, where they may crash or hang: see ask_libraries.
-LibraryAnswer load_and_ask();
+LibraryAnswer load_and_ask(Question question);
 
 }  // namespace hf::nvidia

@@ -252,7 +252,7 @@ class CachePlan {
 
   Reason decide(RootPlan& plan) {
     const std::string cache_path = std::string(kEtc) + "/" + kCacheName;
-    if (paths_.is_mounted(cache_path) || paths_.is_mounted(paths_.follow(cache_path))) {
+    if (paths_.is_mounted(paths_.follow(cache_path))) {
       plan.notes.push_back("a volume covers " + cache_path);  // it is its author's matter, also for the hook
       return std::nullopt;
     }

@@ -12,6 +12,7 @@
 #include "adapters/cdi/spec.h"
 #include "adapters/nvidia/driver.h"
 #include "adapters/nvidia/library.h"
+#include "core/base/text.h"
 #include "host/inventory.h"
 #include "support/fake_host.h"
 
@@ -54,6 +55,13 @@ Files host_files() {
           {"dev/dri/by-path/", ""}};
 }
 
+void mark_live(Inventory& inventory) {
+  for (device::Node& node : inventory.nodes) {
+    node.live = node.live ? node.live : node.expected;
+    node.mode = node.mode == 0 ? 0666 : node.mode;
+  }
+}
+
 // The inventory of the tree. Its nodes are marked as live, because only root can create real ones.
 Inventory inventory_of(const FakeHost& host) {
   config::Config config;
@@ -81,10 +89,7 @@ Inventory inventory_of(const FakeHost& host) {
     node.gid = 44;
     inventory.nodes.push_back(node);
   }
-  for (device::Node& node : inventory.nodes) {
-    node.live = node.live ? node.live : node.expected;
-    node.mode = node.mode == 0 ? 0666 : node.mode;
-  }
+  mark_live(inventory);
   return inventory;
 }
 
@@ -104,6 +109,60 @@ std::vector<std::string> paths_of(const cdi::NewSpec& spec, const std::string& d
     }
   }
   return paths;
+}
+
+// NVML, a fake here, is asked as the command does it.
+class GenerateWithNvml : public testing::Test {
+ protected:
+  ~GenerateWithNvml() override {
+    ::unsetenv("HOLDFAST_FAKE_MIG");
+    ::unsetenv("HOLDFAST_FAKE_MIG_EMPTY");
+  }
+
+  static Files files(const std::string& capabilities) {
+    Files all = host_files();
+    all.erase("proc/driver/nvidia/gpus/0000:65:00.0/information");
+    all.erase("proc/driver/nvidia/gpus/0000:66:00.0/information");
+    all["proc/driver/nvidia/gpus/0000:ca:00.0/information"] = information(kFirst, "0");
+    all["proc/driver/nvidia/capabilities/" + capabilities] = "";
+    return all;
+  }
+
+  static Result<Generated> generate_on(const FakeHost& host) {
+    config::Config config;
+    config.classes = device::built_in_classes();
+    Inventory inventory = host::take_inventory(host.open(), config, host::Libraries::ask_for_mig);
+    was_asked_ = std::ranges::any_of(inventory.notes, [](const std::string& note) { return note.contains("asked"); });
+    mark_live(inventory);
+    return generate(host.open(), inventory, {});
+  }
+
+  inline static bool was_asked_ = false;
+};
+
+TEST_F(GenerateWithNvml, OffersNoGpuAsAWholeWhereMigIsEnabledAndHasNoParts) {
+  ::setenv("HOLDFAST_FAKE_MIG", "0", 1);
+  ::setenv("HOLDFAST_FAKE_MIG_EMPTY", "1", 1);
+  const FakeHost host(files("gpu0/mig/"));
+  const Result<Generated> generated = generate_on(host);
+  EXPECT_TRUE(was_asked_);
+  const std::string said = generated ? join(generated->notes, " ") : generated.error().message;
+  EXPECT_NE(said.find("MIG is enabled, and no part of it is made"), std::string::npos) << said;
+  EXPECT_FALSE(generated && !paths_of(generated->spec, "0").empty());
+}
+
+TEST_F(GenerateWithNvml, OffersItWhereMigIsDisabled) {
+  const FakeHost host(files("gpu0/mig/"));
+  const Result<Generated> generated = generate_on(host);
+  ASSERT_TRUE(generated) << generated.error().message;
+  EXPECT_TRUE(was_asked_);
+  EXPECT_FALSE(paths_of(generated->spec, "0").empty());
+}
+
+TEST_F(GenerateWithNvml, DoesNotAskWhereNoGpuCanHaveParts) {
+  const FakeHost host(files("mig/"));
+  ASSERT_TRUE(generate_on(host));
+  EXPECT_FALSE(was_asked_);
 }
 
 TEST(Generate, NamesGpusAndTheirMigDevices) {

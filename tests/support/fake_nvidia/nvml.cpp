@@ -183,9 +183,9 @@ int nvmlDeviceGetMaxMigDeviceCount(Gpu* /*gpu*/, unsigned* number) {
   return kSuccess;
 }
 
-// Two of the seven slots are in use, with a gap between them.
+// Two of the seven slots are in use, with a gap between them, or none.
 int nvmlDeviceGetMigDeviceHandleByIndex(Gpu* gpu, unsigned slot, Gpu** mig) {
-  if (slot != 0 && slot != 2) {
+  if ((slot != 0 && slot != 2) || setting("HOLDFAST_FAKE_MIG_EMPTY", 0) != 0) {
     return kNotFound;
   }
   *mig = &gpus()[std::size_t(gpu->index)][slot + 1];
