@@ -49,6 +49,9 @@ std::string text_of(const PodEvent& event) {
     case Reason::device_shielded: return "kept " + devices + " open" + cause;
     case Reason::device_at_risk: return "may lose devices at the next reload or update" + detail_of(event, ": ");
     case Reason::device_set_completed: return "got " + devices + ", which its runtime had not given it";
+    case Reason::device_request_ignored:
+      return "asks for devices that no trusted source gives it, and runs without them: request them in the pod's "
+             "resources";
   }
   return "";
 }
@@ -99,6 +102,12 @@ std::map<std::string, std::string> verdicts_of(const Json& findings) {
   return verdicts;
 }
 
+bool has_code(const Json& container, std::string_view code) {
+  return std::ranges::any_of(list_at(container, "findings"), [code](const Json& one) {
+    return one.is_string() && one.get_ref<const std::string&>() == code;
+  });
+}
+
 ContainerState container_of(const Json& json, State state) {
   ContainerState it;
   it.id = text_at(json, "id");
@@ -142,7 +151,8 @@ Result<HostState> parse_host_state(std::string_view snapshot) {
   const std::map<std::string, std::string> verdicts = verdicts_of(list_at(json, "findings"));
   for (const Json& entry : list_at(json, "containers")) {
     const std::optional<State> state = state_of(text_at(entry, "state"));
-    if (!state || *state == State::not_owed || host.containers.size() >= kMostContainers) {
+    const bool is_ignored = state == State::not_owed && has_code(entry, "HF-125");
+    if (!state || (*state == State::not_owed && !is_ignored) || host.containers.size() >= kMostContainers) {
       continue;
     }
     ContainerState it = container_of(entry, *state);

@@ -41,6 +41,9 @@ TEST(Message, SaysWhatWhoAndHowLong) {
       {risk, "container main may lose devices at the next reload or update: HF-201: systemd does not know its GPU"},
       {event_with(Reason::device_set_completed),
        "container main got /dev/nvidia0, /dev/nvidiactl, which its runtime had not given it"},
+      {event_with(Reason::device_request_ignored),
+       "container main asks for devices that no trusted source gives it, and runs without them: request them in the "
+       "pod's resources"},
   };
   for (const auto& [event, text] : table) {
     EXPECT_EQ(render_message(event), text);
@@ -75,7 +78,12 @@ TEST(HostState, IsReadBackFromASnapshot) {
   lost.nodes = std::vector{node};
   report::ContainerStatus other;
   other.state = State::not_owed;
-  snapshot.containers = {lost, other};
+  report::ContainerStatus asking;
+  container.id.value = "asks";
+  asking.container = container;
+  asking.state = State::not_owed;
+  asking.codes = {"HF-125"};
+  snapshot.containers = {lost, other, asking};
   report::Finding finding;
   finding.code = "HF-101";
   finding.severity = report::Severity::critical;
@@ -87,7 +95,9 @@ TEST(HostState, IsReadBackFromASnapshot) {
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->at, snapshot.at);
   EXPECT_EQ(state->why_blind, "");
-  ASSERT_EQ(state->containers.size(), 1U);
+  ASSERT_EQ(state->containers.size(), 2U) << "those that are owed something, or ask for something";
+  EXPECT_EQ(state->containers[1].id, "asks");
+  EXPECT_EQ(state->containers[1].state, State::not_owed);
   const ContainerState& it = state->containers[0];
   EXPECT_EQ(it.id, "abc");
   EXPECT_EQ(it.state, State::lost);

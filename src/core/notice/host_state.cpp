@@ -50,8 +50,9 @@ std::vector<PodEvent> StateWatch::follow(const HostState& state, std::uint64_t n
       keep(it, before, now);
       continue;
     }
-    for (const PodEvent& event :
-         it.lacks_something() ? follow_loss(it, state.at, now) : follow_rest(it, state.at, now)) {
+    for (const PodEvent& event : it.state == State::not_owed ? follow_request(it, state.at, now)
+                                 : it.lacks_something()      ? follow_loss(it, state.at, now)
+                                                             : follow_rest(it, state.at, now)) {
       if (is_addressable(event.pod)) {
         events.push_back(event);
       }
@@ -83,6 +84,16 @@ std::vector<PodEvent> StateWatch::follow_loss(const ContainerState& it, std::int
     return {};
   }
   return {event_of(it, Reason::device_lost, at)};
+}
+
+// What allocates devices may write it down a moment after the container was seen.
+std::vector<PodEvent> StateWatch::follow_request(const ContainerState& it, std::int64_t at, std::uint64_t now) {
+  Known& known = known_[it.id];
+  known.ignored_since = known.ignored_since.value_or(now);
+  if (now - *known.ignored_since < kSettled || std::exchange(known.is_ignored, true)) {
+    return {};
+  }
+  return {event_of(it, Reason::device_request_ignored, at)};
 }
 
 std::vector<PodEvent> StateWatch::follow_rest(const ContainerState& it, std::int64_t at, std::uint64_t now) {

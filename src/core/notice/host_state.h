@@ -13,7 +13,7 @@
 
 namespace hf::notice {
 
-// A container that is owed something.
+// A container that is owed something, or asks for something and is owed nothing (State::not_owed).
 struct ContainerState {
   std::string id;
   std::string title;
@@ -39,8 +39,8 @@ class StateWatch {
 
   // What a record said: its container need not be announced again.
   void note(const PodEvent& event, std::uint64_t now);
-  // What changed: containers that lost something, have it again, or are at risk. Only for states of a guard that
-  // watches: a blind one may list no container at all.
+  // What changed: containers that lost something, have it again, are at risk, or ask in vain. Only for states of a
+  // guard that watches: a blind one may list no container at all.
   std::vector<PodEvent> follow(const HostState& state, std::uint64_t now);
   // The containers that lack something which the guard did not repair.
   [[nodiscard]] const std::vector<ContainerState>& lacking() const { return lacking_; }
@@ -55,9 +55,12 @@ class StateWatch {
     std::optional<std::uint64_t> lost_since;
     bool is_announced = false;  // as lost
     bool is_at_risk = false;
+    std::optional<std::uint64_t> ignored_since = std::nullopt;  // it asks for what it is not owed
+    bool is_ignored = false;                                    // and that was announced
   };
 
   std::vector<PodEvent> follow_loss(const ContainerState& it, std::int64_t at, std::uint64_t now);
+  std::vector<PodEvent> follow_request(const ContainerState& it, std::int64_t at, std::uint64_t now);
   std::vector<PodEvent> follow_rest(const ContainerState& it, std::int64_t at, std::uint64_t now);
   void keep(const ContainerState& it, const std::vector<ContainerState>& before, std::uint64_t now);
 

@@ -151,6 +151,19 @@ TEST(StateWatch, ReportsARiskOnceUntilItIsOver) {
   EXPECT_EQ(reasons_of(watch.follow(with(State::at_risk), 4 * kSecond)), std::vector{Reason::device_at_risk});
 }
 
+TEST(StateWatch, ReportsARequestInVainOnce) {
+  StateWatch watch;
+  EXPECT_TRUE(watch.follow(with(State::not_owed), 100 * kSecond).empty()) << "its allocation may be written yet";
+  EXPECT_EQ(reasons_of(watch.follow(with(State::not_owed), 111 * kSecond)),
+            std::vector{Reason::device_request_ignored});
+  EXPECT_TRUE(watch.follow(with(State::not_owed), 500 * kSecond).empty());
+  EXPECT_TRUE(watch.lacking().empty()) << "it lacks nothing that it is owed";
+  EXPECT_FALSE(is_warning(Reason::device_request_ignored));
+  StateWatch other;
+  EXPECT_TRUE(other.follow(with(State::not_owed), 100 * kSecond).empty());
+  EXPECT_TRUE(other.follow(with(State::ok), 111 * kSecond).empty());
+}
+
 TEST(StateWatch, CountsAContainerOutsidePodsWithoutAnEvent) {
   StateWatch watch;
   HostState host = with(State::lost);

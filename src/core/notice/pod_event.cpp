@@ -50,6 +50,7 @@ std::string to_string(Reason reason) {
     case Reason::device_shielded: return "DeviceShielded";
     case Reason::device_at_risk: return "DeviceAtRisk";
     case Reason::device_set_completed: return "DeviceSetCompleted";
+    case Reason::device_request_ignored: return "DeviceRequestIgnored";
   }
   return "";
 }
