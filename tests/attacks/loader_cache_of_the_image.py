@@ -3,7 +3,8 @@
 
 The attacker is the author of an image. Its /etc/ld.so.cache has as many entries as fit, which share one long path, or
 have the name of a library of the driver and lead through chains of symlinks. The runtime must not edit such a cache,
-but leave it to the hook, whose sandbox has a deadline; and the container has its GPU.
+but leave it to the hook, whose sandbox has a deadline; and the container has its GPU. Just below the limits it needs
+little memory.
 """
 
 import pathlib
@@ -13,6 +14,7 @@ import unittest
 from attack_support import Box, RuntimeCase
 
 HEADER, ENTRY = 48, 24
+MOST_MEMORY = 56  # MiB; a cache of 16 MiB is in memory twice
 LIBRARY = 0x0303  # of glibc, for x86-64
 
 
@@ -28,7 +30,35 @@ def make_cache(count: int, name: bytes, paths: list[bytes]) -> bytes:
     return header.ljust(HEADER, b"\0") + entries + texts
 
 
+# Stands in for runc. The runtime waits for it, and has done everything else.
+MEASURE = """#!/bin/sh
+case "$*" in *create*) grep VmHWM /proc/$PPID/status >{peak};; esac
+exec runc "$@"
+"""
+
+
 class LoaderCache(RuntimeCase):
+    def peak(self, cache: bytes) -> int:
+        """The most memory that the runtime had, in MiB, with a container that it needs no hook for."""
+        box = self.image(has_cache=False)
+        if cache:
+            (box.directory / "rootfs/etc/ld.so.cache").write_bytes(cache)
+        program, peak = box.directory / "measure", box.directory / "peak"
+        program.write_text(MEASURE.format(peak=peak))
+        program.chmod(0o755)
+        self.config(box.stage, f"programs: [{program}]")
+        box.start()
+        self.assertNotIn("hooks", box.edited(), "the runtime did not edit it")
+        self.check_gpu(box)
+        return int(peak.read_text().split()[1]) // 1024
+
+    def test_memory_just_below_the_limits(self):
+        usual = self.peak(b"")
+        for count, length in ((65_000, 1), (3_900, 4_000)):
+            with self.subTest(count):
+                grown = self.peak(make_cache(count, b"l", [b"/" + b"p" * length])) - usual
+                self.assertLess(grown, MOST_MEMORY)
+
     def check(self, cache: bytes, *, directories: int = 0) -> None:
         box = self.image(has_cache=False)
         rootfs = box.directory / "rootfs"
