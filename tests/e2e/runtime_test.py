@@ -338,6 +338,14 @@ class Delivered(Staged):
         self.check_opens(box)
         self.assertEqual(box.edited()["hooks"]["prestart"], [{"path": "/bin/true"}])
 
+    def test_a_hook_of_ours_is_replaced_where_nothing_else_is_to_be_done(self):
+        """An engine took it from a CDI spec."""
+        box = self.box()
+        box.spec["hooks"] = {"createContainer": [{"path": RUNTIME, "args": ["holdfast-runtime", "hook", "create-container", "--directory", LIBRARIES]}]}
+        box.ask("void").start()
+        self.assertEqual(box.edited()["hooks"], {"createContainer": []})
+        self.assertEqual(box.opens("/dev/nvidia0"), "ENOENT")
+
     def add_user_namespace(self, box: Box) -> None:
         mapping = [{"containerID": 0, "hostID": 100000, "size": 65536}]
         box.spec["linux"]["namespaces"].append({"type": "user"})
