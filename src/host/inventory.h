@@ -9,8 +9,8 @@
 
 namespace hf::host {
 
-// Asking may wake a sleeping GPU, which takes seconds. ask_for_mig: NVML alone, and only where a GPU can have MIG devices,
-// whose names NVML alone knows; everything else is below /proc.
+// Asking may wake a sleeping GPU, which takes seconds. ask_for_mig: NVML alone, and only where a GPU can have MIG
+// devices, whose names NVML alone knows; everything else is below /proc.
 enum class Libraries : std::uint8_t { ask, ask_for_mig, leave };
 
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config);

@@ -365,6 +365,23 @@ class Delivered(Staged):
         self.check_files(box, has_hook=True)
         self.check_opens(box)
 
+    def test_a_cache_that_the_user_mounts_stays(self):
+        """It is not renamed over, neither before the start nor by the hook of a user namespace."""
+        for has_user_namespace in (False, True):
+            with self.subTest(has_user_namespace):
+                box = self.gpu()
+                cache = box.directory / "cache"
+                cache.write_text("of the user")
+                box.spec["mounts"].append({"destination": "/etc/ld.so.cache", "type": "bind", "source": str(cache), "options": ["bind"]})
+                box.write()
+                if has_user_namespace:
+                    self.add_user_namespace(box)
+                box.start()
+                self.assertEqual(box.inside("/etc/ld.so.cache").read_text(), "of the user")
+                self.check_opens(box)
+                self.assertEqual("hooks" in box.edited(), has_user_namespace)
+                box.delete()
+
     def test_a_root_that_is_read_only(self):
         box = self.box()
         box.spec["root"]["readonly"] = True

@@ -306,8 +306,8 @@ bool is_ordered(const LoaderCache& cache) {
 std::string render_loader_cache(const LoaderCache& cache) {
   std::string bytes(kMagic);
   const std::size_t strings = kHeader + (cache.libraries.size() * kEntry);
-  bytes.reserve(std::transform_reduce(cache.libraries.begin(), cache.libraries.end(), kHeader, std::plus<>(),
-                                      rendered_size_of));
+  bytes.reserve(
+      std::transform_reduce(cache.libraries.begin(), cache.libraries.end(), kHeader, std::plus<>(), rendered_size_of));
   bytes.resize(strings);
   put_number(bytes, kCount, cache.libraries.size());
   bytes[kByteOrder] = kLittleEndian;

@@ -78,7 +78,8 @@ Result<Fd> open_directory_in(int root, const std::string& path) {
 }
 
 Result<Fd> open_file_in(int root, const std::string& path, Mounts mounts) {
-  const Fd found = TRY(mounts == Mounts::all ? open_inside(root, path, O_PATH) : open_on_root_mount(root, path, O_PATH));
+  const Fd found =
+      TRY(mounts == Mounts::all ? open_inside(root, path, O_PATH) : open_on_root_mount(root, path, O_PATH));
   return open_found(found, path);
 }
 

@@ -29,8 +29,8 @@ class RootedFsTest : public testing::Test {
  protected:
   [[nodiscard]] std::string path(const std::string& name) const { return fake_.root() + "/" + name; }
 
-  test::FakeHost fake_{{{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
-                        {"lib/file", "text"}}};
+  test::FakeHost fake_{
+      {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}, {"lib/file", "text"}}};
   Host host_ = fake_.open();
 };
 
@@ -101,8 +101,7 @@ TEST_F(RootedFsTest, StaysOnTheMountOfTheRootWhereThatIsWanted) {
   ASSERT_EQ(::mount("none", path("volume").c_str(), "tmpfs", 0, nullptr), 0);
   const Fd made(::open(path("volume/file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
   EXPECT_TRUE(open_file_in(root.get(), "volume/file"));
-  EXPECT_EQ(open_file_in(root.get(), "volume/file", Mounts::of_root).error().code,
-            std::errc::cross_device_link);
+  EXPECT_EQ(open_file_in(root.get(), "volume/file", Mounts::of_root).error().code, std::errc::cross_device_link);
   EXPECT_TRUE(open_file_in(root.get(), "lib/file", Mounts::of_root));
   ::umount2(path("volume").c_str(), MNT_DETACH);
   EXPECT_EQ(::setns(ours.get(), CLONE_NEWNS), 0);

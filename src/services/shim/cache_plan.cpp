@@ -109,9 +109,8 @@ std::vector<Library> read_mounted_libraries(const kernel::Host& host, const Root
     }
     const auto known = input.identities.find(mount.source);
     const bool is_known = known != input.identities.end();
-    const std::optional<Library> library =
-        library_at(mount.destination, is_known ? known->second
-                                               : identity_of(kernel::open_file_in(host.root.get(), mount.source)));
+    const std::optional<Library> library = library_at(
+        mount.destination, is_known ? known->second : identity_of(kernel::open_file_in(host.root.get(), mount.source)));
     const bool is_drivers = is_known || nvidia::is_driver_library(file, options.driver_version);
     if (library && (is_drivers || library->name == library->file)) {
       libraries.push_back(*library);
@@ -185,7 +184,7 @@ bool searches(const std::string& loader, const std::string& directory) {
 class CachePlan {
  public:
   CachePlan(const kernel::Host& host, int root, const HookOptions& options, const RootInput& input)
-      : host_(host), root_(root), options_(options), paths_(root, input.mounts), image_(root) {}
+      : host_(host), root_(root), options_(options), paths_(root, input.mounts, input.identities), image_(root) {}
 
   void make(RootPlan& plan, const RootInput& input) {
     // Runtimes follow symlinks where they mount: such a link would put a file of the user over another one.
@@ -274,8 +273,9 @@ class CachePlan {
   }
 
   [[nodiscard]] bool has_loader() const {
-    return std::ranges::any_of(kLoaders,
-                               [this](const char* loader) { return bool(kernel::open_file_in(root_, loader, kernel::Mounts::of_root)); });
+    return std::ranges::any_of(kLoaders, [this](const char* loader) {
+      return bool(kernel::open_file_in(root_, loader, kernel::Mounts::of_root));
+    });
   }
 
   // musl and static programs use no cache. Glibc needs none where it searches the directories anyway, and the image has
@@ -335,9 +335,9 @@ class CachePlan {
   }
 
   [[nodiscard]] bool may_be_left_over(std::string_view name, const std::string& directory) const {
-    const bool is_ours = directory == kCompat || (!nvidia::capability_of_library(name).empty() &&
-                                                  std::ranges::find(options_.directories, directory) !=
-                                                      options_.directories.end());
+    const bool is_ours =
+        directory == kCompat || (!nvidia::capability_of_library(name).empty() &&
+                                 std::ranges::find(options_.directories, directory) != options_.directories.end());
     return is_ours && std::ranges::find(driver_, name, &Library::name) == driver_.end();
   }
 

@@ -93,9 +93,9 @@ TEST_F(CachePlanTest, DropsWhatAnEarlierStartAddedAndIsGone) {
   fs::create_symlink("libnvidia-ptxjitcompiler.so.535.1", root_path() + directory + "libnvidia-ptxjitcompiler.so.1");
   write_in_image(directory + "libnvidia-present.so.1", test::make_library("libnvidia-present.so.1"));
   ASSERT_TRUE(plan().cache);
-  EXPECT_EQ(list(*plan().cache),
-            directory + "libz.so.1 " + directory + "libnvidia-present.so.1 " + own + " " + directory +
-                "libnvidia-ml.so.1 " + directory + "libcuda.so.1 " + directory + "libcuda.so ")
+  EXPECT_EQ(list(*plan().cache), directory + "libz.so.1 " + directory + "libnvidia-present.so.1 " + own + " " +
+                                     directory + "libnvidia-ml.so.1 " + directory + "libcuda.so.1 " + directory +
+                                     "libcuda.so ")
       << "only the driver's names in its directories are looked up";
   mount("/home/tls", directory + "libnvidia-tls.so.535.1");
   EXPECT_NE(list(*plan().cache).find("libnvidia-tls.so.535.1"), std::string::npos) << "the user mounts it";

@@ -33,14 +33,13 @@ bool is_at_or_above(const std::string& path, const std::string& directory) {
 
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-ImagePaths::ImagePaths(int root, const std::vector<container::MountEdit>& mounts) : root_(root) {
+ImagePaths::ImagePaths(int root, const std::vector<container::MountEdit>& mounts, const Known& known) : root_(root) {
   for (const container::MountEdit& mount : mounts) {
     const std::string path = clean(mount.destination);
-    const std::string end = follow(path);
-    mounted_.insert({place_of(path), end});
-    // Most mounts are the driver's libraries.
-    if (base_name(path).find(".so") == std::string_view::npos) {
-      covered_.insert({path, end});
+    mounted_.insert(place_of(path));
+    if (!known.contains(mount.source)) {
+      mounted_.insert(follow(path));
+      covered_.insert({path, follow(path)});
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/nvidia/library_identity.h"
 #include "core/container/entitlement/edits.h"
 
 namespace hf::shim {
@@ -16,8 +17,10 @@ std::string directory_of(const std::string& path);
 
 class ImagePaths {
  public:
-  // `mounts`: all of the container.
-  ImagePaths(int root, const std::vector<container::MountEdit>& mounts);
+  // `mounts`: all of the container. `known`: the driver's libraries, by their paths on the host; they are many, and no
+  // symlink of an image has the name of such a file.
+  using Known = std::map<std::string, nvidia::LibraryIdentity>;
+  ImagePaths(int root, const std::vector<container::MountEdit>& mounts, const Known& known = {});
 
   // The path without symlinks, "" where nothing is there. The same path is looked up once.
   const std::string& resolve(const std::string& path);
@@ -41,7 +44,7 @@ class ImagePaths {
   int root_;
   std::map<std::string, std::string> known_;
   std::map<std::string, std::string> followed_;
-  int links_left_ = 64;  // symlinks that lead nowhere may be followed, in all
+  int links_left_ = 64;            // symlinks that lead nowhere may be followed, in all
   std::set<std::string> mounted_;  // as they are named and where they lead
   std::set<std::string> covered_;  // the same of what may be a directory
 };

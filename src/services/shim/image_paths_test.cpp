@@ -29,19 +29,19 @@ class ImagePathsTest : public RootFilesTest {
 };
 
 TEST_F(ImagePathsTest, LeadWhereARuntimeWouldMount) {
-  for (const auto& [path, end] : std::vector<std::pair<std::string, std::string>>{
-           {"/", "/"},
-           {"/usr//lib/./gnu/", "/usr/lib/gnu"},
-           {"/lib/gnu", "/usr/lib/gnu"},
-           {"/alias/missing", "/usr/lib/gnu/missing"},
-           {"/alias/..", "/usr/lib"},
-           {"/alias/../gnu/../x", "/usr/lib/x"},
-           {"/missing/../alias/x/y", "/usr/lib/gnu/x/y"},
-           {"/missing/deep/../../lib", "/usr/lib"},
-           {"/../../lib/x", "/usr/lib/x"},
-           {"/alias/dangling", "/usr/lib/gnu/libcuda.so.1"},
-           {"/alias/farther", "/usr/lib/gnu/new/file"},
-           {"/alias/loop", "/"}}) {
+  for (const auto& [path, end] :
+       std::vector<std::pair<std::string, std::string>>{{"/", "/"},
+                                                        {"/usr//lib/./gnu/", "/usr/lib/gnu"},
+                                                        {"/lib/gnu", "/usr/lib/gnu"},
+                                                        {"/alias/missing", "/usr/lib/gnu/missing"},
+                                                        {"/alias/..", "/usr/lib"},
+                                                        {"/alias/../gnu/../x", "/usr/lib/x"},
+                                                        {"/missing/../alias/x/y", "/usr/lib/gnu/x/y"},
+                                                        {"/missing/deep/../../lib", "/usr/lib"},
+                                                        {"/../../lib/x", "/usr/lib/x"},
+                                                        {"/alias/dangling", "/usr/lib/gnu/libcuda.so.1"},
+                                                        {"/alias/farther", "/usr/lib/gnu/new/file"},
+                                                        {"/alias/loop", "/"}}) {
     EXPECT_EQ(end_of(path), end) << path;
   }
   std::string deep;
@@ -53,8 +53,9 @@ TEST_F(ImagePathsTest, LeadWhereARuntimeWouldMount) {
 
 TEST_F(ImagePathsTest, AreMountedUnderAnyName) {
   const std::string library = "/usr/lib/gnu/libcuda.so.1";
-  for (const char* destination : {"/usr/lib/gnu/libcuda.so.1", "/alias/libcuda.so.1", "/usr/lib/gnu/../gnu/libcuda.so.1",
-                                  "/missing/../lib/gnu/libcuda.so.1", "/lib/gnu/dangling"}) {
+  for (const char* destination :
+       {"/usr/lib/gnu/libcuda.so.1", "/alias/libcuda.so.1", "/usr/lib/gnu/../gnu/libcuda.so.1",
+        "/missing/../lib/gnu/libcuda.so.1", "/lib/gnu/dangling"}) {
     EXPECT_TRUE(is_mounted(destination, library)) << destination;
   }
   EXPECT_TRUE(is_mounted("/usr/new/../new/libcuda.so.1", "/usr/new/libcuda.so.1")) << "in a missing directory";
@@ -63,7 +64,8 @@ TEST_F(ImagePathsTest, AreMountedUnderAnyName) {
 }
 
 TEST_F(ImagePathsTest, AreCoveredByMountsUnderAnyName) {
-  for (const char* destination : {"/usr", "/lib", "/alias", "/alias/..", "/missing/../usr/lib/gnu", "/usr/lib/gnu/loop"}) {
+  for (const char* destination :
+       {"/usr", "/lib", "/alias", "/alias/..", "/missing/../usr/lib/gnu", "/usr/lib/gnu/loop"}) {
     EXPECT_EQ(covered(destination, "/usr/lib/gnu"), "/usr/lib/gnu") << destination;
   }
   for (const char* destination : {"/usr/lib/gnu/x", "/etc", "/alias/../../../etc"}) {
