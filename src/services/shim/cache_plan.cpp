@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -12,27 +11,23 @@
 #include <unistd.h>
 
 #include "adapters/nvidia/file_table.h"
-#include "adapters/nvidia/library_identity.h"
 #include "adapters/nvidia/loader_cache.h"
 #include "core/base/text.h"
-#include "kernel/files/container_fs.h"
 #include "kernel/files/file.h"
 #include "kernel/files/rooted_fs.h"
 #include "services/shim/hook.h"
+#include "services/shim/image_libraries.h"
 #include "services/shim/image_paths.h"
 
 namespace hf::shim {
 namespace {
 
-using container::MountEdit;
 using nvidia::CachedLibrary;
 using nvidia::HookOptions;
 
 constexpr std::size_t kMostCache = std::size_t(16) << 20U;
 constexpr std::size_t kMostLoader = std::size_t(4) << 20U;
-constexpr std::size_t kMostOwnLibraries = 64;  // in the image's directory of newer CUDA libraries; NVIDIA's has 20
 constexpr std::size_t kMostLookups = 128;  // of paths in the cache: two for a library of the same name as a driver's
-constexpr std::size_t kMostLinks = 256;    // symlinks of the image with names of libraries; one may lead through others
 
 // Where programs of this architecture expect glibc's loader.
 #if defined(__aarch64__)
@@ -40,120 +35,6 @@ constexpr std::array kLoaders = {"/lib/ld-linux-aarch64.so.1"};
 #else
 constexpr std::array kLoaders = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2"};
 #endif
-
-// A library under the name that programs ask for.
-struct Library {
-  std::string name;
-  std::string path;
-  std::string file;  // the name of the file in the same directory
-  std::uint32_t flags = 0;
-};
-
-bool is_library_name(std::string_view name) {
-  return name.starts_with("lib") && name.find(".so") != std::string_view::npos;
-}
-
-std::optional<nvidia::LibraryIdentity> identity_of(const Result<kernel::Fd>& file) {
-  return file ? nvidia::read_library_identity(*file) : std::nullopt;
-}
-
-// Reads libraries of an image. Directories are looked up once, and only so many symlinks: an image may chain them.
-class ImageLibraries {
- public:
-  explicit ImageLibraries(int root) : root_(root) {}
-
-  std::optional<nvidia::LibraryIdentity> read(const std::string& path) {
-    const auto [directory, is_new] = directories_.try_emplace(directory_of(path));
-    if (is_new) {
-      directory->second = kernel::open_directory_inside(root_, directory->first).value_or(kernel::Fd());
-    }
-    if (!directory->second) {
-      return std::nullopt;
-    }
-    const Result<kernel::Fd> file = kernel::open_file_at(directory->second.get(), std::string(base_name(path)));
-    if (file || file.error().code != std::errc::too_many_symbolic_link_levels) {
-      return identity_of(file);
-    }
-    return ++links_ <= kMostLinks ? identity_of(kernel::open_file_in(root_, path, kernel::Mounts::of_root))
-                                  : std::nullopt;
-  }
-
-  [[nodiscard]] bool has_too_many_links() const { return links_ > kMostLinks; }
-
- private:
-  int root_;
-  std::map<std::string, kernel::Fd> directories_;
-  std::size_t links_ = 0;
-};
-
-// Absent where it is no library, or has a name that leads to another directory.
-std::optional<Library> library_at(const std::string& path, const std::optional<nvidia::LibraryIdentity>& identity) {
-  if (!identity || identity->name.find('/') != std::string::npos || identity->name.find("..") != std::string::npos) {
-    return std::nullopt;
-  }
-  const std::string file(base_name(path));
-  const std::string& name = identity->name.empty() ? file : identity->name;
-  return Library{name, directory_of(path) + "/" + name, file, identity->flags};
-}
-
-// The driver's, and those of the user that have the names by which programs ask for them: no symlink is made to a file
-// of the user.
-std::vector<Library> read_mounted_libraries(const kernel::Host& host, const RootInput& input,
-                                            const HookOptions& options) {
-  std::vector<Library> libraries;
-  for (const MountEdit& mount : input.mounts) {
-    const std::string_view file = base_name(mount.destination);
-    if (!is_library_name(file) ||
-        std::ranges::find(options.directories, directory_of(mount.destination)) == options.directories.end()) {
-      continue;
-    }
-    const auto known = input.identities.find(mount.source);
-    const bool is_known = known != input.identities.end();
-    const std::optional<Library> library = library_at(
-        mount.destination, is_known ? known->second : identity_of(kernel::open_file_in(host.root.get(), mount.source)));
-    const bool is_drivers = is_known || nvidia::is_driver_library(file, options.driver_version);
-    if (library && (is_drivers || library->name == library->file)) {
-      libraries.push_back(*library);
-    }
-  }
-  return libraries;
-}
-
-Result<std::vector<std::string>> list_libraries(int directory) {
-  std::vector<std::string> names;
-  std::size_t count = 0;
-  kernel::visit_names(directory, ".", [&](std::string_view name) {
-    if (is_library_name(name)) {
-      names.emplace_back(name);
-    }
-    return names.size() <= kMostOwnLibraries && ++count <= kMostCompatNames;
-  });
-  if (names.size() > kMostOwnLibraries || count > kMostCompatNames) {
-    return fail(std::errc::file_too_large, "the image has too many files in " + std::string(kCompat));
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-// The image's own CUDA libraries, where they are newer than the driver's.
-Result<std::vector<Library>> read_own_libraries(int root, const std::string& driver_version, ImageLibraries& image) {
-  const std::string directory = find_compat_directory(root, driver_version);
-  if (directory.empty()) {
-    return std::vector<Library>();
-  }
-  const kernel::Fd opened = TRY(kernel::open_directory_inside(root, directory));
-  const std::vector<std::string> names = TRY(list_libraries(opened.get()));
-  std::vector<Library> libraries;
-  for (const std::string& name : names) {
-    const std::string path = std::string(directory).append("/").append(name);
-    const std::optional<Library> library = library_at(path, image.read(path));
-    const bool is_known = library && std::ranges::find(libraries, library->name, &Library::name) != libraries.end();
-    if (library && !is_known && std::ranges::binary_search(names, library->name)) {
-      libraries.push_back(*library);
-    }
-  }
-  return libraries;
-}
 
 // Fails with no_such_file_or_directory only where there is none.
 Result<std::string> read_file_in(int root, const std::string& path, std::size_t most) {
