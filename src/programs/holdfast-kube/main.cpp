@@ -1,6 +1,5 @@
 // holdfast-kube: everything that speaks to Kubernetes: the device plugin and the DRA driver.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -19,7 +18,7 @@
 #include "kernel/process/host_root.h"
 #include "kernel/process/signals.h"
 #include "programs/console/exit_code.h"
-#include "programs/console/usage.h"
+#include "programs/daemon/arguments.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
@@ -284,21 +283,13 @@ int run(int argc, char** argv) {
   app.add_option("--nvidia-config", options.nvidia_config, "a config file of NVIDIA's device plugin, read as well");
   app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
   app.add_flag("--once", options.once, "print what would be offered and allocated, as JSON, and end");
-  app.add_option("--log", options.log, "text or json, one line per decision")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_log_option(app, options.log);
   app.footer(
       "signals: SIGHUP reads the configuration again, SIGTERM ends; running pods keep what they have\n"
       "exit: 0 fine, 1 --once found a device that cannot be given, 2 usage, or it cannot run here");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return answer_unparsed(app, error, {argv, std::size_t(argc)});
-  }
-  for (std::string* path : {&options.config_file, &options.nvidia_config}) {
-    *path = path->empty() ? std::string() : std::filesystem::absolute(*path).string();
-  }
-  return serve(options);
+  const std::optional<int> ended =
+      parse_arguments(app, {argv, std::size_t(argc)}, {&options.config_file, &options.nvidia_config});
+  return ended ? *ended : serve(options);
 }
 
 }  // namespace

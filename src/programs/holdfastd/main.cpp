@@ -1,6 +1,5 @@
 // holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <mutex>
 
@@ -22,7 +21,7 @@
 #include "kernel/process/host_root.h"
 #include "kernel/process/signals.h"
 #include "programs/console/exit_code.h"
-#include "programs/console/usage.h"
+#include "programs/daemon/arguments.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "programs/holdfastd/capabilities.h"
@@ -149,6 +148,51 @@ class CpuBoard {
   std::shared_ptr<const report::CpuStatus> status_;  // shared with snapshots
 };
 
+int guard_host(const kernel::Host& host, const config::Config& config, const DaemonOptions& options) {
+  const Result<kernel::Fd> only_here = journal::lock_host(host);
+  const Result<kernel::Fd> only_writer = journal::lock_journal(host, config.journal.directory);
+  for (const Result<kernel::Fd>* lock : {&only_here, &only_writer}) {
+    if (!*lock && lock->error().code == std::errc::device_or_resource_busy) {
+      return complain(lock->error());  // without a lock, for any other reason, it guards all the same
+    }
+  }
+  guard::DaemonSettings settings;
+  settings.config = config;
+  settings.at_most = options.tier.empty() ? settings.at_most : *container::parse_tier(options.tier);
+  Log log(options.log == "json" ? Log::Format::json : Log::Format::text);
+  settings.version = HOLDFAST_VERSION;
+  settings.reload = [&host, &options] { return read_config(host, options); };
+  specs::FreshSpec spec(host);
+  settings.refresh = [&spec](const config::Config& now) { return spec.refresh(now); };
+  settings.notify = notify;
+  settings.watchdog = watchdog_interval();
+  settings.callbacks.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
+  web::Board board;
+  settings.diagnose = [&host, &board] {
+    const std::shared_ptr<const report::Snapshot> latest = board.latest();
+    return diagnose(host, latest ? *latest : report::Snapshot());
+  };
+  settings.callbacks.record = [&board](const report::BlameRecordPtr& record) { board.publish(record); };
+  settings.callbacks.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
+    board.publish(snapshot);
+  };
+  settings.missing_capabilities = drop_capabilities(log);
+  CpuBoard cpu_board;
+  cpus::ManagerThread cpu_manager(
+      host, {config, settings.callbacks.log, [&](auto status) { cpu_board.publish(std::move(status)); }});
+  settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager.take_census(discovered, began); };
+  settings.offer_census = [&](std::function<void()> request) { cpu_manager.set_census_request(std::move(request)); };
+  settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager.add(discovered); };
+  settings.reloaded = [&](const config::Config& now) { cpu_manager.set_config(now); };
+  settings.callbacks.cpus = [&] { return cpu_board.latest(); };
+  const std::unique_ptr<web::Server> server = open_web(config.web, board, log);
+  const Result<void> ran = guard::run_daemon(host, settings);
+  if (only_here) {
+    journal::remove_host_lock(host);
+  }
+  return ran ? kFine : complain(ran.error());
+}
+
 int serve(const DaemonOptions& options) {
   if (const Result<void> entered = kernel::enter_host_root(); !entered) {
     return complain(entered.error());
@@ -161,10 +205,9 @@ int serve(const DaemonOptions& options) {
   if (!config) {
     return complain(config.error());
   }
-  if (!config->web.listen.empty()) {
-    if (const Result<void> checked = kernel::check_address(config->web.listen); !checked) {
-      return complain(checked.error());
-    }
+  const std::string& address = config->web.listen;
+  if (const Result<void> checked = address.empty() ? Result<void>() : kernel::check_address(address); !checked) {
+    return complain(checked.error());
   }
   if (options.check_config) {
     return show_config(*config);
@@ -175,54 +218,7 @@ int serve(const DaemonOptions& options) {
   if (options.remove_shields) {
     return remove_shields(*host);
   }
-  const Result<kernel::Fd> only_here = journal::lock_host(*host);
-  const Result<kernel::Fd> only_writer = journal::lock_journal(*host, config->journal.directory);
-  for (const Result<kernel::Fd>* lock : {&only_here, &only_writer}) {
-    if (!*lock && lock->error().code == std::errc::device_or_resource_busy) {
-      return complain(lock->error());  // without a lock, for any other reason, it guards all the same
-    }
-  }
-  guard::DaemonSettings settings;
-  settings.config = *config;
-  if (!options.tier.empty()) {
-    const Result<container::Tier> tier = container::parse_tier(options.tier);
-    if (!tier) {
-      return complain(tier.error());
-    }
-    settings.at_most = *tier;
-  }
-  Log log(options.log == "json" ? Log::Format::json : Log::Format::text);
-  settings.version = HOLDFAST_VERSION;
-  settings.reload = [&host, &options] { return read_config(*host, options); };
-  specs::FreshSpec spec(*host);
-  settings.refresh = [&spec](const config::Config& now) { return spec.refresh(now); };
-  settings.notify = notify;
-  settings.watchdog = watchdog_interval();
-  settings.callbacks.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
-  web::Board board;
-  settings.diagnose = [&host, &board] {
-    const std::shared_ptr<const report::Snapshot> latest = board.latest();
-    return diagnose(*host, latest ? *latest : report::Snapshot());
-  };
-  settings.callbacks.record = [&board](const report::BlameRecordPtr& record) { board.publish(record); };
-  settings.callbacks.snapshot = [&board](const std::shared_ptr<const report::Snapshot>& snapshot) {
-    board.publish(snapshot);
-  };
-  settings.missing_capabilities = drop_capabilities(log);
-  CpuBoard cpu_board;
-  cpus::ManagerThread cpu_manager(
-      *host, {*config, settings.callbacks.log, [&](auto status) { cpu_board.publish(std::move(status)); }});
-  settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager.take_census(discovered, began); };
-  settings.offer_census = [&](std::function<void()> request) { cpu_manager.set_census_request(std::move(request)); };
-  settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager.add(discovered); };
-  settings.reloaded = [&](const config::Config& now) { cpu_manager.set_config(now); };
-  settings.callbacks.cpus = [&] { return cpu_board.latest(); };
-  const std::unique_ptr<web::Server> server = open_web(config->web, board, log);
-  const Result<void> ran = guard::run_daemon(*host, settings);
-  if (only_here) {
-    journal::remove_host_lock(*host);
-  }
-  return ran ? kFine : complain(ran.error());
+  return guard_host(*host, *config, options);
 }
 
 int run(int argc, char** argv) {
@@ -240,21 +236,13 @@ int run(int argc, char** argv) {
   app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
   app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
   app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none");
-  app.add_option("--log", options.log, "text or json, one line per decision")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_log_option(app, options.log);
   app.footer(
       "signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have, and shields stay\n"
       "exit: 0 ended as requested, 2 usage, or it cannot run here");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return answer_unparsed(app, error, {argv, std::size_t(argc)});
-  }
-  for (std::string* path : {&options.config_file, &options.journal}) {  // relative to the directory we were started in
-    *path = path->empty() ? std::string() : std::filesystem::absolute(*path).string();
-  }
-  return serve(options);
+  const std::optional<int> ended =
+      parse_arguments(app, {argv, std::size_t(argc)}, {&options.config_file, &options.journal});
+  return ended ? *ended : serve(options);
 }
 
 }  // namespace

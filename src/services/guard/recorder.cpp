@@ -89,6 +89,24 @@ std::string log_line_of(const BlameRecord& record) {
   return line;
 }
 
+void add_to(BlameRecord& record, const VisitResult& result) {
+  record.program = result.event.program ? result.event.program : record.program;
+  if (!result.event.text.empty() && record.text.find(result.event.text) == std::string::npos) {
+    record.text += (record.text.empty() ? "" : "; ") + result.event.text;
+  }
+  add_new(result.drift.denied, record.devices);
+  add_new(result.steps, record.steps);
+  record.error = join(result.refused, "; ");
+  record.error += (record.error.empty() || result.error.empty() ? "" : "; ") + result.error;
+  record.action = last_action(record.action, result.action);
+  sum(result.loss_ns, record.loss_ns);
+  sum(result.heal_ns, record.heal_ns);
+  const device::Difference change = device::compare(result.before.table, result.found.table);
+  add_new(texts_of(change.only_left), record.lost);
+  add_new(texts_of(change.only_right), record.gained);
+  record.doubt = result.before.exact ? result.found.why : result.before.why;
+}
+
 }  // namespace
 
 Recorder::Recorder(const kernel::Host& host, Callbacks callbacks, report::Snapshot first)
@@ -114,10 +132,30 @@ void Recorder::record(const VisitResult& result) {
     record_upkeep(result);
     return;
   }
+  BlameRecord& record = record_for(result);
+  const bool had_devices = !record.devices.empty();
+  add_to(record, result);
+  Score& score = scores_[record.id];
+  note_access(score, result);
+  if (result.drift.denied.empty()) {
+    return;
+  }
+  record.held_opens += result.held_opens;
+  record.is_shielded = result.is_shielded && (record.is_shielded || !had_devices);
+  is_dirty_ = true;
+  if (!result.drift.is_loss() || result.action == Action::completed) {
+    return;
+  }
+  ++score.losses;
+  score.heals += result.action == Action::healed ? 1 : 0;
+  score.last_loss_at = kernel::wall_now();
+}
+
+// What the same writer did a moment before is the same record.
+BlameRecord& Recorder::record_for(const VisitResult& result) {
   const GuardedContainer& guarded = *result.guarded;
   Pending& pending = pending_[guarded.container.id.value];
-  const bool is_first = pending.since == 0;
-  if (!is_first && !is_same_writer(pending.record, result.event)) {
+  if (pending.since != 0 && !is_same_writer(pending.record, result.event)) {
     write(pending);
     pending = {};
   }
@@ -134,45 +172,20 @@ void Recorder::record(const VisitResult& result) {
     }
     pending.since = kernel::monotonic_now();
   }
-  record.program = result.event.program ? result.event.program : record.program;
-  if (!result.event.text.empty() && record.text.find(result.event.text) == std::string::npos) {
-    record.text += (record.text.empty() ? "" : "; ") + result.event.text;
+  return record;
+}
+
+void Recorder::note_access(Score& score, const VisitResult& result) {
+  score.held_opens += result.held_opens;
+  snapshot_.counters.held_opens += result.held_opens;
+  if (!result.error.empty()) {
+    return;
   }
-  const bool had_devices = !record.devices.empty();
-  add_new(result.drift.denied, record.devices);
-  add_new(result.steps, record.steps);
-  record.error = join(result.refused, "; ");
-  record.error += (record.error.empty() || result.error.empty() ? "" : "; ") + result.error;
-  record.action = last_action(record.action, result.action);
-  sum(result.loss_ns, record.loss_ns);
-  sum(result.heal_ns, record.heal_ns);
-  const device::Difference change = device::compare(result.before.table, result.found.table);
-  add_new(texts_of(change.only_left), record.lost);
-  add_new(texts_of(change.only_right), record.gained);
-  record.doubt = result.before.exact ? result.found.why : result.before.why;
-  Score& score = scores_[record.id];
-  const bool has_seen = result.error.empty();
-  if (has_seen) {
-    score.denied = result.left.is_loss() ? result.left.denied : std::vector<std::string>();
-  }
-  if (has_seen && score.denied.empty()) {
+  score.denied = result.left.is_loss() ? result.left.denied : std::vector<std::string>();
+  if (score.denied.empty()) {
     score.allowed_at = kernel::monotonic_now();
     drop_findings([this](const report::Finding& finding) { return is_outdated(finding); });
   }
-  score.held_opens += result.held_opens;
-  snapshot_.counters.held_opens += result.held_opens;
-  if (result.drift.denied.empty()) {
-    return;
-  }
-  record.held_opens += result.held_opens;
-  record.is_shielded = result.is_shielded && (record.is_shielded || !had_devices);
-  is_dirty_ = true;
-  if (!result.drift.is_loss() || result.action == Action::completed) {
-    return;
-  }
-  ++score.losses;
-  score.heals += result.action == Action::healed ? 1 : 0;
-  score.last_loss_at = kernel::wall_now();
 }
 
 void Recorder::record(const ShieldReport& report) {

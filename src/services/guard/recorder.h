@@ -68,6 +68,8 @@ class Recorder {
   };
 
   void record_upkeep(const VisitResult& result);
+  report::BlameRecord& record_for(const VisitResult& result);
+  void note_access(Score& score, const VisitResult& result);
   void write(Pending& pending);
   void append(report::BlameRecord record);
   void keep(const report::BlameRecordPtr& record);
