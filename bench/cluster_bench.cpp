@@ -41,7 +41,7 @@ double fraction(Random& random) { return std::uniform_real_distribution<double>(
 // limited, and 429 for all beyond it.
 class Server {
  public:
-  static constexpr std::size_t kSeats = 20;
+  static constexpr std::size_t kServedAtOnce = 20;
   static constexpr std::size_t kQueue = 500;
 
   struct Answer {
@@ -59,17 +59,17 @@ class Server {
     while (!ends_.empty() && ends_.top() <= now) {
       ends_.pop();
     }
-    if (ends_.size() >= kSeats + kQueue) {
+    if (ends_.size() >= kServedAtOnce + kQueue) {
       ++busy_;
       return {now + 2 * kMillisecond, apiserver::Response{429, "", std::chrono::seconds(1)}};
     }
-    // A seat is free when all but kSeats - 1 of those before have ended.
+    // A request is served when all but kServedAtOnce - 1 of those before have ended.
     std::uint64_t begin = now;
-    if (ends_.size() >= kSeats) {
-      begin = std::max(now, seats_[served_ % kSeats]);
+    if (ends_.size() >= kServedAtOnce) {
+      begin = std::max(now, busy_until_[served_ % kServedAtOnce]);
     }
     const std::uint64_t end = begin + 20 * kMillisecond + std::uint64_t(fraction(random_) * 60) * kMillisecond;
-    seats_[served_ % kSeats] = end;
+    busy_until_[served_ % kServedAtOnce] = end;
     ends_.push(end);
     ++served_;
     ++written_[(end - kStart) / kSecond];
@@ -117,7 +117,7 @@ class Server {
 
   Random random_{7};
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> ends_;
-  std::array<std::uint64_t, kSeats> seats_{};
+  std::array<std::uint64_t, kServedAtOnce> busy_until_{};
   std::map<std::uint64_t, std::uint64_t> arrivals_;
   std::map<std::uint64_t, std::uint64_t> written_;
   std::uint64_t served_ = 0;
@@ -415,7 +415,7 @@ int main(int argc, char** argv) {
   const std::size_t pods = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 8;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::printf("%zu hosts with %zu pods; a server of %zu requests at once, 20 to 80 ms each, a queue of %zu\n\n", hosts,
-              pods, Server::kSeats, Server::kQueue);
+              pods, Server::kServedAtOnce, Server::kQueue);
   std::printf("%-34s %8s %8s %8s %8s %8s %8s %6s %6s %8s %8s %6s\n", "", "writes", "created", "changed", "status",
               "slices", "reads", "peak/s", "asked", "429", "refused", "done s");
   calm("calm, an hour", hosts, pods, Dra::off);

@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "adapters": CORE + ["kernel", "render", "adapters/document"],
     "host": CORE + ["kernel", "adapters", "render"],
     "services": CORE + ["kernel", "adapters", "host", "render"],
-    "programs/daemon": CORE + ["kernel", "render"],
+    "programs/daemon": CORE + ["kernel", "render", "programs/console"],
     "programs/console": CORE + ["kernel", "render"],
     "programs": CORE + ["kernel", "adapters", "host", "render", "services", "programs/daemon", "programs/console"],
 }

@@ -139,7 +139,7 @@ ContainerView view_container(const kernel::Host& host, kernel::NodeProber& probe
   }
   for (std::size_t i = owed.size(); seen && i < seen->size(); ++i) {
     if ((*seen)[i].lookup_error == 0 && (*seen)[i].device) {
-      view.strangers.push_back((*seen)[i]);
+      view.not_owed.push_back((*seen)[i]);
     }
   }
   return view;

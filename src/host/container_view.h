@@ -25,8 +25,8 @@ struct ViewRequest {
 };
 
 struct ContainerView {
-  std::vector<container::NodeState> nodes;     // one for each owed node
-  std::vector<container::NodeView> strangers;  // units of this host that it sees and is not owed
+  std::vector<container::NodeState> nodes;    // one for each owed node
+  std::vector<container::NodeView> not_owed;  // units of this host that it sees and is not owed
   std::string problem;
   bool has_timed_out = false;
 };

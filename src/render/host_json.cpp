@@ -208,7 +208,7 @@ std::string render_json(const Explanation& explanation) {
                {"gates", Json::parse(render_json(explanation.gates))},
                {"gates_problem", text_or_null(explanation.gates_problem)},
                {"systemd_allows", explanation.unit_allows},
-               {"not_owed", explanation.strangers},
+               {"not_owed", explanation.not_owed},
                {"findings", to_json(explanation.findings)}});
 }
 

@@ -319,8 +319,8 @@ std::string render_text(const Explanation& explanation) {
     text += seen_line(node);
   }
   text += explanation.gates_problem.empty() ? "" : "  the rules cannot be read: " + explanation.gates_problem + "\n";
-  if (!explanation.strangers.empty()) {
-    text += "\n" + line_of("Nodes it has but is not owed: " + join(explanation.strangers, ", "));
+  if (!explanation.not_owed.empty()) {
+    text += "\n" + line_of("Nodes it has but is not owed: " + join(explanation.not_owed, ", "));
   }
   if (!explanation.unit.empty()) {
     text += "\nsystemd would put in force at the next daemon-reload (" + explanation.unit + ")\n";

@@ -249,7 +249,7 @@ def add_proc_of_host(box: Box) -> str:
 def compile_c(code: str, file: pathlib.Path, *options: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     command = ["cc", *options, "-x", "c", "-", "-o", str(file)]
-    subprocess.run(command, input=code, text=True, check=True, timeout=engines.PATIENCE)
+    subprocess.run(command, input=code, text=True, check=True, timeout=engines.TIMEOUT)
 
 
 def make_library(file: pathlib.Path, soname: str) -> None:

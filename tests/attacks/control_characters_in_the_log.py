@@ -45,7 +45,7 @@ class ControlCharacters(RuntimeCase):
         """Its standard error while it refuses the container."""
         command = box.stage.inside([box.runtime, *options, "create", "--bundle", str(box.directory), box.name])
         with tempfile.TemporaryFile() as out:
-            options = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": out, "timeout": engines.PATIENCE}
+            options = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": out, "timeout": engines.TIMEOUT}
             done = subprocess.run(command, check=False, **options)
             out.seek(0)
             said = out.read()

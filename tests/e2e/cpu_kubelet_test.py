@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 import plugin_test  # takes the arguments
-from engines import CGROUPS, PATIENCE, Unavailable, need
+from engines import CGROUPS, TIMEOUT, Unavailable, need
 from guarded import HOLDFASTD, Daemon, policy
 from kubelet_test import Pod, RealKubelet
 from plugin_test import eventually
@@ -65,7 +65,7 @@ class WithKubelet(plugin_test.Stands):
         return pod
 
     def wait(self, pod: Pod, cpus: str) -> None:
-        self.assertTrue(eventually(lambda: cpus_of(pod) == cpus, PATIENCE), f"{cpus_of(pod)}: {self.daemon.said()}")
+        self.assertTrue(eventually(lambda: cpus_of(pod) == cpus, TIMEOUT), f"{cpus_of(pod)}: {self.daemon.said()}")
 
     def test_pods_come_and_go(self):
         part, fraction = self.run_pod(PART), self.run_pod(FRACTION)
@@ -81,7 +81,7 @@ class WithKubelet(plugin_test.Stands):
         whole, part = self.run_pod(WHOLE), self.run_pod(PART)
         self.wait(whole, "1"), self.wait(part, "0")
         self.kubelet.restart()
-        self.assertTrue(eventually(lambda: self.kubelet.status(whole.name), PATIENCE))
+        self.assertTrue(eventually(lambda: self.kubelet.status(whole.name), TIMEOUT))
         self.assertEqual((cpus_of(whole), cpus_of(part)), ("1", "0"))
 
 

@@ -14,7 +14,7 @@ import unittest
 from ledger import LEDGER
 from support import HOLDFAST, which
 
-PATIENCE = 240
+TIMEOUT = 240
 
 
 def command_line(pid: str) -> list[str]:
@@ -83,7 +83,7 @@ class Demo(unittest.TestCase):
         )
 
     def finish(self, demo: subprocess.Popen, status: int) -> str:
-        out, err = demo.communicate(timeout=PATIENCE)
+        out, err = demo.communicate(timeout=TIMEOUT)
         self.assertEqual(demo.returncode, status, out + err)
         return out
 
@@ -149,7 +149,7 @@ class Demo(unittest.TestCase):
         demo.stdout.readline()
         demo.stdout.close()
         demo.stdout = None
-        demo.wait(timeout=PATIENCE)
+        demo.wait(timeout=TIMEOUT)
         demo.stderr.close()
         self.assertNotEqual(demo.returncode, 0)
 
@@ -162,7 +162,7 @@ class Demo(unittest.TestCase):
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as other:
             try:
                 demo = self.start("--once", env=env)
-                out, err = demo.communicate(timeout=PATIENCE)
+                out, err = demo.communicate(timeout=TIMEOUT)
                 self.assertEqual((demo.returncode, out), (2, ""))
                 self.assertIn(f"holdfastd runs on this host already (pid {other.pid})", err)
             finally:
@@ -179,7 +179,7 @@ class Demo(unittest.TestCase):
         program.chmod(0o755)
         self.directory.chmod(0o755)
         done = subprocess.run(
-            [program, "demo"], capture_output=True, text=True, timeout=PATIENCE, check=False, preexec_fn=become_nobody
+            [program, "demo"], capture_output=True, text=True, timeout=TIMEOUT, check=False, preexec_fn=become_nobody
         )
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)

@@ -17,7 +17,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 import plugin_test  # noqa: E402  takes the arguments
 from api_server import make_certificates  # noqa: E402
-from engines import IMAGE, PATIENCE, SLEEP, Container, Server, Unavailable, fetch_package, need, program, write_image  # noqa: E402
+from engines import IMAGE, TIMEOUT, SLEEP, Container, Server, Unavailable, fetch_package, need, program, write_image  # noqa: E402
 from gpu_stage import BIN, CONFIG, SECOND_UUID, UUID, UVM  # noqa: E402
 from kubelet_test import RealKubelet  # noqa: E402
 from plugin_test import REGISTRY, SET, Process, eventually  # noqa: E402
@@ -142,7 +142,7 @@ class Claims(plugin_test.Stands):
 
     def remove_pod(self, name: str) -> None:
         self.api.delete(f"{PODS}/{name}")
-        self.assertTrue(eventually(lambda: not self.pod(name), PATIENCE, 0.2), self.pod(name))
+        self.assertTrue(eventually(lambda: not self.pod(name), TIMEOUT, 0.2), self.pod(name))
 
     def pod(self, name: str) -> dict:
         try:
@@ -151,7 +151,7 @@ class Claims(plugin_test.Stands):
             return {}
 
     def running(self, name: str) -> Container:
-        self.assertTrue(eventually(lambda: self.pod(name)["status"]["phase"] == "Running", PATIENCE, 0.2),
+        self.assertTrue(eventually(lambda: self.pod(name)["status"]["phase"] == "Running", TIMEOUT, 0.2),
                         (json.dumps(self.pod(name).get("status")), self.driver.lines[-20:], self.kubelet.log()))  # fmt: skip
         return self.kubelet.container(self.pod(name)["status"])
 
@@ -171,7 +171,7 @@ class Claims(plugin_test.Stands):
         self.assertEqual(container.opens("/dev/nvidia1"), "ENXIO")  # allowed; there is no driver
         self.assertEqual(self.remembered(), {"one"})
         self.remove_pod("train")
-        self.assertTrue(eventually(lambda: self.remembered() == set(), PATIENCE, 0.2), self.driver.lines[-20:])
+        self.assertTrue(eventually(lambda: self.remembered() == set(), TIMEOUT, 0.2), self.driver.lines[-20:])
 
     def test_a_device_that_is_not_whole_starts_nothing_until_it_is(self):
         self.stage.path("/etc/holdfast/config.yaml").write_text(CONFIG + "  make_nodes: false\n" + KUBE)
@@ -182,7 +182,7 @@ class Claims(plugin_test.Stands):
         self.claim("half")
         self.run_pod("waits", "half", FIRST)
         events = lambda: [event["message"] for event in self.api.get("/api/v1/namespaces/default/events")["items"]]  # noqa: E731
-        self.assertTrue(eventually(lambda: any("/dev/nvidia-uvm is missing" in text for text in events()), PATIENCE, 0.5), events())
+        self.assertTrue(eventually(lambda: any("/dev/nvidia-uvm is missing" in text for text in events()), TIMEOUT, 0.5), events())
         self.assertEqual(self.pod("waits")["status"]["phase"], "Pending")
         self.make_node("/dev/nvidia-uvm", UVM, 0)
         self.check_opens_exactly(self.running("waits"), ["/dev/nvidia0", *SET])

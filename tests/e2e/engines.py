@@ -35,7 +35,7 @@ VIEWS = {
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 IMAGE = "localhost/hf-e2e:latest"
 SLEEP = ["/bin/busybox", "sleep", "600"]
-PATIENCE = 60
+TIMEOUT = 60
 
 
 class Unavailable(RuntimeError):
@@ -104,7 +104,7 @@ class View:
         command = ["unshare", "-m", "sh", "-ec", view_script(version, more or [])]
         self.holder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if self.holder.stdout.readline() != b"ready\n":
-            _, said = self.holder.communicate(timeout=PATIENCE)
+            _, said = self.holder.communicate(timeout=TIMEOUT)
             raise Unavailable(f"no view of cgroup {version}: {said.decode().strip()}")
         # Open until the end: the inode number of a namespace that is gone may be given to a container of another test.
         self.namespace = os.open(f"/proc/{self.holder.pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
@@ -120,7 +120,7 @@ class View:
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             done = subprocess.run(
                 self.inside([*command]), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                timeout=PATIENCE, check=False, preexec_fn=self.before,
+                timeout=TIMEOUT, check=False, preexec_fn=self.before,
             )  # fmt: skip
             out.seek(0)
             err.seek(0)
@@ -146,7 +146,7 @@ class View:
                 break
             time.sleep(0.05)
         os.close(self.namespace)
-        self.holder.wait(timeout=PATIENCE)
+        self.holder.wait(timeout=TIMEOUT)
         self.holder.stdout.close()
         self.holder.stderr.close()
         remove_cgroups(self.cgroups | self.shared_cgroups)
@@ -252,7 +252,7 @@ class Container:
             "except OSError as error: print(errno.errorcode[error.errno])\n"
         )
         command = [sys.executable, "-c", script, str(self.pid), path, *map(str, self.cgroups())]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT).stdout.strip()
 
     def update_cpus(self) -> None:
         """The engine's own update of CPU settings, which has nothing to do with devices."""
@@ -460,7 +460,7 @@ def download_package(package: str, options: list[str], directory: pathlib.Path) 
     found = list(directory.glob(f"{package}_*.deb"))
     if not found:
         raise Unavailable(f"{package} cannot be had")
-    subprocess.run(["dpkg", "-x", found[0], directory / "unpacked"], check=True, timeout=PATIENCE)
+    subprocess.run(["dpkg", "-x", found[0], directory / "unpacked"], check=True, timeout=TIMEOUT)
 
 
 def fetch_package(package: str, suite: str, cache: pathlib.Path) -> pathlib.Path:
@@ -492,7 +492,7 @@ class Server:
 
     def start(self) -> None:
         self.process = self.machine.start(*self.command, log=self.log)
-        for _ in range(PATIENCE * 10):
+        for _ in range(TIMEOUT * 10):
             if answers(self.ready):
                 return
             if self.process.poll() is not None:
@@ -508,7 +508,7 @@ class Server:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(timeout=PATIENCE)
+            self.process.wait(timeout=TIMEOUT)
 
     def restart(self) -> None:
         """What it made goes on meanwhile."""
@@ -765,10 +765,10 @@ def grpc(socket: str, method: str, fields: dict[int, object]) -> bytes:
     """One call; curl speaks HTTP/2."""
     content = message(fields)
     url = f"http://localhost/{method}"
-    command = [program("curl"), "-s", "--http2-prior-knowledge", "--unix-socket", socket, "--max-time", str(PATIENCE)]
+    command = [program("curl"), "-s", "--http2-prior-knowledge", "--unix-socket", socket, "--max-time", str(TIMEOUT)]
     command += ["-H", "content-type: application/grpc", "-H", "te: trailers", "-D", "/dev/stderr", "--data-binary", "@-"]
     frame = struct.pack(">BI", 0, len(content)) + content
-    done = subprocess.run([*command, url], input=frame, capture_output=True, timeout=PATIENCE, check=False)
+    done = subprocess.run([*command, url], input=frame, capture_output=True, timeout=TIMEOUT, check=False)
     headers = done.stderr.decode()
     if done.returncode != 0 or not re.search(r"grpc-status: 0\b", headers):
         raise Unavailable(f"{method}: {headers.strip()[-400:] or done.returncode}")

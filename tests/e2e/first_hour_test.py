@@ -39,7 +39,7 @@ SEE, FIND, GUARD, START, PLAN, CORES, OFFER = (
         "plan-cores", "give-containers-cores", "offer-devices-to-kubernetes",
     )
 )  # fmt: skip
-PATIENCE = 60
+TIMEOUT = 60
 ENDING: list[bool] = []
 IMAGE = engines.IMAGE
 HAS_MANY_CPUS = os.cpu_count() > 64
@@ -340,7 +340,7 @@ class Shell:
         """The exit code, and what was printed on both outputs. The lines that follow are not the command's to read."""
         self.process.stdin.write(f"{{ {line}\n}} </dev/null\n_code=$?; echo; echo '{self.MARK}'$_code\n".encode())
         self.process.stdin.flush()
-        printed, end = b"", time.monotonic() + PATIENCE
+        printed, end = b"", time.monotonic() + TIMEOUT
         while not (found := re.search(rf"\n{self.MARK}(\d+)\n$", printed.decode(errors="replace"))):
             ready = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]
             read = os.read(self.process.stdout.fileno(), 1 << 16) if ready else b""
@@ -435,7 +435,7 @@ class Story:
 
     def do_guarded(self, _: str) -> None:
         """Until the guard has all containers behind its shield: none has lost a device by the installation."""
-        shielded = eventually(lambda: "shield: 3 of 3" in self.shell.type("holdfast doctor")[1], PATIENCE, 0.1)
+        shielded = eventually(lambda: "shield: 3 of 3" in self.shell.type("holdfast doctor")[1], TIMEOUT, 0.1)
         self.test.assertTrue(shielded, self.shell.type("holdfast doctor; cat /var/log/holdfastd.service.log")[1])
         code, printed = self.shell.type("holdfast blame old --losses")
         self.ok("docker rm -f old")
@@ -443,11 +443,11 @@ class Story:
 
     def do_alone(self, remove: str) -> None:
         """Until the container has CPUs of its own; then it is removed."""
-        alone = eventually(lambda: self.shell.type("holdfast cpu status")[1].startswith("1 container has"), PATIENCE, 0.1)
+        alone = eventually(lambda: self.shell.type("holdfast cpu status")[1].startswith("1 container has"), TIMEOUT, 0.1)
         self.test.assertTrue(alone, self.shell.type("holdfast cpu status")[1])
         self.ok(remove)
         # All of them are shared again.
-        eventually(lambda: re.search(r"^0 containers(?s:.*)shared pool (\S+), .*, online \1\n", self.shell.type("holdfast cpu status")[1]), PATIENCE, 0.1)
+        eventually(lambda: re.search(r"^0 containers(?s:.*)shared pool (\S+), .*, online \1\n", self.shell.type("holdfast cpu status")[1]), TIMEOUT, 0.1)
 
     def do_scenario(self, _: str) -> None:
         """The one of docs/CPU.md."""
@@ -493,9 +493,9 @@ class Story:
                 return False
 
             try:
-                found = eventually(is_there, PATIENCE, 0.1) and process.poll() is None
+                found = eventually(is_there, TIMEOUT, 0.1) and process.poll() is None
                 interrupt(process)
-                code = process.wait(timeout=PATIENCE)
+                code = process.wait(timeout=TIMEOUT)
             finally:
                 process.kill()
                 process.wait()
@@ -533,7 +533,7 @@ class Story:
         self.test.assertEqual(have[at + 1], numbers[1], f"{item.where}\n{printed}")
 
     def wait_for(self, command: str, text: str) -> str:
-        found = eventually(lambda: text in self.shell.type(command)[1], PATIENCE, 0.1)
+        found = eventually(lambda: text in self.shell.type(command)[1], TIMEOUT, 0.1)
         printed = self.shell.type(command)[1]
         self.test.assertTrue(found, f"{command}: without {text}: {printed}")
         return printed

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from engines import PATIENCE, Unavailable, View
+from engines import TIMEOUT, Unavailable, View
 
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 SECOND_UUID = "GPU-22222222-2222-3333-4444-555555555555"
@@ -47,7 +47,7 @@ def make_driver(directory: pathlib.Path) -> None:
     for name in LIBRARY_NAMES:
         file = libraries / name.replace(".so.1", f".so.{VERSION}")
         command = ["cc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", "/dev/null", "-o", str(file)]
-        subprocess.run(command, check=True, timeout=PATIENCE)
+        subprocess.run(command, check=True, timeout=TIMEOUT)
         (libraries / name).symlink_to(file.name)
     shutil.copy("/bin/true", directory / "usr/bin/nvidia-smi")
 
@@ -97,7 +97,7 @@ class Runs:
 
     def run(self, *command: str | os.PathLike, **options) -> subprocess.CompletedProcess:
         """To its end, whatever that is; into files, as a container in the background would hold a pipe open."""
-        options = {"stdin": subprocess.DEVNULL, "timeout": PATIENCE, "preexec_fn": self.before} | options
+        options = {"stdin": subprocess.DEVNULL, "timeout": TIMEOUT, "preexec_fn": self.before} | options
         if "input" in options:
             del options["stdin"]
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -158,7 +158,7 @@ class Stage(Runs, View):
 
     def clear(self) -> None:
         self.speaker.stdin.close()
-        self.speaker.wait(timeout=PATIENCE)
+        self.speaker.wait(timeout=TIMEOUT)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -178,7 +178,7 @@ class Branch(Runs):
 
     def close(self) -> None:
         self.holder.kill()
-        self.holder.wait(timeout=PATIENCE)
+        self.holder.wait(timeout=TIMEOUT)
         self.holder.stdout.close()
         self.holder.stderr.close()
 

@@ -30,7 +30,7 @@ BIN = "/opt/holdfast/bin"
 FINE = {FUSE: "ok", GPU: "ENXIO", GPU_CONTROL: "ENXIO"}
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="hf-image-"))
 IMAGE = SCRATCH / "image.tar"
-engines.PATIENCE = 300  # it loads an image of tens of megabytes
+engines.TIMEOUT = 300  # it loads an image of tens of megabytes
 
 
 def make_image(path: pathlib.Path) -> str:

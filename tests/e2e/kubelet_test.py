@@ -19,7 +19,7 @@ import urllib.request
 import uuid
 
 import plugin_test  # takes the arguments
-from engines import CGROUPS, IMAGE, PATIENCE, SLEEP, Container, Server, Unavailable, decode, grpc, need, program, write_image
+from engines import CGROUPS, IMAGE, TIMEOUT, SLEEP, Container, Server, Unavailable, decode, grpc, need, program, write_image
 from gpu_stage import BIN, CONFIG, SECOND_UUID, UUID, UVM
 from plugin_test import GPU, PLUGINS, REGISTRY, SET, Process, eventually
 from support import free_port, remove_cgroup
@@ -208,7 +208,7 @@ class RealKubelet:
         (self.directory / "manifest").write_text(text)
         shutil.copy(self.directory / "manifest", self.manifest(name).with_suffix(".new"))
         self.manifest(name).with_suffix(".new").rename(self.manifest(name))
-        status = eventually(lambda: self.decided(name), PATIENCE, 0.1)
+        status = eventually(lambda: self.decided(name), TIMEOUT, 0.1)
         if not status:
             raise AssertionError(f"{self.status(name)}\n{self.log()}")
         if status["phase"] == "Failed":
@@ -225,8 +225,8 @@ class RealKubelet:
 
     def delete_pod(self, pod: Pod) -> None:
         self.manifest(pod.name).unlink()
-        assert eventually(lambda: not self.status(pod.name), PATIENCE, 0.1), self.log()
-        assert eventually(lambda: not pathlib.Path(f"/proc/{pod.container.pid}").exists(), PATIENCE, 0.1)
+        assert eventually(lambda: not self.status(pod.name), TIMEOUT, 0.1), self.log()
+        assert eventually(lambda: not pathlib.Path(f"/proc/{pod.container.pid}").exists(), TIMEOUT, 0.1)
 
     def restart(self) -> "RealKubelet":
         self.server.restart()
@@ -292,7 +292,7 @@ class Cases:
 
     def check_checkpoint(self) -> None:
         file = self.stage.path(f"{PLUGINS}/kubelet_internal_checkpoint")
-        done = subprocess.run([plugin_test.KUBELET, "--check", str(file)], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        done = subprocess.run([plugin_test.KUBELET, "--check", str(file)], capture_output=True, text=True, check=False, timeout=TIMEOUT)
         self.assertEqual(done.returncode, 0, done.stderr)
         entries = json.loads(file.read_text())["Data"]["PodDeviceEntries"] or []
         self.assertEqual({id_ for entry in entries for ids in entry["DeviceIDs"].values() for id_ in ids}, self.kubelet.used())

@@ -19,7 +19,7 @@ SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/"
 
 import boxes
 from boxes import Box
-from engines import PATIENCE, Unavailable
+from engines import TIMEOUT, Unavailable
 from gpu_stage import CONFIG, DRIVER, LIBRARIES, VERSION, Stage
 
 PROGRAMS = {"holdfast": str(HOLDFAST), "holdfastd": HOLDFASTD, "holdfast-runtime": SHIM}
@@ -36,7 +36,7 @@ def tearDownModule():
 
 def make_library(file: pathlib.Path, name: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", "/dev/null", "-o", str(file)], check=True, timeout=PATIENCE)
+    subprocess.run(["cc", "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c", "/dev/null", "-o", str(file)], check=True, timeout=TIMEOUT)
 
 
 def copy_program(root: pathlib.Path, program: str) -> None:
@@ -48,7 +48,7 @@ def copy_program(root: pathlib.Path, program: str) -> None:
 
 
 def update_cache(root: pathlib.Path) -> None:
-    subprocess.run(["ldconfig", "-X", "-r", str(root)], check=True, timeout=PATIENCE)
+    subprocess.run(["ldconfig", "-X", "-r", str(root)], check=True, timeout=TIMEOUT)
 
 
 def hook_of(box: Box) -> list:
@@ -116,7 +116,7 @@ class Cache(Case):
         self.assertEqual(hook_of(box), [], "no hook is needed")
         ours, loaded = self.listed(self.root / "etc/ld.so.cache"), self.loaded(box)
         command = ["ldconfig", "-X", "-r", str(self.inside), "-C", "/etc/ld.so.cache", "-f", "/etc/ld.so.conf", *directories]
-        subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True)
+        subprocess.run(command, check=True, timeout=TIMEOUT, capture_output=True)
         theirs = self.listed(self.inside / "etc/ld.so.cache")
         self.assertEqual({name: sorted(paths) for name, paths in ours.items()}, {name: sorted(paths) for name, paths in theirs.items()})
         self.assertEqual({name: paths[0] for name, paths in ours.items()}, {name: paths[0] for name, paths in theirs.items()})

@@ -18,7 +18,7 @@ import time
 import unittest
 import uuid
 
-from engines import IMAGE, PATIENCE, RUNTIME_STATE, SLEEP, Server, Unavailable, cri, fetch_package, first_text, program, remove_cgroups, write_image
+from engines import IMAGE, TIMEOUT, RUNTIME_STATE, SLEEP, Server, Unavailable, cri, fetch_package, first_text, program, remove_cgroups, write_image
 from gpu_stage import Stage
 from guarded import HOLDFASTD, Daemon, eventually, policy
 from support import HOLDFAST, why_not

@@ -22,7 +22,7 @@ KUBELET = str(pathlib.Path(sys.argv.pop(2)).resolve())
 
 import engines  # noqa: E402
 from boxes import Box  # noqa: E402
-from engines import PATIENCE, Unavailable  # noqa: E402
+from engines import TIMEOUT, Unavailable  # noqa: E402
 from gpu_stage import BIN, CONFIG, NODES, SECOND_NODE, SECOND_UUID, UUID, UVM, Stage  # noqa: E402
 from support import HOLDFAST, Case  # noqa: E402
 
@@ -60,8 +60,8 @@ class Process:
     def kill(self, by: int = signal.SIGKILL) -> int:
         if self.process.poll() is None:
             self.process.send_signal(by)
-        code = self.process.wait(timeout=PATIENCE)
-        self.reader.join(timeout=PATIENCE)
+        code = self.process.wait(timeout=TIMEOUT)
+        self.reader.join(timeout=TIMEOUT)
         self.process.stdin.close()
         self.process.stdout.close()
         return code

@@ -1167,7 +1167,9 @@ class Refused(Staged):
 
     def test_a_spec_that_cannot_be_written(self):
         box = self.gpu()
-        with box.stage.changed(f"mount --bind {box.directory} {box.directory}", f"mount -o remount,bind,ro {box.directory}") as branch:
+        root = box.directory / "rootfs"
+        steps = [f"mount --bind {path} {path} && mount -o remount,bind,{mode} {path}" for path, mode in ((box.directory, "ro"), (root, "rw"))]
+        with box.stage.changed(*steps) as branch:
             box.place = branch
             self.refused(box.create(), "config.json", "Read-only")
         self.assertFalse(box.entry().exists())

@@ -72,7 +72,7 @@ class Cluster:
         self.token = ""  # required where it is not empty
         self.requests: list[dict] = []
         self.failures: list[dict] = []  # each for one request: status, retry_after, hang, close, garbage, huge
-        self.conflicts = 0  # so many changes of the node are refused: somebody else was faster
+        self.conflicts = 0  # so many changes of the node are refused: another client was faster
 
     def writes(self) -> list[dict]:
         with self.lock:

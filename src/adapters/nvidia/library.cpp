@@ -25,11 +25,11 @@ void read_line(std::string_view line, LibraryAnswer& answer) {
   const std::size_t blank = line.find(' ');
   const std::string_view key = line.substr(0, blank);
   const std::string value(blank == std::string_view::npos ? std::string_view() : line.substr(blank + 1));
-  const std::map<std::string_view, std::string*> texts = {{"nvml-words", &answer.nvml_message},
+  const std::map<std::string_view, std::string*> texts = {{"nvml-message", &answer.nvml_message},
                                                           {"driver", &answer.driver_version},
                                                           {"nvml-version", &answer.nvml_version},
                                                           {"cuda-version", &answer.cuda_version},
-                                                          {"cuda-words", &answer.cuda_message}};
+                                                          {"cuda-message", &answer.cuda_message}};
   if (const auto text = texts.find(key); text != texts.end()) {
     *text->second = value;
   } else if (key == "nvml") {
@@ -113,14 +113,14 @@ std::string write_answer(const LibraryAnswer& answer) {
   };
   if (answer.has_nvml) {
     put("nvml", std::to_string(answer.nvml_code));
-    put("nvml-words", answer.nvml_message);
+    put("nvml-message", answer.nvml_message);
     put("driver", answer.driver_version);
     put("nvml-version", answer.nvml_version);
     put("cuda-version", answer.cuda_version);
   }
   if (answer.has_cuda) {
     put("cuda", std::to_string(answer.cuda_code));
-    put("cuda-words", answer.cuda_message);
+    put("cuda-message", answer.cuda_message);
   }
   for (const GpuAnswer& gpu : answer.gpus) {
     put("gpu", std::to_string(gpu.index));

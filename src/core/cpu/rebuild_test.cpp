@@ -49,11 +49,11 @@ TEST(Rebuild, DoesNotTakeASharedPoolForExclusiveCpus) {
   EXPECT_EQ(alone->state.entries.size(), 1U);
   EXPECT_EQ(to_string(alone->state.shared), "1,4-8");
   // Two containers of one pod on the same CPUs share them, whatever its class.
-  const Result<Rebuilt> twins = rebuild(policy, {guaranteed,
-                                                 {.owner = {"x", "c"}, .id = "2", .present = pool},
-                                                 {.owner = {"x", "d"}, .id = "3", .present = pool}});
-  ASSERT_TRUE(twins) << twins.error().message;
-  EXPECT_EQ(twins->state.entries.size(), 1U);
+  const Result<Rebuilt> rebuilt = rebuild(policy, {guaranteed,
+                                                   {.owner = {"x", "c"}, .id = "2", .present = pool},
+                                                   {.owner = {"x", "d"}, .id = "3", .present = pool}});
+  ASSERT_TRUE(rebuilt) << rebuilt.error().message;
+  EXPECT_EQ(rebuilt->state.entries.size(), 1U);
 }
 
 TEST(Rebuild, RefusesAnOwnerWithoutAName) {

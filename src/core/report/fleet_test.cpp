@@ -192,12 +192,12 @@ TEST(FleetMembers, AreOnePodOfEachNode) {
 }
 
 TEST(FleetMembers, AreAmbiguousInSeveralNamespaces) {
-  PodEntry stranger = pod("stranger", "a", "Pending");
-  stranger.name_space = "tenant";
-  PodEntry other = stranger;
+  PodEntry unrelated = pod("unrelated", "a", "Pending");
+  unrelated.name_space = "tenant";
+  PodEntry other = unrelated;
   other.name_space = "elsewhere";
   other.containers = {"server"};
-  const std::vector<PodEntry> pods = {stranger, pod("x", "a", "Running"), pod("y", "b", "Running"), other};
+  const std::vector<PodEntry> pods = {unrelated, pod("x", "a", "Running"), pod("y", "b", "Running"), other};
   EXPECT_EQ(namespaces_of(pods, "guard"), (std::vector<std::string>{"holdfast", "tenant"}));
   EXPECT_EQ(namespaces_of({pod("x", "a", "Running")}, "guard"), std::vector<std::string>{"holdfast"});
 }

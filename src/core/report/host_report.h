@@ -58,7 +58,7 @@ struct Explanation {
   std::string gates_problem;
   std::string unit;                      // the systemd unit, with the rules it would apply
   std::vector<std::string> unit_allows;  // in systemd's syntax
-  std::vector<std::string> strangers;    // device nodes in the container that it is not owed
+  std::vector<std::string> not_owed;     // device nodes in the container that it is not owed
   std::vector<Finding> findings;
 };
 

@@ -136,9 +136,9 @@ void Manager::note_changes_of_others() {
   }
 }
 
-Result<void> Manager::transact(const Tenants& tenants, const Change& change, Look look) {
+Result<void> Manager::transact(const Tenants& tenants, const Change& change, Reconcile when) {
   const kernel::Fd lock =
-      TRY(lock_directory(settings_.directory, look == Look::always ? settings_.lock_limit : kShortLimit));
+      TRY(lock_directory(settings_.directory, when == Reconcile::always ? settings_.lock_limit : kShortLimit));
   TRY(refresh_machine());
   problems_.clear();
   open_cgroups(tenants);
@@ -147,7 +147,7 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Loo
   cpu::State state = adapt(machine_.policy, before);
   Result<void> changed = change(state);
   state.reuse = {};
-  if (look == Look::if_changed && state == before) {
+  if (when == Reconcile::if_changed && state == before) {
     return changed;
   }
   if (changed && state != before) {
@@ -252,7 +252,7 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
         pool = state.shared;
         return {};
       },
-      Look::if_changed));
+      Reconcile::if_changed));
   if (prepared.is_exclusive && is_used_by_others(prepared.cpus, created.owner)) {
     return Prepared{.cpus = pool, .memory_nodes = "", .is_exclusive = false};  // it moves when they are free
   }

@@ -98,9 +98,9 @@ class Manager {
   Manager(const kernel::Host& host, ManagerSettings settings);
   [[nodiscard]] Prepared placement_in(const cpu::State& state, const cpu::Owner& owner) const;
 
-  // unchanged: where the change changes nothing, the cpusets are not looked at.
-  enum class Look : std::uint8_t { always, if_changed };
-  Result<void> transact(const Tenants& tenants, const Change& change, Look look = Look::always);
+  // if_changed: cpusets are looked at only where the change has changed the state.
+  enum class Reconcile : std::uint8_t { always, if_changed };
+  Result<void> transact(const Tenants& tenants, const Change& change, Reconcile when = Reconcile::always);
   Result<void> refresh_machine();
   void open_cgroups(const Tenants& tenants);
   Result<cpu::State> load(const Tenants& tenants);

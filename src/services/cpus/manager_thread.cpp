@@ -40,7 +40,7 @@ void place(nri::Adjustment& adjustment, const Manager::Prepared& placement) {
 ManagerThread::ManagerThread(const kernel::Host& host, ThreadSettings settings)
     : host_(host),
       settings_(std::move(settings)),
-      told_(std::make_shared<const config::Config>(settings_.config)),
+      latest_config_(std::make_shared<const config::Config>(settings_.config)),
       thread_([this] { work(); }) {}
 
 ManagerThread::~ManagerThread() {
@@ -48,15 +48,15 @@ ManagerThread::~ManagerThread() {
   thread_.join();
 }
 
-std::shared_ptr<const config::Config> ManagerThread::told() {
-  const std::scoped_lock lock(told_mutex_);
-  return told_;
+std::shared_ptr<const config::Config> ManagerThread::latest_config() {
+  const std::scoped_lock lock(config_mutex_);
+  return latest_config_;
 }
 
 void ManagerThread::set_config(const config::Config& config) {
   {
-    const std::scoped_lock lock(told_mutex_);
-    told_ = std::make_shared<const config::Config>(config);
+    const std::scoped_lock lock(config_mutex_);
+    latest_config_ = std::make_shared<const config::Config>(config);
   }
   loop_.post([this, config] {
     const config::Config before = std::exchange(settings_.config, config);
@@ -92,12 +92,12 @@ void ManagerThread::give_back_irqs() {
 void ManagerThread::take_census(const std::vector<host::DiscoveredContainer>& discovered, std::uint64_t began) {
   Tenants tenants = host::cpu_tenants_of(discovered);
   // In the thread of the caller, which may wait for files.
-  host::locate_devices(host_, *told(), discovered, tenants);
+  host::locate_devices(host_, *latest_config(), discovered, tenants);
   loop_.post([this, began, tenants = std::move(tenants)]() mutable { adopt(std::move(tenants), began); });
 }
 
 void ManagerThread::add(const host::DiscoveredContainer& discovered) {
-  const std::shared_ptr<const config::Config> config = told();
+  const std::shared_ptr<const config::Config> config = latest_config();
   Tenants added = config->manages_cpus() ? host::cpu_tenants_of({discovered}) : Tenants();
   if (added.empty()) {
     return;

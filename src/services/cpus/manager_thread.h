@@ -45,7 +45,7 @@ class ManagerThread {
   void set_config(const config::Config& config);
 
  private:
-  [[nodiscard]] std::shared_ptr<const config::Config> told();
+  [[nodiscard]] std::shared_ptr<const config::Config> latest_config();
   [[nodiscard]] bool is_on() const { return settings_.config.manages_cpus(); }
   void work();
   void open(std::uint64_t now);
@@ -88,8 +88,8 @@ class ManagerThread {
   std::mutex request_mutex_;
   std::function<void()> request_;
   bool stops_ = false;
-  std::mutex told_mutex_;
-  std::shared_ptr<const config::Config> told_;  // the config for the threads that tell of containers
+  std::mutex config_mutex_;
+  std::shared_ptr<const config::Config> latest_config_;  // the config for the threads that tell of containers
   std::optional<NriClient> nri_;
   std::unique_ptr<PlacementServer> placements_;
   std::optional<kernel::CgroupWrites> writes_;

@@ -113,8 +113,8 @@ report::Explanation explain_all(const ExaminedContainer& examined) {
     explanation.unit = facts.container().unit.value_or("");
     explanation.unit_allows = facts.unit->allow;
   }
-  for (const container::NodeView& seen : facts.strangers) {
-    explanation.strangers.push_back(seen.path);
+  for (const container::NodeView& seen : facts.not_owed) {
+    explanation.not_owed.push_back(seen.path);
   }
   explanation.findings = examined.diagnosis.findings;
   sort_by_severity(explanation.findings);

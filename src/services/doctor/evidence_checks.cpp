@@ -85,7 +85,7 @@ Findings find_unserved_requests(const HostFacts& /*host*/, const ContainerFacts&
 Findings find_nodes_not_owed(const HostFacts& /*host*/, const ContainerFacts& facts) {
   Finding finding = finding_for(facts, "HF-127", Severity::note,
                                 "shows nodes of devices it is not owed; that it cannot open them is right");
-  for (const container::NodeView& seen : facts.strangers) {
+  for (const container::NodeView& seen : facts.not_owed) {
     if (seen.access && *seen.access != 0) {
       finding.nodes.push_back(seen.path);
     }

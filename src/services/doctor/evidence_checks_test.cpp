@@ -23,7 +23,7 @@ void see_second_gpu(ContainerScene& scene, std::optional<int> access_error) {
   container::NodeView seen;
   seen.path = "/dev/nvidia1";
   seen.access = access_error;
-  scene.facts.strangers = {seen};
+  scene.facts.not_owed = {seen};
 }
 
 void allocate(ContainerScene& scene, const char* resource, const char* id) {

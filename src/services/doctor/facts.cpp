@@ -178,7 +178,7 @@ class Examination {
       machine_.probe_timeout = std::max(kMinProbeTimeout, machine_.probe_timeout / 2);
     }
     facts_.nodes = std::move(view.nodes);
-    facts_.strangers = std::move(view.strangers);
+    facts_.not_owed = std::move(view.not_owed);
     facts_.view_problem = std::move(view.problem);
   }
 
