@@ -2,6 +2,7 @@
 #include <cctype>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,6 +105,28 @@ int explain_code(const std::string& code, const Output& output) {
   return kFine;
 }
 
+// Without --all notes are counted. A container that runs without the devices it asks for is named: it may seem to work.
+void fold_notes(report::DoctorReport& report) {
+  const auto is_note = [](const report::Finding& finding) { return finding.severity == Severity::note; };
+  std::set<std::string> asking;
+  for (const report::Finding& finding : report.findings) {
+    if (is_note(finding) && finding.code == "HF-125") {
+      asking.insert(finding.subject);
+    }
+  }
+  const auto notes = std::ranges::count_if(
+      report.findings, [&](const report::Finding& finding) { return is_note(finding) && finding.code != "HF-125"; });
+  std::erase_if(report.findings, is_note);
+  for (const std::string& container : asking) {
+    report.notes.push_back(quote(container) +
+                           " asks for devices that no trusted source gives it (HF-125): holdfast doctor --all");
+  }
+  if (notes > 0) {
+    report.notes.push_back(std::to_string(notes) + (notes == 1 ? " thing" : " things") +
+                           " worth knowing, nothing to do: holdfast doctor --all");
+  }
+}
+
 int show_diagnosis(const ContainerOptions& options) {
   if (!options.code.empty()) {
     return explain_code(options.code, options.output);
@@ -125,13 +148,7 @@ int show_diagnosis(const ContainerOptions& options) {
     return status;
   }
   if (!options.all && options.containers.empty() && options.output.is_text()) {
-    const auto is_note = [](const report::Finding& finding) { return finding.severity == Severity::note; };
-    const auto notes = std::ranges::count_if(report->findings, is_note);
-    std::erase_if(report->findings, is_note);
-    if (notes > 0) {
-      report->notes.push_back(std::to_string(notes) + (notes == 1 ? " thing" : " things") +
-                              " worth knowing, nothing to do: holdfast doctor --all");
-    }
+    fold_notes(*report);
   }
   show(options.output, *report, [](const report::DoctorReport& shown) { return render_text(shown); });
   return status;

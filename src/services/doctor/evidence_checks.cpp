@@ -49,6 +49,15 @@ std::vector<std::string> ways_to_get_gpus(const container::Container& container)
   return {"start it again with holdfast-runtime in place of runc, or with a CDI device such as nvidia.com/gpu=all"};
 }
 
+std::vector<std::string> ways_to_confirm(const container::Container& container) {
+  if (!container.pod) {
+    return ways_to_get_gpus(container);
+  }
+  return {"request it in the pod's resources, for example nvidia.com/gpu: 1",
+          "vouch for a monitoring pod that has no allocation: trust: in /etc/holdfast/config.yaml, with its namespace "
+          "and name"};
+}
+
 bool is_of(const kube::Allocation& allocation, const container::Pod& pod) {
   return allocation.pod_uid == pod.uid && allocation.container == pod.container;
 }
@@ -59,9 +68,10 @@ Findings find_unconfirmed_requests(const HostFacts& /*host*/, const ContainerFac
   Findings findings;
   for (const Claim& claim : facts.entitlement.refused) {
     if (is_request(facts, claim) && !is_for_runtime(facts, claim)) {
-      describe(findings.emplace_back(
-                   finding_for(facts, "HF-125", Severity::note, "asks for devices that no trusted source confirms")),
-               claim);
+      Finding& finding = findings.emplace_back(
+          finding_for(facts, "HF-125", Severity::note, "asks for devices that no trusted source confirms"));
+      describe(finding, claim);
+      finding.cure = ways_to_confirm(facts.container());
     }
   }
   return findings;

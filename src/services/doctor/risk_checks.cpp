@@ -147,8 +147,11 @@ std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFac
         "restart; "
         "start first: enable reloads systemd");
   }
-  if (is_run_by(facts.container(), "runc") && !risk.by_unit) {
+  if (is_run_by(facts.container(), "runc") && risk.loss.keeps == Loss::Keeps::bundle) {
     cures.emplace_back("upgrade runc to 1.1 or newer, whose updates leave device rules alone, and recreate the pod");
+  }
+  if (!risk.loss.cure.empty()) {  // this runtime takes devices away that its config lists, too
+    return cures;
   }
   cures.emplace_back(
       "holdfast setup containerd, then runtimeClassName: holdfast in the pod: its config lists the devices");
@@ -159,14 +162,22 @@ std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFac
   return cures;
 }
 
+// What keeps the devices of this container alone: a unit that lists them, a runtime without the fault.
+std::optional<std::string> cure_of_container(const ContainerFacts& facts, const UpdateRisk& risk) {
+  if (risk.by_unit) {
+    return facts.unit->pinned.empty() ? unit_command(facts, risk.nodes) : std::nullopt;
+  }
+  return risk.loss.cure.empty() ? std::nullopt : std::optional(risk.loss.cure);
+}
+
+// In a pod what keeps the devices of all pods comes first: the next pod has a unit of its own.
 std::vector<std::string> cures_of(const HostFacts& host, const ContainerFacts& facts, const UpdateRisk& risk) {
-  if (risk.by_unit && facts.unit->pinned.empty()) {
-    return {unit_command(facts, risk.nodes).value_or(kStartAgain)};
+  std::vector<std::string> cures =
+      facts.container().pod ? cures_for_pod(host, facts, risk) : std::vector<std::string>();
+  if (const std::optional<std::string> own = cure_of_container(facts, risk)) {
+    cures.push_back(*own);
   }
-  if (!risk.by_unit && risk.loss.keeps != Loss::Keeps::bundle && !risk.loss.cure.empty()) {
-    return {risk.loss.cure};
-  }
-  return facts.container().pod ? cures_for_pod(host, facts, risk) : std::vector<std::string>{kStartAgain};
+  return cures.empty() ? std::vector<std::string>{kStartAgain} : cures;
 }
 
 Finding finding_about_update(const HostFacts& host, const ContainerFacts& facts, const char* code,

@@ -195,5 +195,29 @@ TEST(RiskChecks, TellsAPodWhatHelpsInItsOwnTerms) {
   EXPECT_FALSE(found->needs_all_cures);
 }
 
+// kubeadm's default: runc, and units of systemd.
+TEST(RiskChecks, TellsAPodOfSystemdsWhatHelpsEveryPodFirst) {
+  ContainerScene scene;
+  leave_out_of_unit(scene);
+  scene.put_in_pod();
+  scene.host.cpu_state = kube::CpuState{"static", {}};
+  const std::vector<std::string> cures = doctor::find_loss_by_kubelet(scene.host, scene.facts).front().cure;
+  ASSERT_EQ(cures.size(), 4U);
+  EXPECT_TRUE(cures[0].starts_with("systemctl start holdfastd"));
+  EXPECT_NE(cures[1].find("runtimeClassName: holdfast"), std::string::npos);
+  EXPECT_NE(cures[2].find("holdfast-kube"), std::string::npos);
+  EXPECT_TRUE(cures[3].starts_with("systemctl set-property --runtime docker-web.scope"));
+}
+
+TEST(RiskChecks, ARuntimeThatDropsWhatItsConfigListsIsReplaced) {
+  ContainerScene scene;
+  scene.put_in_pod();
+  run_by(scene, "youki", "0.3.0");
+  scene.host.cpu_state = kube::CpuState{"static", {}};
+  scene.host.has_guard = true;
+  EXPECT_EQ(doctor::find_loss_by_kubelet(scene.host, scene.facts).front().cure,
+            std::vector<std::string>{"use runc or crun"});
+}
+
 }  // namespace
 }  // namespace hf::test
