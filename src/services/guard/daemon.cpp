@@ -232,10 +232,10 @@ class Loop {
   // Adopting a survey visits containers, as adding a newcomer does. Pending events are handled first: they name the
   // writer of a change, which a visit cannot.
   void adopt(const SurveyPtr& survey, SurveyScope scope) {
+    take_events(kernel::monotonic_now());
     if (survey->config != config_number_) {
       return;  // it was under way when the config changed, and would bring the old policy back
     }
-    take_events(kernel::monotonic_now());
     guard_.adopt(*survey);
     is_releasing_ = is_releasing_ || scope == SurveyScope::everything;
     watch_directories();
@@ -258,7 +258,11 @@ class Loop {
     watch_.take(events_);
     measure_flood(now);
     for (const Event& event : events_) {
+      if (stops_) {
+        return;
+      }
       act_on(event);
+      handle_signals();  // a burst of events takes seconds
     }
     for (const Event& event : events_) {  // counted after they were handled, which is urgent
       ++counts_[to_string(event.kind)];

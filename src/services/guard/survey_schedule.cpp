@@ -20,18 +20,23 @@ constexpr std::uint64_t kBusyShare = 10;
 
 }  // namespace
 
-// Earlier requests keep their times: a stream of requests must not postpone the survey.
+// Earlier requests keep their times: a stream of requests must not postpone the survey. Nor may they leave a container
+// that appears among them waiting for longer than the second delay: each request has a survey between the first two.
 void SurveySchedule::request(SurveyScope scope, std::uint64_t now) {
   scope_ = std::max(scope_, scope);
   if (requested_.size() < kSurveyDelays.size()) {
     for (const std::uint64_t delay : kSurveyDelays) {
       requested_.push_back(now + delay);
     }
-    std::ranges::sort(requested_);
-    requested_.erase(std::ranges::unique(requested_).begin(), requested_.end());
   } else {
     requested_.back() = std::max(requested_.back(), now + kSurveyDelays.back());
+    const auto soonest = std::ranges::lower_bound(requested_, now + kSurveyDelays[0]);
+    if (*soonest > now + kSurveyDelays[1]) {
+      requested_.insert(soonest, now + kSurveyDelays[1]);
+    }
   }
+  std::ranges::sort(requested_);
+  requested_.erase(std::ranges::unique(requested_).begin(), requested_.end());
 }
 
 void SurveySchedule::request_at_once(SurveyScope scope, std::uint64_t now) {

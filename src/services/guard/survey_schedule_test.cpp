@@ -38,6 +38,43 @@ TEST(SurveySchedule, AStreamOfRequestsDoesNotPostponeTheSurvey) {
   EXPECT_EQ(first, 2 * kSecond + 100 * kMillisecond);
 }
 
+// A container without a name of an engine's is found by a survey alone, and gets its CPUs then: within its first
+// second.
+TEST(SurveySchedule, SurveysWithinASecondOfEachRequestHoweverManyThereWere) {
+  for (std::uint64_t second = 2'000; second < 6'000; second += 70) {
+    for (std::uint64_t third = second; third < 6'000; third += 130) {
+      SurveySchedule schedule;
+      schedule.has_taken(SurveyScope::everything, kSecond, kMillisecond);
+      std::uint64_t unseen = 0;  // the time of the latest request that no survey has followed yet by 100 ms
+      for (std::uint64_t now = 2'000; now < 8'000; now += 10) {
+        if (now == 2'000 || now == second || now == third) {
+          schedule.request(SurveyScope::changes, now * kMillisecond);
+          unseen = unseen == 0 ? now : unseen;
+        }
+        if (schedule.due(now * kMillisecond)) {
+          schedule.has_taken(SurveyScope::changes, now * kMillisecond, kMillisecond);
+          unseen = now >= third + 100 || now < second ? 0 : unseen;
+        }
+        ASSERT_TRUE(unseen == 0 || now < third || now <= third + 700) << second << " " << third << " " << now;
+      }
+    }
+  }
+}
+
+TEST(SurveySchedule, AStreamOfRequestsCausesFewSurveys) {
+  SurveySchedule schedule;
+  schedule.has_taken(SurveyScope::everything, kSecond, 0);
+  int surveys = 0;
+  for (std::uint64_t now = kSecond; now < 21 * kSecond; now += kMillisecond) {
+    schedule.request(SurveyScope::changes, now);
+    if (const std::optional<SurveyScope> scope = schedule.due(now)) {
+      schedule.has_taken(*scope, now, 0);
+      ++surveys;
+    }
+  }
+  EXPECT_LT(surveys, 4 * 20);
+}
+
 TEST(SurveySchedule, PartialSurveysDoNotPostponeTheFullOne) {
   SurveySchedule schedule;
   schedule.has_taken(SurveyScope::everything, kSecond, kMillisecond);
