@@ -12,6 +12,7 @@ namespace hf::cpus {
 namespace {
 
 constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
+constexpr std::uint64_t kPardonTime = 5'000'000'000;    // for a runtime to apply what its engine told it
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
 
 constexpr std::uint64_t kPeriod = 100'000;  // microseconds: the kernel's default
@@ -87,7 +88,9 @@ void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::Manage
     if (*one.present == target_of(recorded, one)) {
       contest.written = *one.present;
     } else if (!contest.written.empty() && *one.present != contest.written) {
-      contest.at.push_back(now);
+      if (now >= contest.pardoned_until) {
+        contest.at.push_back(now);
+      }
       contest.written = *one.present;
     }
     if (contest.at.size() >= kMostContests) {
@@ -95,6 +98,14 @@ void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::Manage
       one.phase = cpu::Phase::contested;
       note_problem(one.id, (writer == writers_.end() ? std::string("another program") : writer->second) +
                                " keeps setting its cpuset to " + to_string(*one.present) + "; it is left alone");
+    }
+  }
+}
+
+void Manager::pardon(const cpu::Owner& owner) {
+  for (const cpu::ManagedContainer& one : managed_) {
+    if (one.owner == owner) {
+      contests_[one.id].pardoned_until = settings_.clock() + kPardonTime;
     }
   }
 }

@@ -70,6 +70,20 @@ TEST_F(Managing, WhatCannotBeMovedBlocksItsCpus) {
   EXPECT_EQ(cpus("c"), "0,2-8,10-15");
 }
 
+// NRI: an update that is answered after the limit makes the engine write the cpuset of its config.
+TEST_F(Managing, AnEngineThatWasAnsweredTooLateIsNoOtherWriter) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  reconcile(manager, tenants);
+  for (int i = 0; i < 10; ++i) {
+    manager.pardon(tenants.front().tenant.owner);
+    put(cgroup("a") / "cpuset.cpus", "0-15\n");
+    reconcile(manager, tenants);
+    EXPECT_EQ(cpus("a"), "1,9");
+  }
+  EXPECT_EQ(problem_of(manager, "a"), "");
+}
+
 TEST_F(Managing, AnotherWriterIsLeftAlone) {
   Manager manager = *open();
   const Tenants tenants = {tenant("a", 2), tenant("b")};

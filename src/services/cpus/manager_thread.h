@@ -55,7 +55,8 @@ class ManagerThread {
   void adopt(Tenants tenants, std::uint64_t began);
   void reconcile(const Manager::Ended& ended = {});
   void request_census();
-  void give_back_irqs();
+  void restore_irqs();
+  void leave_to_kubelet();
   void watch_writes();
   void take_writes();
   nri::Handlers nri_handlers();
