@@ -25,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const Result<std::vector<resource::PreparedClaim>> file = kube::parse_prepared(text)) {
     check(kube::parse_prepared(kube::render_prepared(*file)) == *file, "there and back");
   }
-  if (const Result<std::vector<resource::FoundSlice>> found = kube::parse_slices(text)) {
+  if (const Result<std::vector<resource::FoundSlice>> found =
+          kube::parse_slices({"gpu.holdfast.dev", "node1", ""}, text)) {
     std::vector<resource::FoundSlice> after;
     for (const resource::SliceStep& step : plan_slices(pool, {devices[0].published}, *found)) {
       if (step.action != resource::SliceAction::remove) {

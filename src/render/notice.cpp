@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/report/finding.h"
 #include "render/time.h"
 
 namespace hf::notice {
@@ -102,9 +103,10 @@ std::map<std::string, std::string> verdicts_of(const Json& findings) {
   return verdicts;
 }
 
-bool has_code(const Json& container, std::string_view code) {
-  return std::ranges::any_of(list_at(container, "findings"), [code](const Json& one) {
-    return one.is_string() && one.get_ref<const std::string&>() == code;
+template <class Predicate>
+bool has_code(const Json& container, Predicate is_wanted) {
+  return std::ranges::any_of(list_at(container, "findings"), [&](const Json& one) {
+    return one.is_string() && is_wanted(one.get_ref<const std::string&>());
   });
 }
 
@@ -113,6 +115,7 @@ ContainerState container_of(const Json& json, State state) {
   it.id = text_at(json, "id");
   it.title = printable(text_at(json, "title"));
   it.state = state;
+  it.is_hosts_fault = has_code(json, report::is_hosts_fault);
   if (const auto pod = json.find("pod"); pod != json.end() && pod->is_object()) {
     it.pod = container::Pod{text_at(*pod, "uid"), text_at(*pod, "name"), text_at(*pod, "namespace"),
                             text_at(*pod, "container"), flag_at(*pod, "named_by_cri")};
@@ -151,7 +154,8 @@ Result<HostState> parse_host_state(std::string_view snapshot) {
   const std::map<std::string, std::string> verdicts = verdicts_of(list_at(json, "findings"));
   for (const Json& entry : list_at(json, "containers")) {
     const std::optional<State> state = state_of(text_at(entry, "state"));
-    const bool is_ignored = state == State::not_owed && has_code(entry, "HF-125");
+    const bool is_ignored =
+        state == State::not_owed && has_code(entry, [](const std::string& code) { return code == "HF-125"; });
     if (!state || (*state == State::not_owed && !is_ignored) || host.containers.size() >= kMostContainers) {
       continue;
     }

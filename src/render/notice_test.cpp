@@ -76,6 +76,7 @@ TEST(HostState, IsReadBackFromASnapshot) {
   node.owed = owed;
   node.diagnosis = {container::AccessFailure::cgroup_denies, "refused"};
   lost.nodes = std::vector{node};
+  lost.codes = {"HF-104", "HF-101"};
   report::ContainerStatus other;
   other.state = State::not_owed;
   report::ContainerStatus asking;
@@ -105,6 +106,7 @@ TEST(HostState, IsReadBackFromASnapshot) {
   EXPECT_TRUE(is_addressable(*it.pod));
   EXPECT_EQ(it.devices, std::vector<std::string>{"/dev/nvidia0"});
   EXPECT_EQ(it.verdict, "HF-101: trainer-0/main: lost the right");
+  EXPECT_TRUE(it.is_hosts_fault);
 }
 
 TEST(HostState, OfABlindGuardSaysWhy) {

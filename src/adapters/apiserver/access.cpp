@@ -174,6 +174,10 @@ class Kubeconfig {
     access.token_file = scalar(user["tokenFile"]).empty() ? "" : resolve(scalar(user["tokenFile"]));
     access.certificate = TRY(read_text(user, "client-certificate"));
     access.key = TRY(read_text(user, "client-key"));
+    const bool has_secret = !access.token.empty() || !access.token_file.empty() || !access.key.empty();
+    if (access.is_plain && has_secret) {  // any local process may have taken the port of a proxy that ended
+      return malformed("user: http carries no token and no certificate; use https, or a proxy that adds them");
+    }
     if (access.certificate.empty() != access.key.empty()) {
       return malformed("user: a client-certificate needs a client-key");
     }

@@ -56,7 +56,7 @@ TEST_F(AccessTest, ReadsAddressesOfAllKinds) {
       {"http://127.0.0.1:8001", "127.0.0.1", "8001"},
   };
   for (const auto& [server, host, port] : table) {
-    const Result<Access> access = read(config_with("{server: '" + server + "', certificate-authority: ca.crt}"));
+    const Result<Access> access = read(config_with("{server: '" + server + "', certificate-authority: ca.crt}", "{}"));
     ASSERT_TRUE(access) << access.error().message;
     EXPECT_EQ(access->host, host);
     EXPECT_EQ(access->port, port);
@@ -86,6 +86,9 @@ TEST_F(AccessTest, RefusesInOneLineThatNamesTheFile) {
       {"current-context: x\n", "contexts has no 'x'"},
       {"contexts: []\n", "current-context is not set"},
       {config_with("{server: 'http://10.0.0.1', certificate-authority: ca.crt}"), "http is for 127.0.0.1 only"},
+      {config_with("{server: 'http://127.0.0.1:8001'}"), "http carries no token"},
+      {config_with("{server: 'http://127.0.0.1:8001'}", "{client-certificate: me.crt, client-key: me.key}"),
+       "http carries no token"},
       {config_with("{server: 'ftp://a', certificate-authority: ca.crt}"), "no https:// address"},
       {config_with("{server: 'https://a:b', certificate-authority: ca.crt}"), "no host and port"},
       {config_with("{server: 'https://', certificate-authority: ca.crt}"), "no host and port"},

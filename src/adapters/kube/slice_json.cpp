@@ -158,14 +158,17 @@ std::string render_slice(const Pool& pool, const resource::SliceStep& step) {
   return document::write_json(whole);
 }
 
-Result<std::vector<FoundSlice>> parse_slices(std::string_view json) {
+Result<std::vector<FoundSlice>> parse_slices(const Pool& pool, std::string_view json) {
   const Json list = TRY(document::parse_object(json, "the list of ResourceSlices", kLimits));
   if (!list.contains("items")) {
     return fail(std::errc::invalid_argument, "parse the list of ResourceSlices: it has no \"items\"");
   }
   std::vector<FoundSlice> found;
   for (const Json& item : array_at(list, "items")) {
-    found.push_back(slice_of(item));
+    const Json& spec = object_at(item, "spec");
+    if (string_at(spec, "driver") == pool.driver && string_at(spec, "nodeName") == pool.node) {
+      found.push_back(slice_of(item));
+    }
   }
   return found;
 }

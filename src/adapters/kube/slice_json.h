@@ -16,7 +16,8 @@ std::string slices_path(const resource::Pool& pool);  // of the pool's list
 std::string slice_path(const std::string& name);      // of one; "": where one is created
 std::string node_path(const std::string& node);       // of the cluster node
 std::string render_slice(const resource::Pool& pool, const resource::SliceStep& step);
-Result<std::vector<resource::FoundSlice>> parse_slices(std::string_view json);
+// Those of the pool's driver and host: what else a server or a proxy sends is nobody's to change here.
+Result<std::vector<resource::FoundSlice>> parse_slices(const resource::Pool& pool, std::string_view json);
 Result<std::string> parse_uid(std::string_view json);  // of any object
 
 // An amount of bytes as Kubernetes writes it: "80Gi", and as any program may have written it.

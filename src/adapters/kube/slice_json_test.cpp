@@ -39,7 +39,7 @@ TEST(SliceJson, IsWhatTheApiServerTakes) {
 
 TEST(SliceJson, ThereAndBack) {
   const std::string text = R"({"items":[)" + render_slice(kPool, step(SliceAction::replace)) + "]}";
-  const Result<std::vector<FoundSlice>> found = parse_slices(text);
+  const Result<std::vector<FoundSlice>> found = parse_slices(kPool, text);
   ASSERT_TRUE(found) << found.error().message;
   ASSERT_EQ(found->size(), 1U);
   EXPECT_EQ(found->front().slice, step().slice);
@@ -51,16 +51,27 @@ TEST(SliceJson, ThereAndBack) {
 
 TEST(SliceJson, WhatIsStrangeIsUnreadableNotFatal) {
   const Result<std::vector<FoundSlice>> found = parse_slices(
-      R"({"items":[{"metadata":{"name":"a"},"spec":{"devices":[{"name":"x","attributes":{"a":{"list":[]}}}]}},)"
-      R"({"metadata":{"name":"b"},"spec":{"devices":[{"name":"x","capacity":{"memory":{"value":"1.5Gi"}}}]}},3]})");
+      kPool, R"({"items":[{"metadata":{"name":"a"},"spec":{"driver":"gpu.holdfast.dev","nodeName":"node1",)"
+             R"("devices":[{"name":"x","attributes":{"a":{"list":[]}}}]}},)"
+             R"({"metadata":{"name":"b"},"spec":{"driver":"gpu.holdfast.dev","nodeName":"node1",)"
+             R"("devices":[{"name":"x","capacity":{"memory":{"value":"1.5Gi"}}}]}},3]})");
   ASSERT_TRUE(found);
-  ASSERT_EQ(found->size(), 3U);
+  ASSERT_EQ(found->size(), 2U);
   EXPECT_FALSE((*found)[0].is_readable);
   EXPECT_FALSE((*found)[1].is_readable);
   for (const char* text : {"", "[]", "{}", "{\"items\":", "null"}) {
-    EXPECT_FALSE(parse_slices(text)) << text;
+    EXPECT_FALSE(parse_slices(kPool, text)) << text;
   }
-  EXPECT_TRUE(parse_slices(R"({"items":null})").value().empty()) << "how Go writes an empty list";
+  EXPECT_TRUE(parse_slices(kPool, R"({"items":null})").value().empty()) << "how Go writes an empty list";
+}
+
+// A proxy may ignore the selector of the request. What others publish must not be removed.
+TEST(SliceJson, SlicesOfOthersAreNotFound) {
+  for (const Pool& other : {Pool{"gpu.nvidia.com", "node1", ""}, Pool{"gpu.holdfast.dev", "node2", ""}}) {
+    const std::string text = R"({"items":[)" + render_slice(other, step(SliceAction::replace)) + "]}";
+    EXPECT_TRUE(parse_slices(kPool, text).value().empty());
+    EXPECT_EQ(parse_slices(other, text).value().size(), 1U);
+  }
 }
 
 TEST(SliceJson, Paths) {

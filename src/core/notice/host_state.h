@@ -21,6 +21,7 @@ struct ContainerState {
   container::State state = container::State::ok;
   std::vector<std::string> devices = {};  // that it cannot use
   std::string verdict = {};               // of its worst finding: "HF-101: …"
+  bool is_hosts_fault = false;            // no process inside can have caused it
 
   [[nodiscard]] bool lacks_something() const;
 };

@@ -30,6 +30,8 @@ bool is_denied(const Finding& finding);     // something took the right to open 
 bool is_about_risk(std::string_view code);  // nothing is lost yet
 // Devices that cannot be opened, and nothing else: a later probe from inside that opens them disproves it.
 bool is_about_access(std::string_view code);
+// Something that no process inside the container can have caused: the host, its engine or its driver is at fault.
+bool is_hosts_fault(std::string_view code);
 // Devices that the rules refuse, and nothing else: a later visit that leaves no loss disproves it.
 bool is_about_rules(std::string_view code);
 

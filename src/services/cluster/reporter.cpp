@@ -193,14 +193,17 @@ void Reporter::finish_condition(const Condition& condition, const Result<apiserv
   }
 }
 
-// While it is unknown whether containers lack something, the taint stays as it is. It is removed once the condition
-// says why, so that a restart of this process removes none too early.
+// A container that removes its own device nodes must not close the cluster node for others: only what no process in it
+// can have caused counts. While it is unknown whether containers lack something, the taint stays as it is. It is
+// removed once the condition says why, so that a restart of this process removes none too early.
 std::optional<bool> Reporter::wanted_taint() const {
   if (!settings_.writes_taint || !wanted_ || wanted_->status == Status::unknown) {
     return std::nullopt;
   }
-  const bool is_lost = wanted_->status == Status::no;
-  const bool is_early = !is_lost && settings_.writes_condition && told_ != Status::yes;
+  const bool is_lost =
+      wanted_->status == Status::no &&
+      std::ranges::any_of(watch_.lacking(), [](const notice::ContainerState& it) { return it.is_hosts_fault; });
+  const bool is_early = wanted_->status == Status::yes && settings_.writes_condition && told_ != Status::yes;
   return is_early ? std::nullopt : std::optional(is_lost);
 }
 

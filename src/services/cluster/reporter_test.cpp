@@ -22,7 +22,7 @@ class ReporterTest : public testing::Test {
     notice::HostState host;
     host.why_blind = why_blind;
     host.at = moment().wall;
-    host.containers = {{"abc", "trainer-0/main", kPod, state, {"/dev/nvidia0"}, "HF-101: lost"}};
+    host.containers = {{"abc", "trainer-0/main", kPod, state, {"/dev/nvidia0"}, "HF-101: lost", is_hosts_fault_}};
     reporter_.adopt(host, moment());
   }
 
@@ -93,6 +93,7 @@ class ReporterTest : public testing::Test {
   std::vector<Response> answers_;
   Response present_{200, "{}"};  // the node before the first write
   int reads_ = 0;
+  bool is_hosts_fault_ = true;
   std::uint64_t now_ = 1000 * kSecond;
 };
 
@@ -348,6 +349,17 @@ TEST_F(ReporterTest, TaintsTheNodeWhileItIsFalse) {
   answers_ = {Response{200}, Response{200, tainted}, Response{200}};
   run(60, State::ok);
   EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 1U);
+}
+
+TEST_F(ReporterTest, AContainerThatRemovesItsOwnNodesTaintsNothing) {
+  set(false, true, true);
+  is_hosts_fault_ = false;
+  answers_ = {Response{200}, Response{200, node(false)}};
+  run(600, State::lost);
+  EXPECT_EQ(condition_in(sent_[0])["status"], "False");
+  for (const Request& request : sent_) {
+    EXPECT_EQ(request.body.find(notice::kTaintKey), std::string::npos) << request.body;
+  }
 }
 
 TEST_F(ReporterTest, KeepsAPauseBetweenConflictsOfTheTaint) {

@@ -225,7 +225,7 @@ class Server::Service {
 
   void update_streams() {
     is_woken_ = false;
-    if (content_.streams > 0) {
+    if (content_.tcp_streams + content_.unix_streams > 0) {
       content_.records.follow(board_);
       std::ranges::for_each(tcp_sessions_, &Session::wake);
       std::ranges::for_each(unix_sessions_, &Session::wake);

@@ -90,6 +90,10 @@ void Session::wake() { wakeup_.cancel(); }
 
 Details Session::details() const { return transport_ == Transport::unix_socket ? Details::shown : content_.over_tcp; }
 
+std::size_t& Session::streams() {
+  return transport_ == Transport::unix_socket ? content_.unix_streams : content_.tcp_streams;
+}
+
 asio::awaitable<void> Session::run() {
   for (;;) {
     const Result<Request> request = co_await read_request();
@@ -158,7 +162,7 @@ Reply Session::reply_to(const Request& request) {
   if (request.path != kEventsPath) {
     return content_.pages.answer(request, content_.board.latest(), {details(), kernel::wall_now()});
   }
-  if (content_.streams >= Content::kMostStreams) {
+  if (streams() >= Content::kMostStreams) {
     return text_reply(503, "there are " + std::to_string(Content::kMostStreams) + " streams already");
   }
   Reply stream;
@@ -168,7 +172,7 @@ Reply Session::reply_to(const Request& request) {
 
 asio::awaitable<void> Session::stream_events(const Request& request, const std::string& head) {
   using namespace asio::experimental::awaitable_operators;
-  const CountedStream counted(content_.streams);  // before anything waits: others ask for streams meanwhile
+  const CountedStream counted(streams());  // before anything waits: others ask for streams meanwhile
   enter(Phase::streaming);
   ErrorCode ignored;
   stream_.socket().set_option(asio::socket_base::send_buffer_size(kStreamBuffer), ignored);

@@ -25,14 +25,15 @@ enum class Transport : std::uint8_t { tcp, unix_socket };
 
 // What all sessions show. One thread uses it.
 struct Content {
-  static constexpr std::size_t kMostStreams = 16;
+  static constexpr std::size_t kMostStreams = 16;  // of each transport: clients over TCP take none from root's programs
 
   const Board& board;
   Details over_tcp = Details::hidden;
   std::string own_name;  // this host's
   Pages pages = {};
   EventLog records = {};
-  std::size_t streams = 0;
+  std::size_t tcp_streams = 0;
+  std::size_t unix_streams = 0;
 };
 
 class Session {
@@ -74,6 +75,7 @@ class Session {
   Awaitable<void> discard_input(From& from);
   void enter(Phase phase);
   [[nodiscard]] Details details() const;
+  std::size_t& streams();  // of its transport
 
   boost::beast::basic_stream<boost::asio::generic::stream_protocol> stream_;
   boost::beast::flat_buffer buffer_;

@@ -111,7 +111,7 @@ void SliceWriter::read_slices() {
 }
 
 void SliceWriter::plan(const std::string& list) {
-  const Result<std::vector<resource::FoundSlice>> found = kube::parse_slices(list);
+  const Result<std::vector<resource::FoundSlice>> found = kube::parse_slices(settings_.pool, list);
   if (!found) {
     return retry(found.error().message);
   }
