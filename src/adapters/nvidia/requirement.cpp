@@ -42,15 +42,39 @@ bool compares(std::string_view fact, std::string_view operation, std::string_vie
                              : order == 0;
 }
 
-bool is_condition_met(std::string_view condition, const HostDeviceFacts& facts) {
-  const std::size_t begin = condition.find_first_of("<>=!");
-  const std::size_t end = condition.find_first_not_of("<>=!", begin);
+struct Condition {
+  std::string_view fact;
+  std::string_view operation;
+  std::string_view value;
+};
+
+std::optional<Condition> parse_condition(std::string_view text) {
+  const std::size_t begin = text.find_first_of("<>=!");
+  const std::size_t end = text.find_first_not_of("<>=!", begin);
   if (begin == std::string_view::npos || end == std::string_view::npos) {
-    return true;  // not a condition: nothing can fail
+    return std::nullopt;
   }
-  const auto fact = facts.find(std::string(trim(condition.substr(0, begin))));
-  return fact == facts.end() ||
-         compares(fact->second, condition.substr(begin, end - begin), trim(condition.substr(end)));
+  return Condition{trim(text.substr(0, begin)), text.substr(begin, end - begin), trim(text.substr(end))};
+}
+
+// What is not a condition, or about a fact that is not known here, cannot fail.
+bool is_condition_met(std::string_view text, const HostDeviceFacts& facts) {
+  const std::optional<Condition> condition = parse_condition(text);
+  const auto fact = condition ? facts.find(std::string(condition->fact)) : facts.end();
+  return fact == facts.end() || compares(fact->second, condition->operation, condition->value);
+}
+
+// NVIDIA's images name brand and arch too.
+bool is_readable(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kFacts = {"cuda", "driver", "brand", "arch"};
+  constexpr std::array<std::string_view, 6> kOperations = {">=", "<=", ">", "<", "!=", "="};
+  const std::optional<Condition> condition = parse_condition(text);
+  return condition && std::ranges::find(kFacts, condition->fact) != kFacts.end() &&
+         std::ranges::find(kOperations, condition->operation) != kOperations.end();
+}
+
+bool is_requirement(const std::string& variable) {
+  return variable.starts_with("NVIDIA_REQUIRE_") && variable != "NVIDIA_REQUIRE_JETPACK";
 }
 
 }  // namespace
@@ -79,12 +103,28 @@ std::optional<std::string> find_unmet(const std::map<std::string, std::string>& 
     return std::nullopt;
   }
   for (const auto& [name, requirement] : environment) {
-    const bool counts = name.starts_with("NVIDIA_REQUIRE_") && name != "NVIDIA_REQUIRE_JETPACK";
-    if (counts && !is_met(requirement, facts)) {
+    if (is_requirement(name) && !is_met(requirement, facts)) {
       return std::string(name).append("=").append(requirement);
     }
   }
   return std::nullopt;
+}
+
+std::vector<std::string> find_unreadable(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> unreadable;
+  for (const auto& [name, requirement] : environment) {
+    if (!is_requirement(name)) {
+      continue;
+    }
+    for (const std::string_view alternative : split(requirement, ' ')) {
+      for (const std::string_view condition : split(trim(alternative), ',')) {
+        if (!trim(condition).empty() && !is_readable(trim(condition))) {
+          unreadable.push_back(name + ": " + quote(condition) + " has no effect: want a condition such as cuda>=12.4");
+        }
+      }
+    }
+  }
+  return unreadable;
 }
 
 std::string cuda_of_driver(std::string_view version) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hf::nvidia {
 
@@ -18,6 +19,9 @@ bool is_met(std::string_view requirement, const HostDeviceFacts& facts);
 // NVIDIA_DISABLE_REQUIRE is set.
 std::optional<std::string> find_unmet(const std::map<std::string, std::string>& environment,
                                       const HostDeviceFacts& facts);
+
+// The conditions that cannot be read, as lines for people.
+std::vector<std::string> find_unreadable(const std::map<std::string, std::string>& environment);
 
 // The newest CUDA that a driver of this version can run; "" for an unknown driver version.
 std::string cuda_of_driver(std::string_view version);

@@ -28,6 +28,16 @@ TEST(Requirement, AConditionOnAnUnknownFactCountsAsMet) {
   EXPECT_FALSE(is_met("brand=tesla,driver>=560", kFacts));
 }
 
+TEST(Requirement, WhatHasNoEffectIsNamed) {
+  EXPECT_TRUE(find_unreadable({{"NVIDIA_REQUIRE_CUDA", "cuda>=12.4 brand=tesla,driver>=470,driver<471"},
+                               {"NVIDIA_REQUIRE_JETPACK", "nonsense"},
+                               {"OTHER", "nonsense"}})
+                  .empty());
+  for (const char* text : {"nonsense", "cuda>=", "cdua>=12", "cuda>=12,coda<13", "cuda=>12"}) {
+    EXPECT_EQ(find_unreadable({{"NVIDIA_REQUIRE_CUDA", text}}).size(), 1U) << text;
+  }
+}
+
 TEST(Requirement, IsNamedWhereItIsNotMet) {
   EXPECT_EQ(find_unmet({{"NVIDIA_REQUIRE_CUDA", "cuda>=13.0"}}, kFacts), "NVIDIA_REQUIRE_CUDA=cuda>=13.0");
   EXPECT_FALSE(find_unmet({{"NVIDIA_REQUIRE_CUDA", "cuda>=13.0"}, {"NVIDIA_DISABLE_REQUIRE", "1"}}, kFacts));

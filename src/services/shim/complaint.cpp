@@ -53,15 +53,26 @@ void write_log(const oci::CommandLine& line, const char* level, const std::strin
   }
 }
 
+const char* name_of(Level level) {
+  switch (level) {
+    case Level::info: return "info";
+    case Level::warning: return "warning";
+    case Level::error: return "error";
+  }
+  return "";
+}
+
 }  // namespace
 
 void complain(const oci::CommandLine& line, Level level, const std::string& message) {
   constexpr std::size_t kLongest = 4096;  // bounded because much of the message comes from the image
   const std::string text = printable(message.substr(0, kLongest)) + (message.size() > kLongest ? "…" : "");
   if (!line.log.empty()) {
-    write_log(line, level == Level::error ? "error" : "warning", text);
+    write_log(line, name_of(level), text);
   }
-  (void)std::fprintf(stderr, "holdfast-runtime: %s\n", text.c_str());
+  if (level != Level::info) {
+    (void)std::fprintf(stderr, "holdfast-runtime: %s\n", text.c_str());
+  }
 }
 
 void write_decision(const std::string& file, const oci::CommandLine& line, const std::string& decision) {

@@ -7,9 +7,10 @@
 
 namespace hf::shim {
 
-enum class Level : std::uint8_t { warning, error };
+enum class Level : std::uint8_t { info, warning, error };
 
-// Writes one line to standard error and, if the engine named a log, one line there in the format it asked for.
+// Writes one line to standard error and, if the engine named a log, one line there in the format it asked for. info: to
+// the log alone, since engines show their users what is on standard error.
 void complain(const oci::CommandLine& line, Level level, const std::string& message);
 
 // One line about a decision, for `runtime.log`. A file that cannot be written stops no container.

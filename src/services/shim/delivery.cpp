@@ -5,6 +5,7 @@
 
 #include "adapters/cdi/cdi.h"
 #include "adapters/nvidia/request.h"
+#include "adapters/nvidia/requirement.h"
 #include "core/base/text.h"
 #include "services/shim/claims.h"
 #include "services/shim/driver_edits.h"
@@ -167,6 +168,7 @@ Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& c
     DriverEdits driver = TRY(driver_edits(host, config.runtime, input, facts.request));
     append(delivery.change.edits, driver.edits);
     delivery.identities = std::move(driver.identities);
+    std::ranges::copy(nvidia::find_unreadable(input.spec.environment), std::back_inserter(delivery.notes));
     delivery.change.dropped_hooks = replaced_hooks(input.spec);
   }
   if (has_gpu(owed)) {

@@ -261,9 +261,11 @@ class Server {
     const ReplacedHooks replaced = TRY(replace_hooks(*host_, input, *delivery));
     for (const std::string& reason : replaced.reasons) {
       decide("hook because=" + quote(reason));
+      complain(line_, Level::info, "the container gets a hook: " + reason);
     }
     for (const std::string& note : replaced.notes) {
       decide("note=" + quote(note));
+      complain(line_, Level::info, note);
     }
     return does_something(delivery->change) ? apply(*delivery, bundle, file, *text) : Result<void>();
   }
