@@ -235,7 +235,7 @@ Result<int> rebuild(const CpuOptions& options, const cpu::Policy& policy) {
   }
   print(options.output.is_text() ? render_text(report, terminal_width())
                                  : in_format(options.output, render_json(report)));
-  return kFine;
+  return options.dry_run ? kProblem : kFine;  // as every --dry-run with changes pending
 }
 
 Result<int> show_state(const CpuOptions& options) {

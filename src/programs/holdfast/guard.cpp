@@ -137,8 +137,11 @@ int show_watch(const GuardOptions& options) {
   }
   Subject subject = {options.container, {}};
   const Result<void> found = subject.argument.empty() ? Result<void>() : find_running(*host, subject);
-  if (!found && subject.argument.starts_with("pid:")) {  // all else may start later
+  if (!found && subject.argument.starts_with("pid:")) {
     return complain(found.error());
+  }
+  if (!found) {  // it may start later
+    std::fprintf(stderr, "holdfast: %s; waiting for it\n", found.error().message.c_str());
   }
   const std::int64_t end = *until == 0 ? 0 : kernel::wall_now() + *until;
   while (end == 0 || kernel::wall_now() < end) {
