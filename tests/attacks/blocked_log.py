@@ -68,9 +68,9 @@ class BlockedLog(ServedCase):
         subprocess.run(command, check=True, timeout=60)
         self.check_fine(opener, "it heals")
         with self.subTest("the journal and the snapshot go on"):
-            eventually(lambda: len(daemon.records(container.id)) >= LOSSES // 2, 10, 0.1)
+            eventually(lambda: len(daemon.records(container.id)) >= LOSSES // 2, 60, 0.1)
             self.assertGreaterEqual(len(daemon.records(container.id)), LOSSES // 2)
-            eventually(lambda: len(self.shown(daemon)) >= LOSSES // 2, 10, 0.1)
+            eventually(lambda: len(self.shown(daemon)) >= LOSSES // 2, 60, 0.1)
             self.assertGreaterEqual(len(self.shown(daemon)), LOSSES // 2)
         with self.subTest("it heals after it has read its config again"):
             daemon.tell(signal.SIGHUP)
@@ -79,7 +79,7 @@ class BlockedLog(ServedCase):
             self.check_fine(opener)
         with self.subTest("it ends at SIGTERM"):
             daemon.tell(signal.SIGTERM)
-            eventually(lambda: daemon.process.poll() is not None, 10)
+            eventually(lambda: daemon.process.poll() is not None, 60)
             self.assertEqual(daemon.process.poll(), 0, "its exit code, and None as long as it runs")
 
 

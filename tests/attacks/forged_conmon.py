@@ -48,7 +48,7 @@ class ForgedConmon(GuardCase):
         self.guard(config=heal_only(f"hf-e2e-*-{os.getpid()}-*"), containers=2)
         self.check_guarded(other)
         healed = lambda: not difference(rules_of(f"cgroup:{genuine}"), closed_but_for_gpus())
-        self.assertTrue(eventually(healed, 10, 0.2), "and its container is given what it is owed")
+        self.assertTrue(eventually(healed, 60, 0.2), "and its container is given what it is owed")
         self.assertEqual(difference(rules_of(f"cgroup:{cgroup}"), before), [])
 
     def test_a_user(self):

@@ -37,8 +37,8 @@ class MissingCapabilities(ServedCase):
 
     def check_not_ready(self, daemon: Served, *names: str) -> None:
         """Also when it has had time for its first survey."""
-        eventually(lambda: daemon.ready() is not None, 5, 0.1)
-        eventually(lambda: all(name in self.readiness(daemon)[1] for name in names), 5, 0.1)
+        eventually(lambda: daemon.ready() is not None, 60, 0.1)
+        eventually(lambda: all(name in self.readiness(daemon)[1] for name in names), 60, 0.1)
         status, text = self.readiness(daemon)
         self.assertEqual(status, 503, f"{text}\n{daemon.said()}")
         for name in names:

@@ -85,7 +85,7 @@ class NodeInVolume(GuardCase):
         node = pathlib.Path(f"/proc/{container.pid}/root/dev/nvidia0")
         node.unlink()
         self.guard(config=heal_only(container.id), containers=1)
-        self.assertTrue(eventually(node.exists, 15), "a node that is missing is created")
+        self.assertTrue(eventually(node.exists, 60), "a node that is missing is created")
         self.assertTrue(node.is_char_device())
 
 

@@ -77,7 +77,7 @@ class OuterSystemdService(GuardCase):
         self.assertEqual(errno_of_open(cgroup / "docker", node), "EPERM")
         config = f"guard: {{mode: {mode}}}\n"
         with guarding(HOLDFASTD, config=config, containers=2, prefix=host.enter, within=host.directory) as daemon:
-            hardened = eventually(lambda: f"{FUSE[0]}:{FUSE[1]}" in " ".join(scope.show("DeviceAllow")), 10)
+            hardened = eventually(lambda: f"{FUSE[0]}:{FUSE[1]}" in " ".join(scope.show("DeviceAllow")), 60)
             self.assertTrue(hardened, f"a container with a scope of its own is hardened: {daemon.said()}")
             eventually(lambda: self.allowed(host) != before, 1.5)
             hardenings = [record for record in daemon.records(inner) if record["action"] == "hardened"]

@@ -59,7 +59,7 @@ class PlantedJournal(ServedCase):
             self.take(self.guarded)
             self.check_fine(self.opener, daemon.said())
             self.assertTrue(eventually(lambda: "no-journal" in daemon.said()), daemon.said())
-            self.assertLess(daemon.stop(), 5, "nothing hangs")
+            self.assertLess(daemon.stop(), 10, "nothing hangs")
         finally:
             daemon.kill()
         self.assertEqual(self.victim.read_text(), CONTENT)

@@ -72,7 +72,7 @@ class PlantedSocket(ServedCase):
                     self.assertTrue(eventually(lambda: "not-listening" in daemon.said()), daemon.said())
                     served = eventually(lambda: self.is_served(daemon), 10, 0.2)
                     self.assertTrue(served, f"the port is not served: {daemon.said()}")
-                    self.assertLess(daemon.stop(), 5)
+                    self.assertLess(daemon.stop(), 10)
                 finally:
                     daemon.kill()
                 after = planted.lstat()

@@ -74,7 +74,7 @@ class TakenPort(ServedCase):
         occupier = self.start_occupier(daemon.port)
         daemon.start(containers=1)
 
-        self.assertTrue(eventually(daemon.socket.exists, 10), f"the unix socket is not there: {daemon.said()}")
+        self.assertTrue(eventually(daemon.socket.exists, 60), f"the unix socket is not there: {daemon.said()}")
         self.assertEqual(ask(daemon.socket, "/healthz").status, 200)
         self.assertIn("holdfast_build_info", ask(daemon.socket, "/metrics").text)
         self.assertEqual(self.metrics(daemon), FORGED, "the attack works as long as the port is the attacker's")

@@ -108,12 +108,12 @@ class Bus(Case):
             self.assertEqual(bus.say("take 100"), "ok", "a changed property is no reload")
 
             host.daemon_reload()
-            self.assertEqual(bus.say("take 300"), "ok begins ends")
+            self.assertEqual(bus.say("take 1500"), "ok begins ends")
             self.assertEqual(self.opens(cgroup), "ENXIO")
             self.assertEqual(self.listed(host), listed)
 
             host.systemctl("daemon-reexec")
-            bus.say("take 300")
+            bus.say("take 1500")
             self.assertEqual(bus.say("state"), "gone")
             self.assert_error(bus.say(ALLOW), errno.ENOTCONN)
             self.assertEqual(bus.say("open 5000"), "ok")
@@ -165,7 +165,7 @@ class Bus(Case):
                     for line in lines:
                         self.assert_error(client.say(line), errno.ETIMEDOUT)
                         self.assertGreaterEqual(client.took, 0.29)
-                        self.assertLess(client.took, 1)
+                        self.assertLess(client.took, 10)  # without a limit it would be 30
                     self.assertEqual(bus.say("take 10"), "ok")
             self.assertEqual(bus.say("state"), "connected")
             self.assertEqual(bus.say(READ), "ok", "an answer that comes late is to another question")
@@ -177,9 +177,9 @@ class Bus(Case):
             self.assertEqual(bus.say(READ), "ok")
             self.assert_error(bus.say(ALLOW), errno.EACCES)
             host.daemon_reload()
-            self.assertEqual(bus.say("take 300"), "ok begins ends")
+            self.assertEqual(bus.say("take 1500"), "ok begins ends")
             host.systemctl("daemon-reexec")
-            bus.say("take 300")
+            bus.say("take 1500")
             self.assertEqual(bus.say("state"), "gone")
 
     def test_root_uses_the_system_bus_where_systemds_own_socket_is_missing(self):

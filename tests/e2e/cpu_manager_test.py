@@ -99,7 +99,7 @@ class CpuManager(unittest.TestCase):
                 self.assertFalse(status_of(sharing)["exclusive"])
                 self.check_runs_only_on(container, own)
             self.wait(sharing, self.all, daemon)
-            self.assertEqual(status(code=0)["pool"], self.all)
+            self.assertEqual(status()["pool"], self.all)
 
     def check_runs_only_on(self, container, own: str):
         """A busy loop inside: the CPU that the kernel ran it on last is one of its own, each time."""
@@ -294,7 +294,7 @@ class CpuManager(unittest.TestCase):
             self.addCleanup(switch.write_text, "1")
             switch.write_text("0")
             try:
-                self.assertTrue(eventually(lambda: self.last not in status()["online"].replace("-", ",").split(","), 5))
+                self.assertTrue(eventually(lambda: self.last not in status()["online"].replace("-", ",").split(","), 60))
                 time.sleep(1)
                 self.assertNotEqual(cpus_of(sharing), "")
                 self.assertNotEqual(cpus_of(owner), "")

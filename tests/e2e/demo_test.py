@@ -42,6 +42,12 @@ def cgroup_points() -> list[str]:
     return [line.split()[4] for line in lines if re.search(r" - cgroup2? ", line)]
 
 
+def blocks_interrupts(pid: int) -> bool:
+    """From then on it ends in its own way."""
+    blocked = re.search(r"^SigBlk:\t(\w+)$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)
+    return bool(int(blocked[1], 16) & 1 << (signal.SIGINT - 1))
+
+
 def leftovers() -> dict[str, list[str]]:
     """Whatever a demonstration could leave behind."""
     return {
@@ -140,6 +146,9 @@ class Demo(unittest.TestCase):
             with self.subTest(pause=pause):
                 demo = self.start("--seconds", "60", env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
                 time.sleep(pause)
+                end = time.monotonic() + 20
+                while not blocks_interrupts(demo.pid) and time.monotonic() < end:
+                    time.sleep(0.05)
                 demo.send_signal(signal.SIGINT)
                 self.finish(demo, 1)
                 self.assertEqual(leftovers(), self.before)

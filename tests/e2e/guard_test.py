@@ -159,7 +159,7 @@ class Guarded(Case):
                 worst.append(record.get("loss_ns", 0))
                 if record["action"] == "shielded":
                     self.assertNotIn("EPERM", counts, "the shield kept all of it open")
-            self.assertLessEqual(unnamed, 1)
+            self.assertLess(unnamed, times)
             self.assertEqual(record["action"], "shielded" if self.is_shielded(container) else "healed", record)
             FIGURES.append(f"{self.id().rpartition('.')[2]}: lost for {sorted(worst)[len(worst) // 2] / 1e6:.2f} ms, at most {max(worst) / 1e6:.2f} ms of {times}")
             self.assertLess(daemon.stop(), SOON)
@@ -559,7 +559,7 @@ class Shield(Plainly):
         daemon = self.guard()
         daemon.config.write_text(policy("observe"))
         daemon.tell(signal.SIGHUP)
-        removed = re.compile(rf"not-shielded container=.* id={container.id[:12]}")  # other tests have containers as well
+        removed = re.compile(rf"not-shielded container=.* id={container.id[:12]} .*the policy only observes it")  # other tests have containers as well
         self.assertTrue(eventually(lambda: removed.search(daemon.said())), daemon.said())
         self.take(container)
         self.check_lost(opener)
@@ -869,7 +869,8 @@ class Daemons(Plainly):
         try:
             time.sleep(1)
             self.take(other, 1)
-            self.losses(daemon, other, 1, 2)  # Other containers do not have to wait.
+            record = self.losses(daemon, other, 1)[-1]
+            self.assertLess(record["loss_ns"], 2e9, "other containers do not have to wait")
             self.assertEqual(fighter.wait(timeout=30), 0)
         finally:
             fighter.kill()
@@ -951,10 +952,11 @@ class Daemons(Plainly):
     def test_a_signal_ends_it_soon_also_under_attack(self):
         container = self.plain(V2)
         daemon = self.guard()
-        fighter = subprocess.Popen([sys.executable, ATTACK, "fight", container.cgroup, "5"])
+        fighter = subprocess.Popen([sys.executable, ATTACK, "fight", container.cgroup, "60"])
         try:
             time.sleep(0.5)
             self.assertLess(daemon.stop(), SOON)
+            self.assertIsNone(fighter.poll(), "it was still at it")
         finally:
             fighter.kill()
             fighter.wait()

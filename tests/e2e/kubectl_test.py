@@ -294,12 +294,12 @@ class BadNodes(Case):
         self.answer_with(cluster, 902, wide)
         cluster.behave(7, "echo 'holdfast: inspect containers: needs root' >&2; echo 'command terminated with exit code 2' >&2; exit 2")
         started = time.monotonic()
-        done = cluster.run("doctor", "--timeout", "4")
-        self.assertLess(time.monotonic() - started, 60)
+        done = cluster.run("doctor", "--timeout", "10")
+        self.assertLess(time.monotonic() - started, 80)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertEqual(done.stdout.splitlines()[0], "2 of 10 nodes are fine; 8 did not answer")
         for node, reason in (
-            ("gpu-001", "no answer within 4 s"),
+            ("gpu-001", "no answer within 10 s"),
             ("gpu-002", "error: unable to upgrade connection: container not found"),
             ("gpu-003", "parse its answer: line 1, column 1: this is no JSON"),
             ("gpu-004", "its answer has version 2 of the schema; this program reads version 1"),

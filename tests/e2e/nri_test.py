@@ -144,6 +144,17 @@ class Cases:
         self.addCleanup(pod.remove)
         return pod
 
+    def pod_in_time(self, *arguments, **options) -> Pod:
+        """One whose creation was answered within 50 ms: on a busy machine with sanitizers not each one is."""
+        for _ in range(10):
+            late = self.daemon.said().count("no answer in time")
+            pod = self.pod(*arguments, **options)
+            if self.daemon.said().count("no answer in time") == late:
+                return pod
+            pod.remove()
+            time.sleep(0.5)
+        raise AssertionError(f"no answer in time, ten times: {self.daemon.said()}")
+
     def threads(self) -> list[str]:
         return [path.read_text().strip() for path in pathlib.Path(f"/proc/{self.daemon.pid()}/task").glob("*/comm")]
 
@@ -152,15 +163,15 @@ class Cases:
 
     def test_cpus_arrive_at_creation(self):
         self.start()
-        sharing = self.pod(BURSTABLE, HALF)
+        sharing = self.pod_in_time(BURSTABLE, HALF)
         self.assertIn('"cpus":"0-1"', sharing.spec())
-        owner = self.pod()
+        owner = self.pod_in_time()
         self.assertIn('"cpus":"1"', owner.spec())  # before its first process
         self.assertEqual((owner.cpus(), sharing.cpus()), ("1", "0"))
         self.assertEqual((owner.cgroup("cpu") / "cpu.cfs_quota_us").read_text().strip(), "-1")
-        late = self.pod(BURSTABLE, HALF)
+        late = self.pod_in_time(BURSTABLE, HALF)
         self.assertIn('"cpus":"0"', late.spec())
-        refused = self.pod()  # no CPU is left: it runs in the pool
+        refused = self.pod_in_time()  # no CPU is left: it runs in the pool
         self.assertEqual(refused.cpus(), "0")
         owner.remove()
         self.wait(refused, "1")
@@ -179,7 +190,7 @@ class Cases:
 
     def test_a_half_set_is_whole_before_the_start(self):
         self.start()
-        pod = self.pod(BURSTABLE, HALF, devices=["/dev/nvidia0", "/dev/nvidiactl"])
+        pod = self.pod_in_time(BURSTABLE, HALF, devices=["/dev/nvidia0", "/dev/nvidiactl"])
         self.assertIn(UVM, pod.spec())
         self.assertTrue(pathlib.Path(f"/proc/{pod.pid}/root{UVM}").is_char_device())
         numbers = os.stat(f"/proc/{pod.pid}/root{UVM}").st_rdev
@@ -213,6 +224,7 @@ class Cases:
         self.wait(owner, "1")
         self.daemon.kill()
         dead = self.pod()
+        self.assertLess(dead.took, without.took + 4)
         self.assertEqual(dead.cpus(), "0-1")
         self.daemon.log.unlink()
         self.start()
@@ -239,8 +251,8 @@ class Cases:
         owner = self.pod()
         self.engine.server.restart()
         self.assertTrue(eventually(lambda: self.daemon.said().count("nri-connected") >= 2), self.daemon.said())
-        self.assertEqual(owner.cpus(), "1")
-        self.assertEqual(self.pod().cpus(), "0")
+        self.wait(owner, "1")
+        self.assertEqual(self.pod_in_time().cpus(), "0")
 
     def test_pods_come_and_go(self):
         self.start()

@@ -79,7 +79,7 @@ class Alerts(Case):
         self.addCleanup(server.close)
         accessible = f'holdfast_container_device_accessible{{container="{container.name}",class="fuse"}}'
         self.assertEqual(eventually(lambda: server.value(accessible), 60, 0.5), 1, server.log.read_text() + daemon.said())
-        self.assertEqual(server.value('up{job="holdfast"}'), 1)
+        self.assertTrue(eventually(lambda: server.value('up{job="holdfast"}') == 1, 30, 0.5), server.log.read_text())
         self.assertNotIn(container.name, server.alerts("HoldfastContainerLostDevice"))
         self.attack(container)
         fired = eventually(lambda: server.alerts("HoldfastContainerLostDevice").get(container.name), 90, 0.5)
@@ -89,7 +89,7 @@ class Alerts(Case):
         daemon.tell(1)  # SIGHUP
         self.assertTrue(eventually(lambda: container.opens(FUSE) == "ok", 60, 0.2), daemon.said())
         self.assertTrue(eventually(lambda: container.name not in server.alerts("HoldfastContainerLostDevice"), 90, 0.5), daemon.said())
-        self.assertEqual(server.value(accessible), 1)
+        self.assertTrue(eventually(lambda: server.value(accessible) == 1, 30, 0.5), daemon.said())
         daemon.stop()
         self.assertTrue(eventually(lambda: server.alerts("HoldfastDown"), 60, 0.5), server.log.read_text())
 

@@ -236,8 +236,11 @@ class RealEngines(SetupCase):
                 return machine.call(client, "--config", f"{directory}", "-H", f"unix://{directory}/d.sock", *arguments)
 
             def runtimes_after_reload() -> tuple[dict, str]:
+                reloads = (directory / "log").read_text().count("Reloaded configuration")
                 os.kill(int((directory / "pid").read_text()), signal.SIGHUP)
-                time.sleep(1)
+                end = time.monotonic() + 30
+                while (directory / "log").read_text().count("Reloaded configuration") == reloads and time.monotonic() < end:
+                    time.sleep(0.05)
                 known, default = call("info", "--format", "{{json .Runtimes}} {{.DefaultRuntime}}").rsplit(maxsplit=1)
                 return json.loads(known), default
 
