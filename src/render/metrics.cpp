@@ -310,6 +310,13 @@ void add_cpus(Page& page, const CpuStatus& status) {
       page.add({{"container", clean(one.title)}, {"id", one.id}, {"cpus", to_string(one.cpus)}}, one.cpus.count());
     }
   }
+  page.begin("container_cpus_distance", "gauge",
+             "From a container's devices to the farthest NUMA node of its exclusive CPUs; 10: the same node.");
+  for (const CpuContainer& one : status.containers) {
+    if (one.is_exclusive && one.distance) {
+      page.add({{"container", clean(one.title)}, {"id", one.id}}, *one.distance);
+    }
+  }
   page.begin("container_cpus_problem", "gauge", "Why a container does not have the CPUs that it is to have.");
   for (const CpuContainer& one : status.containers) {
     if (!one.problem.empty()) {

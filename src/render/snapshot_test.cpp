@@ -342,6 +342,7 @@ TEST(SnapshotCpus, AreInJsonMetricsTextAndPicture) {
   EXPECT_NE(metrics.find("holdfast_container_cpus{container=\"pod/train\",id=\"abc\",cpus=\"4-7,12-15\"} 8"),
             std::string::npos)
       << metrics;
+  EXPECT_NE(metrics.find("holdfast_container_cpus_distance{container=\"pod/train\",id=\"abc\"} 10"), std::string::npos);
   const std::string text = render_text(*snapshot.cpus);
   EXPECT_NE(text.find("1 container has CPUs of its own; not as it should be: 1"), std::string::npos) << text;
   EXPECT_NE(render_svg(*snapshot.cpus).find("pod/train"), std::string::npos);

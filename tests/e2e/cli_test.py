@@ -37,6 +37,8 @@ class Arguments(Case):
             (("rules", "container:"), "no container"),
             (("nonsense",), "no command 'nonsense'; there are ps, doctor, explain"),
             (("docter",), "no command 'docter'; did you mean doctor? (see holdfast --help)"),
+            (("docter", "--help"), "no command 'docter'; did you mean doctor?"),
+            (("help", "docter"), "no command 'docter'; did you mean doctor?"),
             (("cpu", "plam"), "no command 'plam'; did you mean plan? (see holdfast cpu --help)"),
             (("doctor", "--depp"), "no option '--depp'; did you mean --deep? (see holdfast doctor --help)"),
             (("ps", "--interval"), "(see holdfast ps --help)"),
@@ -105,6 +107,7 @@ class Arguments(Case):
         self.assertIn("rules", self.ok("--help"))
         self.assertIn("--ask", self.ok("rules", "--help"))
         self.assertIn("--dry-run", self.ok("grant", "--help"))
+        self.assertEqual(self.ok("help", "cpu", "plan"), self.ok("cpu", "plan", "--help"))
         self.assertRegex(self.ok("--version"), r"^holdfast \d+\.\d+\.\d+")
 
     def test_without_a_command_all_are_listed(self):

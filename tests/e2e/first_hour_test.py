@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The first hour of a new user: every command of README.md, of the guides, INSTALL.md and MIGRATE.md, typed as written, in a machine of its own.
 
-The documents are read: a line of theirs that is not claimed here fails the test. So does an output that they show and the programs do not print.
+The documents are read: a line of theirs that is not claimed here fails the test. So does an output that they show and the programs do not print. The lines of the
+documents about clusters are claimed too, with the tests that have one. A command that any document speaks of must exist.
 """
 
 import contextlib
@@ -264,6 +265,36 @@ TEXTS = {
     "1  a GPU is injected               NVIDIA's legacy hook edits the device cgroup,": "",  # a picture
     "unhealthy resource=nvidia.com/gpu device=GPU-1b2c… why='/dev/nvidia-uvm is missing'": "sickness",
     "kubelet is offered nvidia.com/gpu: 1 of 2 healthy, 12 allocations, 1 refused": "offers",
+}
+
+# Documents about clusters, and references. Their lines are typed where there is such a thing.
+KUBERNETES, KUBECTL, CPU, DRA, HTTP = (f"docs/{name}.md" for name in ("KUBERNETES", "KUBECTL", "CPU", "DRA", "HTTP"))
+MAKES_IMAGE = NotHere("makes an image: e2e.image does it, and loads it with docker, podman and ctr")
+IN_CLUSTER = NotHere("there is no cluster: packaging.manifest, packaging.chart and e2e.image have what it consists of")
+MANY_NODES = NotHere("there is no cluster: e2e.kubectl asks 500 nodes of a stand-in")
+ELSEWHERE: dict[str, NotHere] = {
+    "tools/image": MAKES_IMAGE,
+    "tools/image --name registry.example.com/holdfast:0.1.0": MAKES_IMAGE,
+    "docker load -i build/release/holdfast-image-0.1.0-amd64.tar": MAKES_IMAGE,
+    "ctr -n k8s.io images import build/release/holdfast-image-0.1.0-amd64.tar": MAKES_IMAGE,
+    "kubectl create namespace holdfast": IN_CLUSTER,
+    "kubectl label namespace holdfast pod-security.kubernetes.io/enforce=privileged": IN_CLUSTER,
+    "helm install holdfast packaging/helm/holdfast -n holdfast --set image.repository=registry.example.com/holdfast": IN_CLUSTER,
+    "kubectl apply -f packaging/kubernetes/holdfast.yaml": IN_CLUSTER,
+    "kubectl -n holdfast rollout status daemonset/holdfast": IN_CLUSTER,
+    "kubectl -n holdfast exec daemonset/holdfast -c guard -- holdfast doctor": IN_CLUSTER,
+    "kubectl -n holdfast exec daemonset/holdfast -c guard -- holdfast ps": IN_CLUSTER,
+    "helm upgrade holdfast packaging/helm/holdfast -n holdfast --reuse-values --set runtime.install=false --set runtime.undo=true   # only if the runtime was registered": IN_CLUSTER,
+    "kubectl holdfast doctor": MANY_NODES,
+    "kubectl holdfast ps": MANY_NODES,
+    "kubectl holdfast blame --since 1h --losses": MANY_NODES,
+    "kubectl holdfast cpu status": MANY_NODES,
+    "kubectl holdfast doctor ml/train-0": MANY_NODES,
+    "kubectl holdfast ps --node gpu-7": MANY_NODES,
+    "$ kubectl holdfast doctor": MANY_NODES,
+    '{"cpus": [[cpu, core, socket, numa, cache], …],': NotHere("the form of a file: e2e.cpu reads such files"),
+    '{"topology": "workstation",': NotHere("the scenario that `holdfast cpu simulate` is typed with"),
+    '[plugins."io.containerd.nri.v1.nri"]': NotHere("containerd's config: e2e.nri starts containerd with it"),
 }
 
 # A line that only the documents or only this machine can have.
@@ -555,6 +586,8 @@ def claim_of(item: Item) -> Claim | NotHere | str | None:
     """What is done with it; None: nobody has claimed it."""
     if item.kind == "config":
         return ""
+    if item.document in (KUBERNETES, KUBECTL, CPU, DRA, HTTP):
+        return "" if item.kind == "mention" else ELSEWHERE.get(item.text)
     if item.kind == "text":
         return TEXTS.get(item.text)
     table = CORE_CLAIMS if item.document == CORES else CLAIMS
@@ -576,7 +609,7 @@ class Documents(unittest.TestCase):
     """Without root."""
 
     def test_every_line_is_claimed(self):
-        items = [item for name in documents() for item in read_document(ROOT / name, name)]
+        items = [item for name in (*documents(), KUBERNETES, KUBECTL, CPU, DRA, HTTP) for item in read_document(ROOT / name, name)]
         unclaimed = [f"{item.where}: {item.text}" for item in items if claim_of(item) is None]
         self.assertEqual(unclaimed, [], "lines of the documents that tests/e2e/first_hour_test.py does not know: it must type them, or say why not")
 
@@ -584,10 +617,21 @@ class Documents(unittest.TestCase):
         self.assertEqual({name for name, _ in ON_V2} | {CORES}, set(documents()))
 
     def test_no_claim_is_left_over(self):
-        items = [item for name in documents() for item in read_document(ROOT / name, name)]
+        items = [item for name in (*documents(), KUBERNETES, KUBECTL, CPU, DRA, HTTP) for item in read_document(ROOT / name, name)]
         texts = {text for item in items for text in (item.text, f"# {item.text}")}
-        names = [key[1] if isinstance(key, tuple) else key for table in (CLAIMS, CORE_CLAIMS, MENTIONS, TEXTS) for key in table]
+        names = [key[1] if isinstance(key, tuple) else key for table in (CLAIMS, CORE_CLAIMS, MENTIONS, TEXTS, ELSEWHERE) for key in table]
         self.assertEqual([name for name in names if name not in texts], [], "no document has these lines any more")
+
+
+    def test_every_command_that_is_spoken_of_exists(self):
+        unknown = []
+        for path in sorted([ROOT / README, *ROOT.glob("docs/**/*.md")]):
+            for item in read_document(path, path.name):
+                words = re.match(r"holdfast((?: [a-z][a-z-]*)*)", item.text)
+                names = words[1].split() if words and item.kind in ("command", "mention") else []
+                if names and subprocess.run([HOLDFAST, names[0], "--help"], capture_output=True).returncode != 0:
+                    unknown.append(f"{item.where}: {item.text}")
+        self.assertEqual(unknown, [])
 
 
 class FirstHour(Case):

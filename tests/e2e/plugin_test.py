@@ -491,7 +491,7 @@ class Plugin(Stands):
                 self.assertTrue(eventually(lambda: is_calm(registrations, 2), 20), "they take turns")
                 old.kill(signal.SIGTERM)
                 given = eventually(lambda: (answer := kubelet.ask("allocate", GPU, UUID))["event"] == "allocated" and answer, pause=0.2)
-                self.assertEqual(given and given["cdi"], [f"nvidia.com/gpu={UUID}"], first)
+                self.assertEqual(given and given["containers"][0]["cdi"], [f"nvidia.com/gpu={UUID}"], first)
                 new.kill(), kubelet.kill()
 
     def test_many_devices(self):

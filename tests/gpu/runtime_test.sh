@@ -83,6 +83,7 @@ ldconfig -X -r "$root" 2>/dev/null
 [ -e "$root/etc/ld.so.cache" ] && run_once "with the loader's cache"
 has_hook && fail "a hook beside the cache"
 kind=capable run_once "with CAP_MKNOD"
+[ -n "${VISIBLE:-}" ] || ! has_hook || fail "a hook though it has every GPU"
 chmod 755 "$directory"
 chown -R 100000:100000 "$root"
 kind=mapped run_once "in a user namespace"

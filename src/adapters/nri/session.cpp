@@ -28,7 +28,6 @@ Container container_of(const wire::PodSandbox& pod, const wire::Container& from)
   container.pod_name = pod.name();
   container.pod_name_space = pod.name_space();
   container.cgroup_parent = pod.linux_pod().cgroup_parent();
-  container.cgroups_path = from.linux_container().cgroups_path();
   container.has_ended = from.state() == wire::CONTAINER_STOPPED;
   const wire::LinuxCPU& cpu = from.linux_container().resources().cpu();
   if (cpu.has_shares()) {
@@ -40,17 +39,12 @@ Container container_of(const wire::PodSandbox& pod, const wire::Container& from)
   if (cpu.has_period()) {
     container.time.period = cpu.period().value();
   }
-  container.annotations.insert(from.annotations().begin(), from.annotations().end());
-  container.environment.assign(from.env().begin(), from.env().end());
   for (const wire::LinuxDevice& device : from.linux_container().devices()) {
     Device& added = container.devices.emplace_back();
     added.path = device.path();
     added.device.kind = device.type() == "b" ? device::Kind::block : device::Kind::character;
     added.device.major = std::uint32_t(device.major());
     added.device.minor = std::uint32_t(device.minor());
-  }
-  for (const wire::Mount& mount : from.mounts()) {
-    container.mounts.push_back({mount.destination(), mount.source()});
   }
   return container;
 }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,17 +29,9 @@ struct Container {
   std::string pod_name;
   std::string pod_name_space;
   std::string cgroup_parent;  // of its pod: it tells the QoS class
-  std::string cgroups_path;
   bool has_ended = false;
   cpu::CpuTime time;
-  std::map<std::string, std::string> annotations;
-  std::vector<std::string> environment;
   std::vector<Device> devices;
-  struct Mount {
-    std::string destination;
-    std::string source;
-  };
-  std::vector<Mount> mounts;
 };
 
 // What a container gets beyond what the engine would give it.

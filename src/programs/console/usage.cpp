@@ -127,10 +127,12 @@ std::string program_of(const CLI::App& app) { return app.get_name().substr(app.g
 }  // namespace
 
 int answer_unparsed(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> argv) {
-  if (error.get_exit_code() == 0) {
+  const std::vector<std::string> arguments(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
+  const Reached reached = reach(app, arguments);
+  const bool has_command = reached.unknown.empty() || commands_of(*reached.command).empty();
+  if (error.get_exit_code() == 0 && has_command) {  // --help and --version
     return app.exit(error);
   }
-  const std::vector<std::string> arguments(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
   std::cerr << program_of(app) << ": " << explain_usage(app, error, arguments) << '\n';
   return kCannotTell;
 }

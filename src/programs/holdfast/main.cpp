@@ -1,4 +1,5 @@
 // holdfast: the command line tool for all queries and repairs.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -67,6 +68,11 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "complete") {
     hf::programs::print_completions(app, {argv + 2, argv + argc});  // an unfinished command line is not for the parser
     return hf::programs::kFine;
+  }
+  std::string help = "--help";
+  if (argc > 1 && std::string_view(argv[1]) == "help") {  // holdfast help doctor
+    argv[1] = help.data();
+    std::rotate(argv + 1, argv + 2, argv + argc);
   }
   try {
     app.parse(argc, argv);

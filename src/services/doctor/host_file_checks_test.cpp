@@ -157,6 +157,11 @@ std::vector<HostCase> kubelet_cases() {
          scene.host.has_nri = true;
        }},
       {"HF-319", "NRI is not wanted", kNotFound, [](HostScene&) {}},
+      {"HF-319", "CPUs are managed without NRI, which the engine has", Found{},
+       [](HostScene& scene) {
+         scene.host.config.cpus.manages = true;
+         scene.host.has_nri = true;
+       }},
   };
 }
 

@@ -87,17 +87,26 @@ Findings find_unreadable_checkpoint(const HostFacts& host, const host::Census& /
 }
 
 Findings find_engine_without_nri(const HostFacts& host, const host::Census& /*census*/) {
-  if (!host.config.nri.is_enabled || host.has_nri) {
+  const bool is_wanted = host.config.nri.is_enabled;
+  if (is_wanted ? host.has_nri : !host.config.cpus.manages) {
     return {};
   }
   Finding finding = finding_for_host(
-      "HF-319", Severity::warning,
-      "no engine offers NRI: containers get their CPUs and whole device sets only after they have started");
-  finding.evidence.push_back("nri.enabled is true, and there is no socket " + host.config.nri.socket);
-  finding.cure.emplace_back(
-      "containerd 1.7: [plugins.\"io.containerd.nri.v1.nri\"] disable = false in /etc/containerd/config.toml, then "
-      "systemctl restart containerd (containerd 2 has it on; 1.6 has none)");
-  finding.cure.emplace_back("CRI-O: [crio.nri] enable_nri = true in /etc/crio/crio.conf, then systemctl restart crio");
+      "HF-319", is_wanted ? Severity::warning : Severity::note,
+      is_wanted ? "no engine offers NRI: containers get their CPUs and whole device sets only after they have started"
+                : "NRI is not used: containers get their CPUs only after they have started");
+  finding.evidence.push_back(std::string("nri.enabled is ") + (is_wanted ? "true" : "false") + ", and there is " +
+                             (host.has_nri ? "the socket " : "no socket ") + host.config.nri.socket);
+  if (!is_wanted) {
+    finding.cure.emplace_back("nri: {enabled: true} in /etc/holdfast/config.yaml, then systemctl reload holdfastd");
+  }
+  if (!host.has_nri) {
+    finding.cure.emplace_back(
+        "containerd 1.7: [plugins.\"io.containerd.nri.v1.nri\"] disable = false in /etc/containerd/config.toml, then "
+        "systemctl restart containerd (containerd 2 has it on; 1.6 has none)");
+    finding.cure.emplace_back(
+        "CRI-O: [crio.nri] enable_nri = true in /etc/crio/crio.conf, then systemctl restart crio");
+  }
   return {finding};
 }
 

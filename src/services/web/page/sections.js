@@ -84,13 +84,20 @@ export function showDevices(devices, names) {
   });
 }
 
+function placeOf(one) {
+  const nodes = one?.numa?.length ? [`NUMA node ${one.numa.join(", ")}`] : [];
+  const distance = one?.distance === undefined ? [] : [`distance ${one.distance} to its devices`];
+  return nodes.length + distance.length > 0 ? ` (${[...nodes, ...distance].join(", ")})` : "";
+}
+
 // Containers with the same CPUs share one line, so that 1,000 containers do not fill 1,000 lines.
-function groupsOf(containers) {
+function groupsOf(snapshot) {
   const groups = new Map();
-  for (const it of containers.filter((container) => container.cpus)) {
+  const placed = new Map((snapshot.cpus?.containers ?? []).map((one) => [one.id, one]));
+  for (const it of snapshot.containers.filter((container) => container.cpus)) {
     const key = `${it.cpus_exclusive ? "exclusive" : "shared"} ${it.cpus}`;
     const group = groups.get(key) || { cpus: it.cpus, exclusive: it.cpus_exclusive, titles: [] };
-    group.titles.push(it.title);
+    group.titles.push(it.title + (it.cpus_exclusive ? placeOf(placed.get(it.id)) : ""));
     groups.set(key, group);
   }
   return [...groups.values()].sort((a, b) => Number(b.exclusive) - Number(a.exclusive) || (cpusOf(a.cpus)[0] ?? 0) - (cpusOf(b.cpus)[0] ?? 0));
@@ -115,7 +122,7 @@ function cpuRow(group) {
 }
 
 export function showCpus(snapshot) {
-  const groups = groupsOf(snapshot.containers);
+  const groups = groupsOf(snapshot);
   ifChanged("cpus", [snapshot.online_cpus, groups], () => {
     const online = cpusOf(snapshot.online_cpus);
     const exclusive = new Set(groups.filter((group) => group.exclusive).flatMap((group) => cpusOf(group.cpus)));
