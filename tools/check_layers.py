@@ -9,39 +9,37 @@ import pathlib
 import re
 import sys
 
-# layer -> the layers it may include (itself always)
-CORE = ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/report", "core/resource", "core/notice"]
-MAY_INCLUDE = {
-    "core/base": [],
-    "core/device": ["core/base"],
-    "core/cpu": ["core/base"],
-    "core/bpf": ["core/base", "core/device"],
-    "core/container": ["core/base", "core/device", "core/bpf", "core/cpu"],
-    "core/resource": ["core/base", "core/device", "core/container"],
-    "core/report": ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/resource"],
-    "core/notice": ["core/base", "core/device", "core/bpf", "core/cpu", "core/container", "core/resource", "core/report"],
-    "render": CORE,
-    "kernel/files": CORE,
-    "kernel/net": CORE + ["kernel/files"],
-    "kernel/process": CORE + ["kernel/files"],
-    "kernel/cpu": CORE + ["kernel/files", "kernel/process"],
-    "kernel/cgroup": CORE + ["kernel/files", "kernel/process"],
-    "kernel/container": CORE + ["kernel/files", "kernel/process", "kernel/cgroup"],
-    "kernel/watch": CORE + ["kernel/files", "kernel/process", "kernel/cgroup"],
-    "adapters/document": CORE,
-    "adapters": CORE + ["kernel", "render", "adapters/document"],
-    "host": CORE + ["kernel", "adapters", "render"],
-    "services": CORE + ["kernel", "adapters", "host", "render"],
-    "programs/daemon": CORE + ["kernel", "render", "programs/console"],
-    "programs/console": CORE + ["kernel", "render"],
-    "programs": CORE + ["kernel", "adapters", "host", "render", "services", "programs/daemon", "programs/console"],
-}
+TABLE = pathlib.Path(__file__).parent.parent / "docs/ARCHITECTURE.md"
+
+
+def read_table(text: str) -> dict[str, list[str]]:
+    """layer -> the layers it may include (itself always), from the rows "| `layer` | may include | …" of the document."""
+    may: dict[str, list[str]] = {}
+    for name, words in re.findall(r"^\| `([a-z/]+?)(?:/\*)?` \| ([^|]+) \|", text[text.index("## 2. ") : text.index("## 3. ")], re.M):
+        allowed: list[str] = []
+        for word in re.split(r", |; ", words.strip()):
+            area = name.split("/")[0]
+            if word in ("all", "all above"):
+                allowed += may
+            elif word == "core":
+                allowed += [layer for layer in may if layer.startswith("core/")]
+            elif word == "document":
+                allowed.append("adapters/document")
+            elif f"{area}/{word}" in may:
+                allowed.append(f"{area}/{word}")
+            elif re.fullmatch(r"[a-z/]+", word):
+                allowed.append(word)
+        may[name] = allowed
+    return may
+
+
+MAY_INCLUDE = read_table(TABLE.read_text())
 
 # third-party header prefix -> (layers that may use it, only in .cpp files?)
 THIRD_PARTY = {
     "linux/bpf.h": (["core/bpf", "kernel"], False),
-    "bpf/": (["kernel"], False),
-    "hwloc": (["kernel"], False),
+    "bpf/": (["kernel/cgroup", "kernel/watch"], False),
+    "hwloc": (["kernel/cpu"], False),
     "boost/asio": (["kernel/net", "services/web", "adapters/apiserver"], False),
     "boost/beast": (["services/web", "adapters/apiserver"], False),
     "openssl/": (["adapters/apiserver"], True),
@@ -53,10 +51,13 @@ THIRD_PARTY = {
     "google/protobuf": (["adapters/kube", "adapters/nri"], True),
     "toml++/": (["adapters/document"], True),
     "fmt/": (["render"], False),
-    "spdlog/": (["services", "programs"], True),
+    "spdlog/": (["programs/daemon"], True),
     "CLI/": (["programs"], True),
     "gtest/": ([], True),
 }
+
+# headers of the system and of no library
+SYSTEM = re.compile(r"^[a-z_0-9]+(\.h)?$|^(sys|linux|net|netinet|arpa|asm)/")
 
 # what core must not touch of the system
 FORBIDDEN_IN_CORE = re.compile(r"^(sys/|unistd\.h|fcntl\.h|poll\.h|signal\.h|dirent\.h|pthread|thread|mutex|fstream|filesystem|iostream)")
@@ -97,6 +98,8 @@ def violations(source: pathlib.Path, root: pathlib.Path) -> list[str]:
             continue
         if layer.startswith("core/") and FORBIDDEN_IN_CORE.match(header):
             found.append(f"{where}: core must not use the system")
+        if not SYSTEM.match(header) and not any(header.startswith(prefix) for prefix in THIRD_PARTY):
+            found.append(f"{where}: a library that no layer may use")
         for prefix, (layers, only_cpp) in THIRD_PARTY.items():
             if not header.startswith(prefix):
                 continue

@@ -319,7 +319,7 @@ class States(CpuCase):
         again = ("state", path, "--rebuild", "--reserved", "0")
         self.refused("--rebuild needs --reserved", "state", path, "--rebuild")
         self.refused("rebuilds it by itself", "state", "/run/holdfast/cpus/cpu_manager_state", "--rebuild", "--reserved", "0")
-        dry = self.json(*again, "--dry-run")
+        dry = self.json(*again, "--dry-run", status=1)
         self.assertEqual(pathlib.Path(path).read_text(), "{ torn")
         rebuilt = self.json(*again)
         self.assertEqual(dry["shared"], rebuilt["shared"])
