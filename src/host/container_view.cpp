@@ -77,6 +77,15 @@ class ContainerViewer {
   }
 
  private:
+  // Asks for as much as if it were owed.
+  static OwedNode not_owed(const NodeView& seen) {
+    OwedNode node;
+    node.path = seen.path;
+    node.device = seen.device;
+    node.access = kReadWrite;
+    return node;
+  }
+
   // Adds what access(2) would give. False where only a try tells.
   bool complete(std::vector<NodeView>& seen) const {
     const std::vector<OwedNode>& owed = request_.owed->nodes;
@@ -85,8 +94,8 @@ class ContainerViewer {
       if (!is_there) {
         continue;  // it is not tried then
       }
-      seen[i].access =
-          i < owed.size() ? access_by_rules(seen[i], owed[i], judge_rules(owed[i]), rights_->user) : std::nullopt;
+      const OwedNode node = i < owed.size() ? owed[i] : not_owed(seen[i]);
+      seen[i].access = access_by_rules(seen[i], node, judge_rules(node), rights_->user);
       if (!seen[i].access) {
         return false;
       }

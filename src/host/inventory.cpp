@@ -103,7 +103,7 @@ Inventory take_inventory(const kernel::Host& host, const config::Config& config)
   return inventory;
 }
 
-device::DeviceAllowContext words_of(const kernel::Host& host, const Inventory& inventory) {
+device::DeviceAllowContext device_allow_context(const kernel::Host& host, const Inventory& inventory) {
   return {inventory.drivers, [&host](const std::string& path) -> std::optional<device::Device> {
             const std::optional<kernel::NodeOnHost> node = kernel::read_node(host, path);
             return node ? std::optional(node->device) : std::nullopt;

@@ -17,6 +17,6 @@ device::Inventory take_inventory(const kernel::Host& host, const config::Config&
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries);
 
 // systemd's device rules name drivers and paths: their meaning depends on the drivers and device nodes of this host.
-device::DeviceAllowContext words_of(const kernel::Host& host, const device::Inventory& inventory);
+device::DeviceAllowContext device_allow_context(const kernel::Host& host, const device::Inventory& inventory);
 
 }  // namespace hf::host

@@ -358,7 +358,7 @@ class CpuManager(unittest.TestCase):
             with engines.oci("v1", "crun"):  # an event
                 time.sleep(1)
                 self.assertEqual(cpus_of(one), self.all)
-                self.assertIn("taken back by hand", status_of(one)["problem"])
+                self.assertIn("released by hand", status_of(one)["problem"])
             self.assertEqual(holdfast("cpu", "assign", one.name, "1").returncode, 0)
             self.assertEqual(cpus_of(one), own)
 

@@ -59,10 +59,10 @@ class RealApiServer:
                 time.sleep(0.5)
         raise RuntimeError("kube-apiserver does not come up: " + (self.directory / "kube-apiserver.log").read_text()[-2000:])
 
-    def ask(self, path: str, body: dict | None = None, method: str | None = None) -> dict:
+    def ask(self, path: str, body: dict | None = None, method: str | None = None, token: str = TOKEN, content: str = "application/json") -> dict:
         context = ssl.create_default_context(cafile=str(self.certificates / "ca.crt"))
         request = urllib.request.Request(f"https://127.0.0.1:{self.port}{path}", data=json.dumps(body).encode() if body else None, method=method,
-                                         headers={"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"})  # fmt: skip
+                                         headers={"Authorization": f"Bearer {token}", "Content-Type": content})  # fmt: skip
         with urllib.request.urlopen(request, context=context, timeout=30) as answer:
             text = answer.read()
         return json.loads(text) if text.startswith(b"{") else {}

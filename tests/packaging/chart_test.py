@@ -122,6 +122,7 @@ class Manifest(Objects):
     def test_fits_together(self) -> None:
         self.check(self.objects)
         wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "Service", "ServiceAccount"]
+        wanted += ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
         self.assertEqual(kinds(self.objects), wanted)
 
     def test_gives_no_right_that_is_not_needed(self) -> None:
@@ -302,6 +303,22 @@ class Rendered(Objects):
         self.assertIn({"targetLabel": "job", "replacement": "holdfast"}, monitor["spec"]["endpoints"][0]["relabelings"])
         alerts = yaml.safe_load((chart.ROOT / "packaging/monitoring/alerts.yaml").read_text())
         self.assertEqual(rule["spec"], alerts)
+
+    def test_what_an_account_may_write_is_kept_to_its_node(self) -> None:
+        for more, names in (
+            ({}, {"holdfast-own-nodes"}),
+            ({"dra": True}, {"holdfast-own-nodes", "holdfast-own-slices"}),
+            ({"ownNodeOnly": False, "dra": True}, set()),
+            ({"enabled": False}, set()),
+        ):
+            objects = chart.render_objects({"kube": more})
+            policies = {value["metadata"]["name"]: value["spec"] for value in objects if value["kind"] == "ValidatingAdmissionPolicy"}
+            bindings = [value["spec"] for value in objects if value["kind"] == "ValidatingAdmissionPolicyBinding"]
+            self.assertEqual(set(policies), names)
+            self.assertEqual({binding["policyName"] for binding in bindings}, names)
+            account = one(objects, "ServiceAccount")["metadata"]
+            for policy in policies.values():
+                self.assertIn(f"'system:serviceaccount:{account['namespace']}:{account['name']}'", policy["matchConditions"][0]["expression"])
 
     def test_another_config_restarts_the_pods(self) -> None:
         def checksum(more: dict) -> str:

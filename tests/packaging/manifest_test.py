@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manifest and the chart by a real kubectl (HOLDFAST_KUBECTL or PATH): kustomize, and a dry run of the client and of the server.
+"""The manifest and the chart by a real kubectl (HOLDFAST_KUBECTL or PATH): kustomize, a dry run of the client and of the server, and what the account of a pod may write.
 
 A dry run asks a server for its kinds and their fields, also with --dry-run=client: it needs kube-apiserver and etcd (HOLDFAST_KUBE_APISERVER, HOLDFAST_ETCD, or PATH).
 """
@@ -10,7 +10,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.error
 
 import yaml
 
@@ -52,7 +54,7 @@ class Kustomize(Kubectl):
         self.assertEqual(sorted(found, key=name), sorted(wanted, key=name))
 
 
-class DryRun(Kubectl):
+class WithServer(Kubectl):
     def setUp(self) -> None:
         super().setUp()
         server = RealApiServer(self.directory)
@@ -62,8 +64,73 @@ class DryRun(Kubectl):
         self.enterContext(contextlib.closing(server))
         server.start()
         (self.directory / "kubeconfig").write_text(server.kubeconfig())
+        self.server = server
         self.kubectl("create", "namespace", chart.NAMESPACE)
 
+
+class Rights(WithServer):
+    """What the token of a pod of the DaemonSet may write: role and admission policy by a real server."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if reason := chart.why_not():
+            self.skipTest(f"the chart is not rendered: {reason}")
+        wanted = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+        objects = [value for value in chart.render_objects({"kube": {"taint": True, "dra": True}}) if value["kind"] in wanted]
+        (self.directory / "rights.yaml").write_text(yaml.safe_dump_all(objects))
+        self.kubectl("apply", "-f", str(self.directory / "rights.yaml"))
+        self.tokens = {node: self.token_on(node) for node in ("gpu-1", "gpu-2")}
+
+    def token_on(self, node: str) -> str:
+        """As kubelet asks for it, for a pod on that node."""
+        self.server.create("/api/v1/nodes", {"kind": "Node", "metadata": {"name": node}})
+        pods = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
+        spec = {"serviceAccountName": "holdfast", "nodeName": node, "containers": [{"name": "kube", "image": "localhost/holdfast"}]}
+        pod = self.server.create(pods, {"kind": "Pod", "metadata": {"name": f"on-{node}"}, "spec": spec})
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": f"on-{node}", "uid": pod["metadata"]["uid"]}
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"boundObjectRef": bound, "expirationSeconds": 3600}}
+        return self.server.create(f"/api/v1/namespaces/{chart.NAMESPACE}/serviceaccounts/holdfast/token", request)["status"]["token"]
+
+    def write(self, node: str, path: str, body: dict | None, method: str) -> int:
+        """The status of the answer to a pod on `node`."""
+        try:
+            self.server.ask(path, body, method, token=self.tokens[node], content="application/merge-patch+json" if method == "PATCH" else "application/json")
+        except urllib.error.HTTPError as error:
+            self.assertNotIn(error.code, (404, 409, 415), (path, error.read()))
+            return error.code
+        return 200
+
+    def test_a_pod_writes_its_own_node_and_no_other(self) -> None:
+        condition = {"status": {"conditions": [{"type": "DeviceAccess", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": None, "lastHeartbeatTime": None}]}}
+        taint = {"spec": {"taints": [{"key": "holdfast.dev/device-access", "effect": "NoSchedule"}]}}
+        end = time.monotonic() + 60  # a new policy is in force a moment later
+        while self.write("gpu-1", "/api/v1/nodes/gpu-2", taint, "PATCH") == 200 and time.monotonic() < end:
+            time.sleep(0.5)
+        for path, body in (("", taint), ("/status", condition)):
+            self.assertEqual(self.write("gpu-1", f"/api/v1/nodes/gpu-1{path}", body, "PATCH"), 200, path)
+            self.assertIn(self.write("gpu-1", f"/api/v1/nodes/gpu-2{path}", body, "PATCH"), (403, 422), path)
+        self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1", {}, "DELETE"), 403)
+        self.assertEqual(self.write("gpu-1", f"/api/v1/namespaces/{chart.NAMESPACE}/pods", None, "GET"), 403)
+
+    def test_a_pod_writes_slices_of_its_node_and_driver_and_no_others(self) -> None:
+        def slice_of(node: str, driver: str) -> dict:
+            pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+            return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{node}-{driver}"}, "spec": {"driver": driver, "nodeName": node, "pool": pool, "devices": []}}
+
+        slices, own, foreign = "/apis/resource.k8s.io/v1/resourceslices", "gpu.holdfast.dev", "gpu.example.com"
+        self.server.ask(slices, slice_of("gpu-2", foreign), "POST")
+        end = time.monotonic() + 60
+        while self.write("gpu-1", f"{slices}/gpu-2-{foreign}", None, "DELETE") == 200 and time.monotonic() < end:
+            time.sleep(0.5)
+            self.server.ask(slices, slice_of("gpu-2", foreign), "POST")
+        self.assertEqual(self.write("gpu-1", slices, slice_of("gpu-1", own), "POST"), 200)
+        for node, driver in (("gpu-2", own), ("gpu-1", foreign)):
+            self.assertIn(self.write("gpu-1", slices, slice_of(node, driver), "POST"), (403, 422), (node, driver))
+        self.assertIn(self.write("gpu-2", f"{slices}/gpu-1-{own}", None, "DELETE"), (403, 422))
+        self.assertEqual(self.write("gpu-1", f"{slices}/gpu-1-{own}", None, "DELETE"), 200)
+
+
+class DryRun(WithServer):
     def check(self, text: str) -> None:
         """Strict: a field that Kubernetes does not know is an error."""
         file = self.directory / "objects.yaml"

@@ -30,7 +30,7 @@ struct Assigned {
   std::vector<Refusal> refusals;  // these run in the shared pool, and are tried again
 };
 
-// Tenants are served in their order. An entry without CPUs means that they were taken back by hand: such a tenant
+// Tenants are served in their order. An entry without CPUs means that they were released by hand: such a tenant
 // is not served. `keeps_others`: entries of owners that are no tenants are kept.
 enum class Others : std::uint8_t { removed, kept };
 Assigned assign(const Policy& policy, State state, const std::vector<Tenant>& tenants, Others others);

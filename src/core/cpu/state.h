@@ -27,7 +27,7 @@ struct Reuse {
 
 struct State {
   CpuSet shared;                       // kubelet's defaultCpuSet: for all containers without exclusive CPUs
-  std::map<Owner, CpuSet> entries;     // exclusive CPUs; none: they were taken back by hand
+  std::map<Owner, CpuSet> entries;     // exclusive CPUs; none: they were released by hand
   std::map<std::string, CpuSet> pods;  // of pods with a budget: what their containers have together
   Reuse reuse;
 

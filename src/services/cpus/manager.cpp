@@ -315,7 +315,7 @@ void Manager::publish(const cpu::State& state, const Tenants& tenants,
       one.problem = "its cpuset is " + to_string(one.present);
     }
     if (one.problem.empty() && one.requested > 0 && !one.is_exclusive) {
-      one.problem = find_entry(state, tenant.tenant.owner) != nullptr ? "its CPUs were taken back by hand"
+      one.problem = find_entry(state, tenant.tenant.owner) != nullptr ? "its CPUs were released by hand"
                                                                       : "it has no CPUs of its own yet";
     }
     status_.containers.push_back(std::move(one));

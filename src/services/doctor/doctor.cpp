@@ -23,10 +23,10 @@ struct ExaminedContainer {
 
 class ContainerExaminer {
  public:
-  ContainerExaminer(host::OpenHost& machine, const HostFacts& host) : machine_(machine), host_(host) {}
+  ContainerExaminer(host::OpenHost& opened, const HostFacts& host) : opened_(opened), host_(host) {}
 
   ExaminedContainer examine(const host::DiscoveredContainer& discovered, kernel::Depth depth) {
-    ContainerFacts facts = read_container_facts(machine_, host_, discovered, depth);
+    ContainerFacts facts = read_container_facts(opened_, host_, discovered, depth);
     const bool denied = std::ranges::any_of(facts.nodes, [](const container::NodeState& node) {
       return node.diagnosis.failure == container::AccessFailure::cgroup_denies;
     });
@@ -41,12 +41,12 @@ class ContainerExaminer {
   // This reads every open file on the host, so it is done only once a container has lost a device.
   const kernel::Holders& holders() {
     if (!holders_) {
-      holders_ = kernel::read_holders(machine_.host);
+      holders_ = kernel::read_holders(opened_.host);
     }
     return *holders_;
   }
 
-  host::OpenHost& machine_;
+  host::OpenHost& opened_;
   const HostFacts& host_;
   std::optional<kernel::Holders> holders_;
 };
@@ -144,10 +144,10 @@ host::Libraries libraries_for(bool asks) { return asks ? host::Libraries::ask : 
 
 }  // namespace
 
-Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wanted) {
+Result<report::DoctorReport> diagnose(host::OpenHost& opened, const Wanted& wanted) {
   host::Census census;
-  HostFacts host = TRY(read_host_facts(machine, census, libraries_for(wanted.deep)));
-  host.history = wanted.histories != nullptr ? *wanted.histories : read_histories(machine.host, host.config);
+  HostFacts host = TRY(read_host_facts(opened, census, libraries_for(wanted.deep)));
+  host.history = wanted.histories != nullptr ? *wanted.histories : read_histories(opened.host, host.config);
   report::DoctorReport report;
   std::vector<const host::DiscoveredContainer*> discovered_containers;
   if (wanted.containers.empty()) {
@@ -157,9 +157,9 @@ Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wan
     }
   } else {
     discovered_containers =
-        TRY(host::find_discovered(machine.host, census, wanted.containers, host::PodNames::all_containers));
+        TRY(host::find_discovered(opened.host, census, wanted.containers, host::PodNames::all_containers));
   }
-  ContainerExaminer examiner(machine, host);
+  ContainerExaminer examiner(opened, host);
   for (const host::DiscoveredContainer* discovered : discovered_containers) {
     auto [facts, diagnosis] = examiner.examine(*discovered, wanted.deep ? kernel::Depth::open : kernel::Depth::access);
     if (!discovered->container.is_sandbox) {  // as ps counts them
@@ -173,34 +173,34 @@ Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wan
   }
   sort_by_severity(report.findings);
   report.notes = notes_of(host, census);
-  report.guard = describe_guard(machine.host);
+  report.guard = describe_guard(opened.host);
   return report;
 }
 
-Result<report::ContainerList> list_containers(host::OpenHost& machine) {
+Result<report::ContainerList> list_containers(host::OpenHost& opened) {
   host::Census census;
-  HostFacts host = TRY(read_host_facts(machine, census, host::Libraries::leave));
-  host.history = read_histories(machine.host, host.config);
+  HostFacts host = TRY(read_host_facts(opened, census, host::Libraries::leave));
+  host.history = read_histories(opened.host, host.config);
   report::ContainerList list;
-  list.now = machine.now;
+  list.now = opened.now;
   list.notes = notes_of(host, census);
-  ContainerExaminer examiner(machine, host);
+  ContainerExaminer examiner(opened, host);
   for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
     list.lines.push_back(line_of(examiner.examine(discovered, kernel::Depth::access)));
   }
   return list;
 }
 
-Result<report::Explanation> explain(host::OpenHost& machine, const std::string& container, const std::string& device,
+Result<report::Explanation> explain(host::OpenHost& opened, const std::string& container, const std::string& device,
                                     bool deep) {
   host::Census census;
-  HostFacts host = TRY(read_host_facts(machine, census, libraries_for(deep)));
-  host.history = read_histories(machine.host, host.config);
-  const host::DiscoveredContainer* discovered = TRY(host::find_discovered(machine.host, census, {container})).front();
+  HostFacts host = TRY(read_host_facts(opened, census, libraries_for(deep)));
+  host.history = read_histories(opened.host, host.config);
+  const host::DiscoveredContainer* discovered = TRY(host::find_discovered(opened.host, census, {container})).front();
   const ExaminedContainer examined =
-      ContainerExaminer(machine, host).examine(*discovered, deep ? kernel::Depth::open : kernel::Depth::access);
+      ContainerExaminer(opened, host).examine(*discovered, deep ? kernel::Depth::open : kernel::Depth::access);
   report::Explanation explanation = explain_all(examined);
-  explanation.now = machine.now;
+  explanation.now = opened.now;
   if (!device.empty()) {
     std::erase_if(explanation.nodes,
                   [&device](const container::NodeState& node) { return !is_named(*node.owed, device); });
@@ -217,27 +217,27 @@ Result<report::Explanation> explain(host::OpenHost& machine, const std::string& 
   return explanation;
 }
 
-Result<report::DeviceList> list_devices(host::OpenHost& machine, bool ask_libraries) {
+Result<report::DeviceList> list_devices(host::OpenHost& opened, bool ask_libraries) {
   host::Census census;
-  HostFacts host = TRY(read_host_facts(machine, census, libraries_for(ask_libraries)));
+  HostFacts host = TRY(read_host_facts(opened, census, libraries_for(ask_libraries)));
   report::DeviceList list;
   for (const host::DiscoveredContainer& discovered : census.discovered_containers) {
     const container::Entitlement owed =
-        host::entitlement_of(machine.host, discovered, host.sources, host.inventory, host.config);
+        host::entitlement_of(opened.host, discovered, host.sources, host.inventory, host.config);
     for (const container::OwedNode& node : owed.nodes) {
       list.entitled[node.path].push_back(title_of(discovered.container));
     }
   }
-  const kernel::Holders holders = kernel::read_holders(machine.host);
+  const kernel::Holders holders = kernel::read_holders(opened.host);
   for (const device::Node& node : host.inventory.nodes) {
     const auto held = node.live ? holders.pids.find(*node.live) : holders.pids.end();
     for (const container::Pid pid : held == holders.pids.end() ? std::vector<container::Pid>() : held->second) {
-      const Result<kernel::Process> process = kernel::read_process(machine.host, pid);
+      const Result<kernel::Process> process = kernel::read_process(opened.host, pid);
       list.holders[node.path].push_back(std::to_string(pid.value) + (process ? "(" + process->name + ")" : ""));
     }
   }
   list.inventory = std::move(host.inventory);
-  if (std::optional<journal::PluginStatus> plugin = journal::read_plugin_status(machine.host)) {
+  if (std::optional<journal::PluginStatus> plugin = journal::read_plugin_status(opened.host)) {
     list.offers = std::move(plugin->resources);
   }
   if (!holders.is_complete) {

@@ -16,10 +16,10 @@ struct Wanted {
   const report::Histories* histories = nullptr;  // what the guard has recorded; null: its journal is read
 };
 
-Result<report::DoctorReport> diagnose(host::OpenHost& machine, const Wanted& wanted);
-Result<report::ContainerList> list_containers(host::OpenHost& machine);
-Result<report::Explanation> explain(host::OpenHost& machine, const std::string& container, const std::string& device,
+Result<report::DoctorReport> diagnose(host::OpenHost& opened, const Wanted& wanted);
+Result<report::ContainerList> list_containers(host::OpenHost& opened);
+Result<report::Explanation> explain(host::OpenHost& opened, const std::string& container, const std::string& device,
                                     bool deep);
-Result<report::DeviceList> list_devices(host::OpenHost& machine, bool ask_libraries);
+Result<report::DeviceList> list_devices(host::OpenHost& opened, bool ask_libraries);
 
 }  // namespace hf::doctor

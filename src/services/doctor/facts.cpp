@@ -109,8 +109,8 @@ std::set<HostFacts::MissingFile> find_missing_files(const kernel::Host& host, co
 
 class Examination {
  public:
-  Examination(host::OpenHost& machine, const HostFacts& host, const host::DiscoveredContainer& discovered)
-      : machine_(machine), host_(host) {
+  Examination(host::OpenHost& opened, const HostFacts& host, const host::DiscoveredContainer& discovered)
+      : opened_(opened), host_(host) {
     facts_.discovered = &discovered;
   }
 
@@ -129,9 +129,9 @@ class Examination {
 
  private:
   void collect_evidence() {
-    facts_.claims = host::claims_of(machine_.host, *facts_.discovered, host_.sources, host_.inventory);
+    facts_.claims = host::claims_of(opened_.host, *facts_.discovered, host_.sources, host_.inventory);
     facts_.entitlement = entitle(facts_.claims, host_.inventory, host_.config.classes);
-    const Result<std::optional<ledger::Entry>> entry = ledger::read_entry(machine_.host, facts_.container().id);
+    const Result<std::optional<ledger::Entry>> entry = ledger::read_entry(opened_.host, facts_.container().id);
     facts_.ledger_problem = entry ? "" : entry.error().message;
     if (facts_.discovered->spec) {
       facts_.spec_table = meaning(facts_.discovered->spec->rules, device::OciReading::later_wins);
@@ -140,13 +140,13 @@ class Examination {
   }
 
   void observe_rules() {
-    Result<kernel::ContainerHandle> handle = kernel::ContainerHandle::open(machine_.host, facts_.container());
+    Result<kernel::ContainerHandle> handle = kernel::ContainerHandle::open(opened_.host, facts_.container());
     if (!handle) {
       facts_.observed_problem = handle.error().message;
       return;
     }
     handle_.emplace(*std::move(handle));
-    Result<container::Observed> observed = kernel::observe(machine_.filters, handle_->actual());
+    Result<container::Observed> observed = kernel::observe(opened_.filters, handle_->actual());
     if (observed) {
       facts_.observed = *std::move(observed);
     } else {
@@ -158,9 +158,9 @@ class Examination {
     if (!facts_.container().unit || !host_.has_systemd) {
       return;
     }
-    facts_.unit = systemd::read_unit_devices(machine_.host, *facts_.container().unit);
+    facts_.unit = systemd::read_unit_devices(opened_.host, *facts_.container().unit);
     if (facts_.unit) {
-      facts_.unit_table = meaning(*facts_.unit, host::words_of(machine_.host, host_.inventory));
+      facts_.unit_table = meaning(*facts_.unit, host::device_allow_context(opened_.host, host_.inventory));
     }
   }
 
@@ -172,17 +172,17 @@ class Examination {
       return;
     }
     const host::ViewRequest request{
-        *handle_, owed, facts_.observed, facts_.observed_problem, depth, machine_.probe_timeout};
-    host::ContainerView view = host::view_container(machine_.host, machine_.prober, host_.inventory, request);
+        *handle_, owed, facts_.observed, facts_.observed_problem, depth, opened_.probe_timeout};
+    host::ContainerView view = host::view_container(opened_.host, opened_.prober, host_.inventory, request);
     if (view.has_timed_out) {  // halving the timeout bounds the total time where many containers hang
-      machine_.probe_timeout = std::max(kMinProbeTimeout, machine_.probe_timeout / 2);
+      opened_.probe_timeout = std::max(kMinProbeTimeout, opened_.probe_timeout / 2);
     }
     facts_.nodes = std::move(view.nodes);
     facts_.not_owed = std::move(view.not_owed);
     facts_.view_problem = std::move(view.problem);
   }
 
-  host::OpenHost& machine_;
+  host::OpenHost& opened_;
   const HostFacts& host_;
   ContainerFacts facts_;
   std::optional<kernel::ContainerHandle> handle_;
@@ -197,8 +197,8 @@ std::optional<std::string> library_version_in(std::string_view file_name) {
   return is_library ? std::optional(std::string(file_name.substr(kName.size()))) : std::nullopt;
 }
 
-Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, host::Libraries libraries) {
-  const kernel::Host& host = machine.host;
+Result<HostFacts> read_host_facts(const host::OpenHost& opened, host::Census& census, host::Libraries libraries) {
+  const kernel::Host& host = opened.host;
   HostFacts facts;
   facts.config = TRY(config::read_config(host));
   census = TRY(host::take_census(host, facts.config));
@@ -232,9 +232,9 @@ report::Histories read_histories(const kernel::Host& host, const config::Config&
   return kept ? report::histories_of(kept->records) : report::Histories();
 }
 
-ContainerFacts read_container_facts(host::OpenHost& machine, const HostFacts& host,
+ContainerFacts read_container_facts(host::OpenHost& opened, const HostFacts& host,
                                     const host::DiscoveredContainer& discovered, kernel::Depth depth) {
-  return Examination(machine, host, discovered).examine(depth);
+  return Examination(opened, host, discovered).examine(depth);
 }
 
 }  // namespace hf::doctor

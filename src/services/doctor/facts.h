@@ -64,7 +64,7 @@ struct HostFacts {
 // files. It is compared as text: the driver itself demands the very same text of its libraries.
 std::optional<std::string> library_version_in(std::string_view file_name);
 
-Result<HostFacts> read_host_facts(const host::OpenHost& machine, host::Census& census, host::Libraries libraries);
+Result<HostFacts> read_host_facts(const host::OpenHost& opened, host::Census& census, host::Libraries libraries);
 // None where there is no journal.
 report::Histories read_histories(const kernel::Host& host, const config::Config& config);
 
@@ -87,7 +87,7 @@ struct ContainerFacts {
 
   [[nodiscard]] const container::Container& container() const { return discovered->container; }
 };
-ContainerFacts read_container_facts(host::OpenHost& machine, const HostFacts& host,
+ContainerFacts read_container_facts(host::OpenHost& opened, const HostFacts& host,
                                     const host::DiscoveredContainer& discovered, kernel::Depth depth);
 
 }  // namespace hf::doctor

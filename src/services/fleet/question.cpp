@@ -12,7 +12,7 @@ std::vector<std::string> with(std::vector<std::string> command, const std::vecto
   return command;
 }
 
-std::vector<std::string> words_of(const Inquiry& inquiry) {
+std::vector<std::string> arguments_of(const Inquiry& inquiry) {
   using report::Question;
   const std::vector<std::string> pod = inquiry.pod
                                            ? std::vector<std::string>{inquiry.pod->name_space + "/" + inquiry.pod->name}
@@ -58,7 +58,7 @@ std::vector<std::string> pod_command(const Inquiry& inquiry) {
 
 std::vector<std::string> exec_command(const Inquiry& inquiry, const report::FleetMember& member) {
   const std::vector<std::string> pod = {"exec", "-n", member.name_space, member.pod, "-c", inquiry.container, "--"};
-  const std::vector<std::string> command = with(with({"holdfast"}, words_of(inquiry)), inquiry.options);
+  const std::vector<std::string> command = with(with({"holdfast"}, arguments_of(inquiry)), inquiry.options);
   return with(with(with(inquiry.kubectl, pod), command), {"-o", "json"});
 }
 

@@ -13,7 +13,7 @@ class DiagnosisSchedule {
 
   // Containers may have come or gone, or there is something to examine for the first time.
   void note_survey() { has_news_ = true; }
-  // A container has lost something, was repaired, or has other trouble than before: its findings are wrong by now.
+  // A container has lost something, was repaired, or has other failures than before: its findings are wrong by now.
   void request(std::uint64_t now);
 
   // When the next one is due; kNever before the first survey.

@@ -20,16 +20,16 @@ constexpr std::uint64_t kRoundPause = 15 * kSecond;
 constexpr std::uint64_t kRestShare = 1000;
 constexpr std::uint64_t kBusyShare = 100;  // after surveys of everything, which events may request
 
-using Trouble = std::vector<container::AccessFailure>;
+using AccessFailures = std::vector<container::AccessFailure>;
 
-Trouble trouble_of(const InsideView& view) {
-  Trouble trouble;
+AccessFailures failures_of(const InsideView& view) {
+  AccessFailures failures;
   for (const container::NodeState& node : view.nodes) {
     if (node.is_inaccessible()) {
-      trouble.push_back(node.diagnosis.failure);
+      failures.push_back(node.diagnosis.failure);
     }
   }
-  return trouble;
+  return failures;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void ProbeSchedule::follow(const std::vector<GuardedContainerPtr>& guarded_conta
     Entry& entry = entries_[key];
     entry.guarded = guarded;
     entry.pause = known == before.end() ? 0 : known->second.pause;
-    entry.trouble = known == before.end() ? Trouble() : std::move(known->second.trouble);
+    entry.failures = known == before.end() ? AccessFailures() : std::move(known->second.failures);
     set_due(entry, known == before.end() ? 0 : known->second.due_at);
   }
 }
@@ -110,7 +110,7 @@ bool ProbeSchedule::has_probed(const InsideView& view, std::uint64_t now, std::u
   Entry& entry = known->second;
   entry.pause = !view.has_timed_out ? 0 : entry.pause == 0 ? kFirstPause : std::min(kLongestPause, entry.pause * 2);
   set_due(entry, entry.pause == 0 ? kNever : now + entry.pause);
-  return std::exchange(entry.trouble, trouble_of(view)) != entry.trouble;
+  return std::exchange(entry.failures, failures_of(view)) != entry.failures;
 }
 
 std::uint64_t ProbeSchedule::next_due() const { return queue_.empty() ? kNever : queue_.begin()->first; }

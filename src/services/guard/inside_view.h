@@ -52,7 +52,7 @@ class ProbeSchedule {
 
   // The container that has been due longest; null where none is due.
   [[nodiscard]] GuardedContainerPtr find_due(std::uint64_t now) const;
-  // Records a probe and the CPU time that it took. True: the container has other trouble than at its last probe.
+  // Records a probe and the CPU time that it took. True: the container has other failures than at its last probe.
   bool has_probed(const InsideView& view, std::uint64_t now, std::uint64_t cpu_ns);
   // The time when the next container is due, or kNever.
   [[nodiscard]] std::uint64_t next_due() const;
@@ -62,7 +62,7 @@ class ProbeSchedule {
     GuardedContainerPtr guarded;
     std::uint64_t due_at = kNever;
     std::uint64_t pause = 0;
-    std::vector<container::AccessFailure> trouble = {};  // of each node that has any
+    std::vector<container::AccessFailure> failures = {};  // of each node that has one
   };
   void set_due(Entry& entry, std::uint64_t at);
   void start_round(std::uint64_t now);

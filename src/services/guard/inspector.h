@@ -42,7 +42,7 @@ class Inspector {
   ~Inspector();
 
   void inspect(SurveyPtr survey, SurveyScope scope);
-  // A visit has found a loss, or repaired one: the container's findings are to be made anew.
+  // A visit has found a loss, or repaired one: the container's findings are out of date.
   void request_diagnosis();
   // Asks the thread to end, and waits up to `limit`. False: it still reads, which may block without a limit. A change
   // of a container that has begun is always waited for.

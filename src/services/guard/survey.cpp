@@ -94,7 +94,7 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
     return;
   }
   guarded.has_unit = true;
-  const device::Table table = meaning(*unit, host::words_of(host, inventory));
+  const device::Table table = meaning(*unit, host::device_allow_context(host, inventory));
   for (const OwedNode& node : guarded.owed->nodes) {
     if (node.device && !table.allows(request_for(node))) {
       guarded.missing_in_unit.push_back(node.path);

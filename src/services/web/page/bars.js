@@ -47,11 +47,11 @@ export function barsOf(records, range, now) {
   const most = Math.max(1, ...bins.map((bin) => bin.lost + bin.restored + bin.held));
   const sum = (kind) => bins.reduce((total, bin) => total + bin[kind], 0);
   const [lost, losses, held] = [sum("lost"), sum("lost") + sum("restored"), sum("held")];
-  const text = `${count(losses, "loss", "losses")}${lost ? ` (${lost} not given back)` : ""}${held ? ` and ${count(held, "change")} kept open by the shield` : ""} in the last ${range.words}`;
+  const text = `${count(losses, "loss", "losses")}${lost ? ` (${lost} not given back)` : ""}${held ? ` and ${count(held, "change")} kept open by the shield` : ""} in the last ${range.title}`;
   const picture = shape("svg", { viewBox: `0 0 ${range.bins * kStep} ${kHeight}`, preserveAspectRatio: "none", role: "img", "aria-label": text },
     ...bins.map((bin, index) => barOf(bin, index, most)));
   const from = bins[0].from;
   return [make("figcaption", {}, make("strong", { text }),
-    make("span", { class: "quiet", text: losses + held ? `at most ${most} in ${range.binWords}` : "" })), picture,
+    make("span", { class: "quiet", text: losses + held ? `at most ${most} in ${range.binName}` : "" })), picture,
   make("p", { class: "axis quiet", "aria-hidden": "true" }, make("span", { text: `${day(from)} ${minute(from)}` }), make("span", { text: "now" }))];
 }

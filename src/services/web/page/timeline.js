@@ -11,9 +11,9 @@ const kMostName = 60;         // characters of a choice
 const kAnnouncePause = 2000;  // milliseconds between two announcements
 const kKept = 500;            // records in a snapshot: with as many, older ones may be missing
 const ranges = [
-  { name: "1 h", words: "hour", milliseconds: kHour, bins: 60, binWords: "a minute" },
-  { name: "24 h", words: "24 hours", milliseconds: 24 * kHour, bins: 48, binWords: "half an hour" },
-  { name: "7 d", words: "7 days", milliseconds: 7 * 24 * kHour, bins: 84, binWords: "two hours" },
+  { name: "1 h", title: "hour", milliseconds: kHour, bins: 60, binName: "a minute" },
+  { name: "24 h", title: "24 hours", milliseconds: 24 * kHour, bins: 48, binName: "half an hour" },
+  { name: "7 d", title: "7 days", milliseconds: 7 * 24 * kHour, bins: 84, binName: "two hours" },
 ];
 let range = ranges[1];
 let showsMore = false;
@@ -46,7 +46,7 @@ function fillChoices(id, all, names) {
 
 function emptyText() {
   const last = allRecords().at(-1);
-  return last ? `Nothing in the last ${range.words}${chosen("timeline-container") || chosen("timeline-writer") ? " for this choice" : ""}. The latest change was at ${dayAndClock(last.at)}.`
+  return last ? `Nothing in the last ${range.title}${chosen("timeline-container") || chosen("timeline-writer") ? " for this choice" : ""}. The latest change was at ${dayAndClock(last.at)}.`
     : "Nothing has happened yet.";
 }
 

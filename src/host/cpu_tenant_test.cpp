@@ -1,0 +1,59 @@
+#include "host/cpu_tenant.h"
+
+#include <gtest/gtest.h>
+
+#include "adapters/oci/spec.h"
+#include "support/fake_host.h"
+
+namespace hf::host {
+namespace {
+
+// A GPU at NUMA node 3, and one at node 1.
+test::Files files() {
+  test::Files files = {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+                       {"proc/stat", "btime 1000\n"},
+                       {"proc/devices", "Character devices:\n195 nvidia\n"},
+                       {"proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15\n"},
+                       {"sys/fs/cgroup/", ""}};
+  for (const auto& [minor, bus, numa] : {std::tuple{"0", "0000:65:00.0", "3"}, std::tuple{"1", "0000:b3:00.0", "1"}}) {
+    files[std::string("proc/driver/nvidia/gpus/") + bus + "/information"] =
+        std::string("GPU UUID: \t GPU-") + minor + "\nBus Location: \t " + bus + "\nDevice Minor: \t " + minor + "\n";
+    files[std::string("sys/bus/pci/devices/") + bus + "/numa_node"] = std::string(numa) + "\n";
+    files[std::string("sys/bus/pci/devices/") + bus + "/vendor"] = "0x10de\n";
+    files[std::string("sys/bus/pci/devices/") + bus + "/class"] = "0x030200\n";
+  }
+  return files;
+}
+
+// The NUMA nodes near which a container with both GPUs in its bundle wants its CPUs.
+std::vector<cpu::NumaId> wanted(const std::string& annotations) {
+  const test::FakeHost fake(files());
+  const kernel::Host host = fake.open();
+  DiscoveredContainer discovered;
+  discovered.container.id.value = "job";
+  discovered.container.cgroup = "/job";
+  discovered.spec = oci::parse_spec(
+      R"({"annotations":{)" + annotations + R"(},"linux":{"devices":[{"path":"/dev/nvidia0","type":"c","major":195,)"
+      R"("minor":0},{"path":"/dev/nvidia1","type":"c","major":195,"minor":1}],"resources":{"devices":[)"
+      R"({"allow":true,"type":"c","major":195,"minor":0,"access":"rwm"},)"
+      R"({"allow":true,"type":"c","major":195,"minor":1,"access":"rwm"}]}}})").value();
+  std::vector<CpuTenant> tenants = cpu_tenants_of({discovered});
+  locate_devices(host, {}, {discovered}, tenants);
+  return tenants.at(0).tenant.device_nodes;
+}
+
+using Nodes = std::vector<cpu::NumaId>;
+
+TEST(CpuTenant, WantsItsCpusNearItsDevices) {
+  EXPECT_EQ(wanted(R"("holdfast.cpus":"4")"), (Nodes{cpu::NumaId{3}, cpu::NumaId{1}}));
+  EXPECT_EQ(wanted(R"("holdfast.cpus":"4","holdfast.cpus.near":"/dev/nvidia1")"), Nodes{cpu::NumaId{1}});
+  EXPECT_EQ(wanted(R"("holdfast.cpus":"4","holdfast.cpus.near":"gpu")"), (Nodes{cpu::NumaId{3}, cpu::NumaId{1}}));
+}
+
+TEST(CpuTenant, WantsThemAnywhereWhereItSaysSo) {
+  EXPECT_EQ(wanted(R"("holdfast.cpus":"4","holdfast.cpus.near":"none")"), Nodes{});
+  EXPECT_EQ(wanted(""), Nodes{}) << "it asks for none";
+}
+
+}  // namespace
+}  // namespace hf::host
