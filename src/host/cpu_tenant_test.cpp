@@ -32,11 +32,14 @@ std::vector<cpu::NumaId> wanted(const std::string& annotations) {
   DiscoveredContainer discovered;
   discovered.container.id.value = "job";
   discovered.container.cgroup = "/job";
-  discovered.spec = oci::parse_spec(
-      R"({"annotations":{)" + annotations + R"(},"linux":{"devices":[{"path":"/dev/nvidia0","type":"c","major":195,)"
-      R"("minor":0},{"path":"/dev/nvidia1","type":"c","major":195,"minor":1}],"resources":{"devices":[)"
-      R"({"allow":true,"type":"c","major":195,"minor":0,"access":"rwm"},)"
-      R"({"allow":true,"type":"c","major":195,"minor":1,"access":"rwm"}]}}})").value();
+  discovered.spec =
+      oci::parse_spec(R"({"annotations":{)" + annotations +
+                      R"(},"linux":{"devices":[{"path":"/dev/nvidia0","type":"c","major":195,)"
+                      R"("minor":0},{"path":"/dev/nvidia1","type":"c","major":195,"minor":1}],"resources":{"devices":[)"
+                      R"({"allow":true,"type":"c","major":195,"minor":0,"access":"rwm"},)"
+                      R"({"allow":true,"type":"c","major":195,"minor":1,"access":"rwm"}]}}})")
+          .value();
+  discovered.container.labels = discovered.spec->annotations;
   std::vector<CpuTenant> tenants = cpu_tenants_of({discovered});
   locate_devices(host, {}, {discovered}, tenants);
   return tenants.at(0).tenant.device_nodes;

@@ -949,6 +949,22 @@ class Plain(Staged):
         self.assertIn(f"container='{box.name}' given=/dev/nvidia", log)
         self.assertIn("program=", log)
 
+    def test_the_engines_log_says_why_a_hook_is_left(self):
+        box = self.box("v1")
+        box.spec["process"]["capabilities"] = {kind: ["CAP_MKNOD"] for kind in ("bounding", "effective", "permitted")}
+        for visible, is_left in (("0", True), ("all", False)):
+            with self.subTest(visible):
+                box.ask(visible)
+                done = box.call("--log", "/run/engine.log", "--log-format", "json", "create", "--bundle", str(box.directory), box.name)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                path = box.stage.path("/run/engine.log")
+                lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+                found = [line["level"] for line in lines if "the container gets a hook: it has CAP_MKNOD and not every GPU" in line["msg"]]
+                self.assertEqual(found, ["info"] if is_left else [])
+                self.assertNotIn("hook", done.stderr)
+                box.delete()
+                path.unlink(missing_ok=True)
+
     def test_verbs_that_are_passed_on(self):
         stage = self.stage()
         for arguments in (

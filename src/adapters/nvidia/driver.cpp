@@ -37,8 +37,8 @@ std::vector<std::string> read_pci_gpus(const kernel::Host& host) {
   for (const std::string& pci : kernel::list_names(host.root.get(), "sys/bus/pci/devices")) {
     const std::string directory = "sys/bus/pci/devices/" + pci;
     const std::string kind = read(host, directory + "/class");
-    if (trim(read(host, directory + "/vendor")) == kVendor &&
-        (kind.starts_with("0x0300") || kind.starts_with("0x0302"))) {
+    const bool is_display = kind.starts_with("0x0300") || kind.starts_with("0x0302");
+    if (is_display && trim(read(host, directory + "/vendor")) == kVendor) {
       found.push_back(pci);
     }
   }
