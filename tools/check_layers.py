@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the #include lines of src/ against the table of docs/ARCHITECTURE.md, section 2.
 
-It says which layers a layer may include, and which third-party headers. Prints one line per violation; exit 1 if there
+It says which layers a layer may include. Which third-party headers it may use is in THIRD_PARTY. Prints one line per violation; exit 1 if there
 is one.
 """
 

@@ -97,6 +97,9 @@ class CpuManager(unittest.TestCase):
                 self.wait(sharing, self.rest(own), daemon)
                 self.assertTrue(status_of(container)["exclusive"])
                 self.assertFalse(status_of(sharing)["exclusive"])
+                picture = holdfast("cpu", "status", "-o", "svg").stdout
+                self.assertTrue(picture.startswith("<svg"), picture[:200])
+                self.assertIn(status_of(container)["container"], picture)
                 self.check_runs_only_on(container, own)
             self.wait(sharing, self.all, daemon)
             self.assertEqual(status()["pool"], self.all)

@@ -103,8 +103,9 @@ class Rights(WithServer):
     def test_a_pod_writes_its_own_node_and_no_other(self) -> None:
         condition = {"status": {"conditions": [{"type": "DeviceAccess", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": None, "lastHeartbeatTime": None}]}}
         taint = {"spec": {"taints": [{"key": "holdfast.dev/device-access", "effect": "NoSchedule"}]}}
-        end = time.monotonic() + 60  # a new policy is in force a moment later
-        while self.write("gpu-1", "/api/v1/nodes/gpu-2", taint, "PATCH") == 200 and time.monotonic() < end:
+        end = time.monotonic() + 60  # role and policy are in force a moment later
+        writes = lambda node: self.write("gpu-1", f"/api/v1/nodes/{node}", taint, "PATCH") == 200  # noqa: E731
+        while not (writes("gpu-1") and not writes("gpu-2")) and time.monotonic() < end:
             time.sleep(0.5)
         for path, body in (("", taint), ("/status", condition)):
             self.assertEqual(self.write("gpu-1", f"/api/v1/nodes/gpu-1{path}", body, "PATCH"), 200, path)

@@ -57,20 +57,30 @@ std::optional<Condition> parse_condition(std::string_view text) {
   return Condition{trim(text.substr(0, begin)), text.substr(begin, end - begin), trim(text.substr(end))};
 }
 
-// What is not a condition, or about a fact that is not known here, cannot fail.
+// NVIDIA's images name brand and arch too.
+bool is_readable(const std::optional<Condition>& condition) {
+  constexpr std::array<std::string_view, 4> kFacts = {"cuda", "driver", "brand", "arch"};
+  constexpr std::array<std::string_view, 7> kOperations = {">=", "<=", ">", "<", "!=", "=", "=="};
+  return condition && std::ranges::find(kFacts, condition->fact) != kFacts.end() &&
+         std::ranges::find(kOperations, condition->operation) != kOperations.end();
+}
+
+// What cannot be read, or is about a fact that is not known here, cannot fail.
 bool is_condition_met(std::string_view text, const HostDeviceFacts& facts) {
   const std::optional<Condition> condition = parse_condition(text);
-  const auto fact = condition ? facts.find(std::string(condition->fact)) : facts.end();
+  const auto fact = is_readable(condition) ? facts.find(std::string(condition->fact)) : facts.end();
   return fact == facts.end() || compares(fact->second, condition->operation, condition->value);
 }
 
-// NVIDIA's images name brand and arch too.
-bool is_readable(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kFacts = {"cuda", "driver", "brand", "arch"};
-  constexpr std::array<std::string_view, 6> kOperations = {">=", "<=", ">", "<", "!=", "="};
-  const std::optional<Condition> condition = parse_condition(text);
-  return condition && std::ranges::find(kFacts, condition->fact) != kFacts.end() &&
-         std::ranges::find(kOperations, condition->operation) != kOperations.end();
+std::optional<std::string_view> first_unreadable(std::string_view requirement) {
+  for (const std::string_view alternative : split(requirement, ' ')) {
+    for (const std::string_view condition : split(trim(alternative), ',')) {
+      if (!trim(condition).empty() && !is_readable(parse_condition(trim(condition)))) {
+        return trim(condition);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 bool is_requirement(const std::string& variable) {
@@ -113,15 +123,10 @@ std::optional<std::string> find_unmet(const std::map<std::string, std::string>& 
 std::vector<std::string> find_unreadable(const std::map<std::string, std::string>& environment) {
   std::vector<std::string> unreadable;
   for (const auto& [name, requirement] : environment) {
-    if (!is_requirement(name)) {
-      continue;
-    }
-    for (const std::string_view alternative : split(requirement, ' ')) {
-      for (const std::string_view condition : split(trim(alternative), ',')) {
-        if (!trim(condition).empty() && !is_readable(trim(condition))) {
-          unreadable.push_back(name + ": " + quote(condition) + " has no effect: want a condition such as cuda>=12.4");
-        }
-      }
+    const std::optional<std::string_view> condition =
+        is_requirement(name) ? first_unreadable(requirement) : std::nullopt;
+    if (condition) {
+      unreadable.push_back(name + ": " + quote(*condition) + " has no effect: expected a condition such as cuda>=12.4");
     }
   }
   return unreadable;

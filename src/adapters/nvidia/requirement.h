@@ -20,7 +20,7 @@ bool is_met(std::string_view requirement, const HostDeviceFacts& facts);
 std::optional<std::string> find_unmet(const std::map<std::string, std::string>& environment,
                                       const HostDeviceFacts& facts);
 
-// The conditions that cannot be read, as lines for people.
+// A line for people for each variable with a condition that cannot be read.
 std::vector<std::string> find_unreadable(const std::map<std::string, std::string>& environment);
 
 // The newest CUDA that a driver of this version can run; "" for an unknown driver version.

@@ -33,6 +33,9 @@ TEST(Requirement, WhatHasNoEffectIsNamed) {
                                {"NVIDIA_REQUIRE_JETPACK", "nonsense"},
                                {"OTHER", "nonsense"}})
                   .empty());
+  EXPECT_TRUE(find_unreadable({{"NVIDIA_REQUIRE_CUDA", "cuda==12.4"}}).empty());
+  EXPECT_TRUE(is_met("cuda=>99", kFacts)) << "it has no effect";
+  EXPECT_EQ(find_unreadable({{"NVIDIA_REQUIRE_CUDA", "a,b,c d"}}).size(), 1U);
   for (const char* text : {"nonsense", "cuda>=", "cdua>=12", "cuda>=12,coda<13", "cuda=>12"}) {
     EXPECT_EQ(find_unreadable({{"NVIDIA_REQUIRE_CUDA", text}}).size(), 1U) << text;
   }

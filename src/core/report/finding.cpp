@@ -23,10 +23,10 @@ bool is_about_risk(std::string_view code) { return code.starts_with("HF-2"); }
 bool is_about_access(std::string_view code) { return code >= "HF-101" && code <= "HF-116" && code != "HF-105"; }
 
 bool is_hosts_fault(std::string_view code) {
-  // Not a node that is missing, replaced, hidden or closed in the container's own file system, a pod without a runtime
-  // class, or what could not be determined.
-  constexpr std::array<std::string_view, 10> kCodes = {"HF-101", "HF-102", "HF-103", "HF-106", "HF-107",
-                                                       "HF-109", "HF-111", "HF-112", "HF-113", "HF-128"};
+  // Not what root of the container can do to its own file system: nodes that are missing, replaced, moved, hidden or
+  // closed. Nor a pod without a runtime class, and what could not be determined.
+  constexpr std::array<std::string_view, 7> kCodes = {"HF-101", "HF-103", "HF-107", "HF-111",
+                                                      "HF-112", "HF-113", "HF-128"};
   return std::ranges::find(kCodes, code) != kCodes.end();
 }
 

@@ -203,6 +203,11 @@ std::optional<bool> Reporter::wanted_taint() const {
   const bool is_lost =
       wanted_->status == Status::no &&
       std::ranges::any_of(watch_.lacking(), [](const notice::ContainerState& it) { return it.is_hosts_fault; });
+  const bool is_unsure = !watch_.is_settled(now_) ||
+                         std::ranges::any_of(watch_.lacking(), [](const auto& it) { return it.verdict.empty(); });
+  if (!is_lost && is_unsure) {
+    return std::nullopt;
+  }
   const bool is_early = wanted_->status == Status::yes && settings_.writes_condition && told_ != Status::yes;
   return is_early ? std::nullopt : std::optional(is_lost);
 }

@@ -22,7 +22,7 @@ class ReporterTest : public testing::Test {
     notice::HostState host;
     host.why_blind = why_blind;
     host.at = moment().wall;
-    host.containers = {{"abc", "trainer-0/main", kPod, state, {"/dev/nvidia0"}, "HF-101: lost", is_hosts_fault_}};
+    host.containers = {{"abc", "trainer-0/main", kPod, state, {"/dev/nvidia0"}, verdict_, is_hosts_fault_}};
     reporter_.adopt(host, moment());
   }
 
@@ -94,6 +94,7 @@ class ReporterTest : public testing::Test {
   Response present_{200, "{}"};  // the node before the first write
   int reads_ = 0;
   bool is_hosts_fault_ = true;
+  std::string verdict_ = "HF-101: lost";
   std::uint64_t now_ = 1000 * kSecond;
 };
 
@@ -360,6 +361,22 @@ TEST_F(ReporterTest, AContainerThatRemovesItsOwnNodesTaintsNothing) {
   for (const Request& request : sent_) {
     EXPECT_EQ(request.body.find(notice::kTaintKey), std::string::npos) << request.body;
   }
+}
+
+// A guard that has started again knows a loss before it knows why.
+TEST_F(ReporterTest, KeepsTheTaintWhileTheCauseIsUnknown) {
+  set(false, false, true);
+  answers_ = {Response{200, node(false)}, Response{200}};
+  run(60, State::lost);
+  ASSERT_EQ(count("PATCH"), 1U);
+  is_hosts_fault_ = false;
+  verdict_.clear();
+  run(120, State::lost);
+  EXPECT_EQ(count("PATCH"), 1U);
+  verdict_ = "HF-104: a node is missing";
+  answers_.assign(10, Response{200, node(true)});
+  run(120, State::lost);
+  EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 0U) << "its own doing";
 }
 
 TEST_F(ReporterTest, KeepsAPauseBetweenConflictsOfTheTaint) {

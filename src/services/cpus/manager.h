@@ -68,8 +68,8 @@ class Manager {
   Result<Prepared> prepare(const Tenants& tenants, const cpu::Tenant& created);
   void expect(const cpu::Owner& owner) { expected_.insert(owner); }
   void forget(const cpu::Owner& owner) { expected_.erase(owner); }
-  // Its engine writes another cpuset because it was answered too late: that is nobody's wish.
-  void pardon(const cpu::Owner& owner);
+  // Its engine was answered too late, and writes another cpuset: that is no contest with another program.
+  void expect_write_of_engine(const cpu::Owner& owner);
   // The same for one that was created, by the last call.
   [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const { return placement_in(status_.state, owner); }
 
@@ -95,7 +95,7 @@ class Manager {
   struct Contest {
     cpu::CpuSet written;
     std::vector<std::uint64_t> at;
-    std::uint64_t pardoned_until = 0;
+    std::uint64_t ignored_until = 0;
   };
 
   Manager(const kernel::Host& host, ManagerSettings settings);

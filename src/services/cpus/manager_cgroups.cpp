@@ -12,7 +12,7 @@ namespace hf::cpus {
 namespace {
 
 constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
-constexpr std::uint64_t kPardonTime = 5'000'000'000;    // for a runtime to apply what its engine told it
+constexpr std::uint64_t kEngineTime = 5'000'000'000;    // for a runtime to apply what its engine told it
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
 
 constexpr std::uint64_t kPeriod = 100'000;  // microseconds: the kernel's default
@@ -88,7 +88,7 @@ void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::Manage
     if (*one.present == target_of(recorded, one)) {
       contest.written = *one.present;
     } else if (!contest.written.empty() && *one.present != contest.written) {
-      if (now >= contest.pardoned_until) {
+      if (now >= contest.ignored_until) {
         contest.at.push_back(now);
       }
       contest.written = *one.present;
@@ -102,10 +102,10 @@ void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::Manage
   }
 }
 
-void Manager::pardon(const cpu::Owner& owner) {
+void Manager::expect_write_of_engine(const cpu::Owner& owner) {
   for (const cpu::ManagedContainer& one : managed_) {
     if (one.owner == owner) {
-      contests_[one.id].pardoned_until = settings_.clock() + kPardonTime;
+      contests_[one.id].ignored_until = settings_.clock() + kEngineTime;
     }
   }
 }
@@ -204,13 +204,13 @@ Result<void> Manager::remove_quota(const host::CpuTenant& tenant, const kernel::
   return is_in_pod(tenant) ? cgroup.remove_quota_of_pod() : Result<void>();
 }
 
-// The limit of its configuration. One that was created with CPUs of its own has none there: once they were taken back
+// The limit of its configuration. One that was created with CPUs of its own has none there: once they were released
 // by hand, a pod's container gets its request, which is its limit too.
 Result<void> Manager::restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
                                     const cpu::CpuSet* own) {
   kernel::CpuQuota quota{tenant.time.quota.value_or(-1), tenant.time.period.value_or(kPeriod)};
-  const bool was_taken_back = own != nullptr && own->empty();
-  if (quota.amount <= 0 && was_taken_back && is_in_pod(tenant) && tenant.tenant.request) {
+  const bool was_released = own != nullptr && own->empty();
+  if (quota.amount <= 0 && was_released && is_in_pod(tenant) && tenant.tenant.request) {
     quota.amount = std::int64_t(tenant.tenant.request->count * quota.period);
   }
   return quota.amount > 0 ? cgroup.restore_quota(quota) : Result<void>();

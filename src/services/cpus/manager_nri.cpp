@@ -1,5 +1,4 @@
 // What ManagerThread answers to NRI.
-#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -42,18 +41,16 @@ nri::Handlers ManagerThread::nri_handlers() {
 // later, and the engine is not taken for another program that wants it elsewhere.
 nri::Adjustment ManagerThread::adjust(const nri::Container& container, Decide decide) {
   const auto answer = std::make_shared<std::promise<nri::Adjustment>>();
-  const auto is_late = std::make_shared<std::atomic<bool>>(false);
   std::future<nri::Adjustment> adjustment = answer->get_future();
-  loop_.post([this, container, decide, answer, is_late] {
-    answer->set_value((this->*decide)(container));
-    if (*is_late && manager_) {
-      manager_->pardon(host::owner_of(container));
-    }
-  });
+  loop_.post([this, container, decide, answer] { answer->set_value((this->*decide)(container)); });
   if (adjustment.wait_for(kAnswerLimit) == std::future_status::ready) {
     return adjustment.get();
   }
-  *is_late = true;
+  loop_.post([this, container] {
+    if (manager_) {
+      manager_->expect_write_of_engine(host::owner_of(container));
+    }
+  });
   log_passed(container, "no answer in time");
   return {};
 }

@@ -76,7 +76,7 @@ TEST_F(Managing, AnEngineThatWasAnsweredTooLateIsNoOtherWriter) {
   const Tenants tenants = {tenant("a", 2), tenant("b")};
   reconcile(manager, tenants);
   for (int i = 0; i < 10; ++i) {
-    manager.pardon(tenants.front().tenant.owner);
+    manager.expect_write_of_engine(tenants.front().tenant.owner);
     put(cgroup("a") / "cpuset.cpus", "0-15\n");
     reconcile(manager, tenants);
     EXPECT_EQ(cpus("a"), "1,9");

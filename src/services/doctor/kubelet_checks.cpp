@@ -97,16 +97,16 @@ Findings find_engine_without_nri(const HostFacts& host, const host::Census& /*ce
                 : "NRI is not used: containers get their CPUs only after they have started");
   finding.evidence.push_back(std::string("nri.enabled is ") + (is_wanted ? "true" : "false") + ", and there is " +
                              (host.has_nri ? "the socket " : "no socket ") + host.config.nri.socket);
+  if (!host.has_nri) {
+    finding.cure.emplace_back(
+        "switch it on in the engine and restart it. containerd 1.7: [plugins.\"io.containerd.nri.v1.nri\"] disable = "
+        "false in /etc/containerd/config.toml (containerd 2 has it on, 1.6 has none). CRI-O: [crio.nri] enable_nri = "
+        "true in /etc/crio/crio.conf");
+  }
   if (!is_wanted) {
     finding.cure.emplace_back("nri: {enabled: true} in /etc/holdfast/config.yaml, then systemctl reload holdfastd");
   }
-  if (!host.has_nri) {
-    finding.cure.emplace_back(
-        "containerd 1.7: [plugins.\"io.containerd.nri.v1.nri\"] disable = false in /etc/containerd/config.toml, then "
-        "systemctl restart containerd (containerd 2 has it on; 1.6 has none)");
-    finding.cure.emplace_back(
-        "CRI-O: [crio.nri] enable_nri = true in /etc/crio/crio.conf, then systemctl restart crio");
-  }
+  finding.needs_all_cures = true;
   return {finding};
 }
 

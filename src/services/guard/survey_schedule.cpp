@@ -21,7 +21,7 @@ constexpr std::uint64_t kBusyShare = 10;
 }  // namespace
 
 // Earlier requests keep their times: a stream of requests must not postpone the survey. Nor may they leave a container
-// that appears among them waiting for longer than the second delay: each request has a survey between the first two.
+// that appears among them waiting for longer than the second delay: each has one scheduled by then.
 void SurveySchedule::request(SurveyScope scope, std::uint64_t now) {
   scope_ = std::max(scope_, scope);
   if (requested_.size() < kSurveyDelays.size()) {
