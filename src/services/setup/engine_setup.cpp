@@ -112,6 +112,7 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   report.subject = files.engine.name;
   report.is_done = options.mode == RunMode::carry_out;
   report.notes = edited.notes;
+  report.notes.insert(report.notes.end(), files.engine.note.empty() ? 0 : 1, files.engine.note);
   const bool ends_default =
       found && found->standing == Standing::by_default && registration.standing == Standing::offered;
   const std::string what = standing_text(registration.standing) + (ends_default ? ", and not the default" : "");

@@ -95,6 +95,13 @@ TEST_F(SetupTest, CreatesAMissingFileAndRemovesItAgain) {
   }
 }
 
+TEST_F(SetupTest, SaysWhatPodmanDoesWithGpus) {
+  const Result<report::SetupReport> done = add("podman", Standing::offered);
+  ASSERT_TRUE(done) << done.error().message;
+  ASSERT_EQ(done->notes.size(), 1U);
+  EXPECT_NE(done->notes.front().find("--gpus"), std::string::npos);
+}
+
 TEST_F(SetupTest, RestoresAnEmptyFile) {
   write(kDocker, "");
   ASSERT_TRUE(add("docker", Standing::offered));

@@ -18,6 +18,10 @@ constexpr const char* kRuntimeClass =
     "  name: holdfast\n"
     "handler: holdfast\n";
 
+constexpr const char* kPodmanGpus =
+    "podman run --gpus: podman 5 and later take it as CDI devices (holdfast cdi generate --file "
+    "/etc/cdi/nvidia.yaml); older ones ignore it: use -e NVIDIA_VISIBLE_DEVICES=all";
+
 // For engines with a single config file.
 auto without_others(Result<engine::Edited> (*add)(std::string_view, const engine::Registration&)) {
   return [add](std::string_view text, const engine::Registration& registration, const Others& /*others*/) {
@@ -35,6 +39,7 @@ Result<Engine> find_engine(std::string_view name) {
                   "systemctl reload docker",
                   "systemctl restart docker",  // a reload removes no runtime and no default
                   "",
+                  "",
                   without_others(engine::add_to_docker),
                   engine::remove_from_docker,
                   engine::find_in_docker,
@@ -47,6 +52,7 @@ Result<Engine> find_engine(std::string_view name) {
                   "systemctl restart containerd",
                   "systemctl restart containerd",
                   kRuntimeClass,
+                  "",
                   without_others(engine::add_to_containerd),
                   engine::remove_from_containerd,
                   engine::find_in_containerd,
@@ -59,6 +65,7 @@ Result<Engine> find_engine(std::string_view name) {
                   "systemctl restart crio",
                   "systemctl restart crio",
                   kRuntimeClass,
+                  "",
                   engine::add_to_crio,
                   engine::remove_from_crio,
                   engine::find_in_crio,
@@ -71,6 +78,7 @@ Result<Engine> find_engine(std::string_view name) {
                   "",
                   "",
                   "",
+                  kPodmanGpus,
                   without_others(engine::add_to_podman),
                   engine::remove_from_podman,
                   engine::find_in_podman,

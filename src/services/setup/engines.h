@@ -19,6 +19,7 @@ struct Engine {
   std::string command;              // reloads its config; "" if it does so by itself
   std::string undo_command;         // reloads its config after a removal of the runtime, or of the default
   std::string manifest;             // lets pods choose the runtime; "" for engines without pods
+  std::string note;                 // what its users may expect and do not get; "" where there is nothing
   std::function<Result<engine::Edited>(std::string_view, const engine::Registration&, const std::vector<std::string>&)>
       add;
   std::function<Result<std::string>(std::string_view, engine::Before)> remove;
