@@ -26,8 +26,8 @@ cpu::Owner owner_of(const container::Container& container) {
 void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
   const container::Container& container = discovered.container;
   if (is_in_pod(container)) {
-    if (container::is_guaranteed(container.cgroup) && !container.is_sandbox && discovered.spec) {
-      tenant.tenant.request = cpu::request_of_pod(discovered.spec->cpu.time);
+    if (discovered.spec) {
+      set_cpu_time(tenant, discovered.spec->cpu.time);
     }
     return;
   }
@@ -80,6 +80,14 @@ std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered) {
   }
   read_request(discovered, tenant);
   return tenant;
+}
+
+void set_cpu_time(CpuTenant& tenant, const cpu::CpuTime& time) {
+  const container::Container& container = tenant.container;
+  tenant.time = time;
+  if (is_in_pod(container) && container::is_guaranteed(container.cgroup) && !container.is_sandbox) {
+    tenant.tenant.request = cpu::request_of_pod(time);
+  }
 }
 
 std::vector<CpuTenant> cpu_tenants_of(const std::vector<DiscoveredContainer>& discovered) {

@@ -30,6 +30,9 @@ struct CpuTenant {
 // any other by labels and annotations; one that an unprivileged user started asks for nothing.
 std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered);
 
+// Its configuration was changed since it was created (a pod that was resized in place).
+void set_cpu_time(CpuTenant& tenant, const cpu::CpuTime& time);
+
 // All containers that have a say, in the order of their start.
 std::vector<CpuTenant> cpu_tenants_of(const std::vector<DiscoveredContainer>& discovered);
 

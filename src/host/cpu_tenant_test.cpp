@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "adapters/oci/spec.h"
+#include "host/inventory.h"
+#include "host/nri_container.h"
 #include "support/fake_host.h"
 
 namespace hf::host {
@@ -56,6 +58,60 @@ TEST(CpuTenant, WantsItsCpusNearItsDevices) {
 TEST(CpuTenant, WantsThemAnywhereWhereItSaysSo) {
   EXPECT_EQ(wanted(R"("holdfast.cpus":"4","holdfast.cpus.near":"none")"), Nodes{});
   EXPECT_EQ(wanted(""), Nodes{}) << "it asks for none";
+}
+
+// What a container of a pod with two whole CPUs asks for, by its cgroup.
+std::optional<cpu::CpuRequest> request_in(const std::string& cgroup, bool is_sandbox = false) {
+  DiscoveredContainer discovered;
+  discovered.container.id.value = "job";
+  discovered.container.cgroup = cgroup;
+  discovered.container.is_sandbox = is_sandbox;
+  discovered.container.pod.emplace();
+  discovered.container.pod->uid = "uid";
+  discovered.spec =
+      oci::parse_spec(R"({"linux":{"resources":{"cpu":{"shares":2048,"quota":200000,"period":100000}}}})").value();
+  return cpu_tenants_of({discovered}).at(0).tenant.request;
+}
+
+TEST(CpuTenant, OnlyContainersOfGuaranteedPodsAskByTheirResources) {
+  EXPECT_EQ(request_in("/kubepods/poduid/job").value_or(cpu::CpuRequest()).count, 2U);
+  EXPECT_FALSE(request_in("/kubepods/burstable/poduid/job"));
+  EXPECT_FALSE(request_in("/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poduid.slice/job"));
+  EXPECT_FALSE(request_in("/kubepods/poduid/job", /*is_sandbox=*/true));
+}
+
+TEST(CpuTenant, AContainerOfAUserAsksForNothing) {
+  DiscoveredContainer discovered;
+  discovered.container.id.value = "job";
+  discovered.container.cgroup = "/user.slice/job";
+  discovered.container.labels = {{"holdfast.cpus", "4"}};
+  discovered.spec = oci::parse_spec("{}").value();
+  EXPECT_TRUE(cpu_tenants_of({discovered}).at(0).tenant.request);
+  discovered.container.is_owned_by_user = true;
+  EXPECT_FALSE(cpu_tenants_of({discovered}).at(0).tenant.request);
+}
+
+nri::Container created_in(const std::string& cgroup_parent) {
+  nri::Container container;
+  container.pod_uid = "uid";
+  container.name = "main";
+  container.cgroup_parent = cgroup_parent;
+  container.time = {.shares = 2048, .quota = 200'000, .period = 100'000};
+  container.devices = {{"/dev/nvidia0", {device::Kind::character, 195, 0}, 0666}};
+  return container;
+}
+
+TEST(NriContainer, OnlyThoseOfGuaranteedPodsAskForCpus) {
+  const device::Inventory none;
+  EXPECT_EQ(tenant_of(created_in("/kubepods/poduid"), none).request.value_or(cpu::CpuRequest()).count, 2U);
+  EXPECT_FALSE(tenant_of(created_in("/kubepods/burstable/poduid"), none).request);
+}
+
+TEST(NriContainer, IsNearItsDevices) {
+  const test::FakeHost fake(files());
+  const kernel::Host host = fake.open();
+  const device::Inventory inventory = take_inventory(host, {}, Libraries::leave);
+  EXPECT_EQ(tenant_of(created_in("/kubepods/poduid"), inventory).device_nodes, Nodes{cpu::NumaId{3}});
 }
 
 }  // namespace

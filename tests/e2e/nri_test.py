@@ -34,7 +34,7 @@ UVM = "/dev/nvidia-uvm"
 
 
 class Pod:
-    def __init__(self, engine: "Engine", qos: str, resources: dict[int, int], devices: list[str]):
+    def __init__(self, engine: "Engine", qos: str, resources: dict[int, object], devices: list[str]):
         self.engine, self.uid = engine, str(uuid.uuid4())
         parent = f"/kubepods{qos}/pod{self.uid}"
         self.config = {1: {1: f"pod-{self.uid[:8]}", 2: self.uid, 3: "hf-e2e"}, 6: {1: "app", 2: "hf-e2e"}, 8: {1: parent, 2: {1: {1: 2}}}}
@@ -62,7 +62,11 @@ class Pod:
         return (self.engine.directory / "state/io.containerd.runtime.v2.task/k8s.io" / self.id / "config.json").read_text()
 
     def update(self, cpus: str) -> None:
-        cri(self.engine.socket, "UpdateContainerResources", {1: self.id, 2: {3: 512, 6: cpus}})
+        """As kubelet's static CPU manager does: nothing but CPUs."""
+        self.resize({6: cpus})
+
+    def resize(self, resources: dict[int, object]) -> None:
+        cri(self.engine.socket, "UpdateContainerResources", {1: self.id, 2: resources})
 
     def remove(self) -> None:
         for method in ("StopPodSandbox", "RemovePodSandbox"):
@@ -187,6 +191,31 @@ class Cases:
             sharing.update("0-1")
             self.wait(owner, "1"), self.wait(sharing, "0")  # on a busy machine an answer may come too late, and is made up for
         self.assertEqual((owner.cgroup("cpu") / "cpu.cfs_quota_us").read_text().strip(), "-1")
+
+    def test_a_resize_in_place(self):
+        self.start()
+        pod = self.pod()
+        self.wait(pod, "1")
+        pod.resize(HALF)
+        self.wait(pod, "0-1")
+        self.assertTrue(eventually(lambda: (pod.cgroup("cpu") / "cpu.cfs_quota_us").read_text().strip() == "50000"), self.daemon.said())
+        pod.resize(ONE_CPU)
+        self.wait(pod, "1")
+        self.daemon.kill()
+        self.daemon.log.unlink()
+        self.start()  # the engine knows what it has now, its bundle does not
+        self.wait(pod, "1")
+
+    def test_cpus_of_others_are_left_alone(self):
+        """Of its creator here; another NRI plugin that was asked before looks the same. Two plugins that want CPUs are refused."""
+        self.start()
+        pod = self.pod(GUARANTEED, ONE_CPU | {6: "0"})
+        self.assertIn('"cpus":"0"', pod.spec())
+        self.assertTrue(eventually(lambda: "another NRI plugin, gives it the CPUs 0" in self.daemon.said()), self.daemon.said())
+        owner = self.pod()
+        self.wait(owner, "1")
+        pod.resize(ONE_CPU | {6: "0"})
+        self.assertEqual((pod.cpus(), owner.cpus()), ("0", "1"))
 
     def test_a_half_set_is_whole_before_the_start(self):
         self.start()

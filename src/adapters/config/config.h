@@ -106,7 +106,7 @@ struct CpuSettings {
 struct NriSettings {
   bool is_enabled = false;
   std::string socket = "/var/run/nri/nri.sock";
-  std::string index = "10";  // its place among the plugins
+  std::string index = "95";  // its place among the plugins: after others, to see which CPUs they give
 
   friend bool operator==(const NriSettings&, const NriSettings&) = default;
 };

@@ -5,7 +5,7 @@
 namespace hf::nri {
 namespace {
 
-constexpr std::size_t kMostContainers = 100'000;
+constexpr std::size_t kMostCollected = std::size_t(256) << 20U;
 constexpr int kUnimplemented = 12;  // of gRPC's codes
 constexpr std::uint32_t kFirstStream = 1;
 // Create 4, update 8, stop 10, remove 11: bit number minus one.
@@ -20,6 +20,19 @@ Result<T> parse(const std::string& bytes) {
   return value;
 }
 
+// Engines send 0 for what is to stay as it is.
+void read_time(const wire::LinuxCPU& cpu, cpu::CpuTime& time) {
+  if (cpu.shares().value() != 0) {
+    time.shares = cpu.shares().value();
+  }
+  if (cpu.quota().value() != 0) {
+    time.quota = cpu.quota().value();
+  }
+  if (cpu.period().value() != 0) {
+    time.period = cpu.period().value();
+  }
+}
+
 Container container_of(const wire::PodSandbox& pod, const wire::Container& from) {
   Container container;
   container.id = from.id();
@@ -30,15 +43,8 @@ Container container_of(const wire::PodSandbox& pod, const wire::Container& from)
   container.cgroup_parent = pod.linux_pod().cgroup_parent();
   container.has_ended = from.state() == wire::CONTAINER_STOPPED;
   const wire::LinuxCPU& cpu = from.linux_container().resources().cpu();
-  if (cpu.has_shares()) {
-    container.time.shares = cpu.shares().value();
-  }
-  if (cpu.has_quota()) {
-    container.time.quota = cpu.quota().value();
-  }
-  if (cpu.has_period()) {
-    container.time.period = cpu.period().value();
-  }
+  read_time(cpu, container.time);
+  container.cpus = cpu.cpus();
   for (const wire::LinuxDevice& device : from.linux_container().devices()) {
     Device& added = container.devices.emplace_back();
     added.path = device.path();
@@ -47,6 +53,24 @@ Container container_of(const wire::PodSandbox& pod, const wire::Container& from)
     added.device.minor = std::uint32_t(device.minor());
   }
   return container;
+}
+
+// The pod of a container may be in another part. Messages one behind the other are one, with the lists of all.
+std::vector<Container> containers_in(const std::string& parts) {
+  const Result<wire::SynchronizeRequest> all = parse<wire::SynchronizeRequest>(parts);
+  std::map<std::string, const wire::PodSandbox*> pods;
+  std::vector<Container> containers;
+  if (!all) {
+    return containers;
+  }
+  for (const wire::PodSandbox& pod : all->pods()) {
+    pods[pod.id()] = &pod;
+  }
+  for (const wire::Container& container : all->containers()) {
+    const auto pod = pods.find(container.pod_sandbox_id());
+    containers.push_back(container_of(pod == pods.end() ? wire::PodSandbox() : *pod->second, container));
+  }
+  return containers;
 }
 
 bool changes_cpus(const Adjustment& adjustment) {
@@ -158,21 +182,15 @@ Result<std::string> Session::handle(const Received& received) {
 }
 
 Result<std::string> Session::synchronize(const std::string& payload) {
-  const wire::SynchronizeRequest request = TRY(parse<wire::SynchronizeRequest>(payload));
-  std::map<std::string, const wire::PodSandbox*> pods;
-  for (const wire::PodSandbox& pod : request.pods()) {
-    pods[pod.id()] = &pod;
+  const wire::SynchronizeRequest part = TRY(parse<wire::SynchronizeRequest>(payload));
+  if (collected_.size() + payload.size() > kMostCollected) {
+    return fail(std::errc::file_too_large, "the engine has too many containers");
   }
-  for (const wire::Container& container : request.containers()) {
-    const auto pod = pods.find(container.pod_sandbox_id());
-    if (collected_.size() < kMostContainers) {
-      collected_.push_back(container_of(pod == pods.end() ? wire::PodSandbox() : *pod->second, container));
-    }
-  }
+  collected_ += payload;
   wire::SynchronizeResponse response;
-  response.set_more(request.more());
-  if (!request.more()) {
-    handlers_.synchronize(std::exchange(collected_, {}));
+  response.set_more(part.more());
+  if (!part.more()) {
+    handlers_.synchronize(containers_in(std::exchange(collected_, {})));
   }
   return response.SerializeAsString();
 }
@@ -200,8 +218,12 @@ Result<std::string> Session::answer(const std::string& method, const std::string
   if (!is_ours) {
     return fail(std::errc::function_not_supported, "no method " + method);
   }
-  const wire::ContainerRequest request = TRY(parse<wire::ContainerRequest>(payload));
-  const Container container = container_of(request.pod(), request.container());
+  const Result<wire::ContainerRequest> request = parse<wire::ContainerRequest>(payload);
+  if (!request) {
+    return std::string();  // with an error the engine would not create the container
+  }
+  Container container = container_of(request->pod(), request->container());
+  read_time(request->linux_resources().cpu(), container.time);
   if (method == "CreateContainer") {
     return adjusted(handlers_.create(container));
   }

@@ -30,7 +30,8 @@ struct Container {
   std::string pod_name_space;
   std::string cgroup_parent;  // of its pod: it tells the QoS class
   bool has_ended = false;
-  cpu::CpuTime time;
+  cpu::CpuTime time;  // after the update, where it is updated
+  std::string cpus;   // that it has already: from its creator, or from a plugin that was asked before; "": none
   std::vector<Device> devices;
 };
 
@@ -71,7 +72,7 @@ class Session {
   std::string index_;
   Handlers handlers_;
   FrameReader reader_;
-  std::vector<Container> collected_;  // of a synchronisation in several parts
+  std::string collected_;  // the messages of a synchronisation in several parts
   bool is_registered_ = false;
 };
 

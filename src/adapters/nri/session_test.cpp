@@ -51,7 +51,10 @@ class Sessions : public testing::Test {
       created_ = container;
       return adjustment_;
     };
-    handlers.update = [this](const Container&) { return adjustment_; };
+    handlers.update = [this](const Container& container) {
+      updated_ = container;
+      return adjustment_;
+    };
     handlers.stopped = [this](const Container& container) { stopped_ = container.id; };
     return handlers;
   }
@@ -60,6 +63,7 @@ class Sessions : public testing::Test {
   std::string engine_;
   std::vector<Container> synchronized_;
   Container created_;
+  Container updated_;
   std::string stopped_;
   Session session_{"holdfast", "10", handlers()};
 };
@@ -167,6 +171,31 @@ TEST_F(Sessions, AnEmptyAdjustmentChangesNothing) {
   EXPECT_EQ(answer.update(0).linux_update().resources().cpu().cpus(), "4");
 }
 
+TEST_F(Sessions, AnUpdateSaysWhatTheContainerIsToHave) {
+  wire::ContainerRequest request = pod_with_a_gpu();
+  request.mutable_linux_resources()->mutable_cpu()->mutable_shares()->set_value(4096);
+  request.mutable_linux_resources()->mutable_cpu()->mutable_quota()->set_value(0);
+  ASSERT_TRUE(session_.feed(call("UpdateContainer", request.SerializeAsString())));
+  EXPECT_EQ(updated_.time.shares, 4096U);
+  EXPECT_EQ(updated_.time.quota, 200'000) << "as it was";
+}
+
+TEST_F(Sessions, AContainerThatCannotBeReadIsLeftToTheEngine) {
+  adjustment_.cpus = "4";
+  for (const char* method : {"CreateContainer", "UpdateContainer"}) {
+    const wire::Response response = response_in(*session_.feed(call(method, "\xff\xff")));
+    EXPECT_EQ(response.status().code(), 0) << "with an error it would not be created";
+    EXPECT_EQ(response.payload(), "");
+  }
+}
+
+TEST_F(Sessions, SaysWhichCpusAContainerHasAlready) {
+  wire::ContainerRequest request = pod_with_a_gpu();
+  request.mutable_container()->mutable_linux_container()->mutable_resources()->mutable_cpu()->set_cpus("6-7");
+  ASSERT_TRUE(session_.feed(call("CreateContainer", request.SerializeAsString())));
+  EXPECT_EQ(created_.cpus, "6-7");
+}
+
 TEST_F(Sessions, SynchronizesInParts) {
   wire::SynchronizeRequest part;
   part.add_pods()->set_id("p");
@@ -180,11 +209,13 @@ TEST_F(Sessions, SynchronizesInParts) {
   EXPECT_TRUE(answer.more());
   EXPECT_TRUE(synchronized_.empty());
   part.set_more(false);
+  part.clear_pods();  // it was in the part before
   part.mutable_containers(0)->set_id("b");
   part.mutable_containers(0)->set_state(wire::CONTAINER_STOPPED);
   ASSERT_TRUE(session_.feed(call("Synchronize", part.SerializeAsString())));
   ASSERT_EQ(synchronized_.size(), 2U);
   EXPECT_EQ(synchronized_[0].pod_uid, "uid");
+  EXPECT_EQ(synchronized_[1].pod_uid, "uid");
   EXPECT_FALSE(synchronized_[0].has_ended);
   EXPECT_TRUE(synchronized_[1].has_ended);
 }
@@ -204,7 +235,6 @@ TEST_F(Sessions, AContainerStopsByEveryWay) {
 
 TEST_F(Sessions, AnswersWhatItDoesNotKnowWithAnError) {
   EXPECT_EQ(response_in(*session_.feed(call("SomethingNew", ""))).status().code(), 12);
-  EXPECT_NE(response_in(*session_.feed(call("CreateContainer", "\xff\xff"))).status().code(), 0);
   EXPECT_FALSE(session_.feed(frame(Connection::plugin, {1, MessageType::request, "\xff\xff"})));
 }
 

@@ -99,6 +99,18 @@ Result<CpuSet> assign_one(const Policy& policy, State& state, const Tenant& tena
   return given;
 }
 
+Result<void> shrink(const Policy& policy, State& state, const Tenant& tenant, std::uint32_t count) {
+  const CpuSet* const entry = find_entry(state, tenant.owner);
+  if (entry == nullptr || entry->count() <= count) {
+    return {};
+  }
+  const CpuRequest request = tenant.request.value_or(CpuRequest());
+  const CpuSet kept = TRY(choose(policy_for(policy, request), *entry, count, wish_of(tenant, request)));
+  state.shared |= *entry - kept;
+  state.entries[tenant.owner] = kept;
+  return {};
+}
+
 void release(State& state, const Owner& owner) {
   remove(state, owner);
   state.entries[owner] = CpuSet();
@@ -119,6 +131,18 @@ State adapt(const Policy& policy, State state) {
   state.shared = online - given_cpus(state) - (policy.options.strict_reservation ? policy.reserved : CpuSet());
   state.reuse = {};
   return state;
+}
+
+State with_offline_cpus(State changed, const State& here, const State& before, const std::set<Owner>& alive) {
+  for (const auto& [owner, cpus] : before.entries) {
+    const CpuSet* const adapted = find_entry(here, owner);
+    const CpuSet* const now = find_entry(changed, owner);
+    const bool is_untouched = adapted == nullptr ? now == nullptr : now != nullptr && *now == *adapted;
+    if (is_untouched && (now != nullptr || alive.contains(owner))) {
+      changed.entries[owner] = cpus;
+    }
+  }
+  return changed;
 }
 
 }  // namespace hf::cpu

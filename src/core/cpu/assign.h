@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ Assigned assign(const Policy& policy, State state, const std::vector<Tenant>& te
 // Gives a tenant `request.count` CPUs at once, in place of those that it has.
 Result<CpuSet> assign_one(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request);
 
+// Leaves a tenant `count` of its CPUs, those that would have been chosen from them.
+Result<void> shrink(const Policy& policy, State& state, const Tenant& tenant, std::uint32_t count);
+
 // Takes back the CPUs of an owner, who is not served again while it lives.
 void release(State& state, const Owner& owner);
 
@@ -47,5 +51,9 @@ State in_force(State state);
 // Adapts a state to a machine whose CPUs have gone offline or come back: an owner loses CPUs that are offline, and the
 // others are in the pool.
 State adapt(const Policy& policy, State state);
+
+// What is recorded of a change: owners that it did not touch keep the CPUs that are offline, and have them again when
+// these come back. `here`: `before`, adapted; `changed`: `here` after the change.
+State with_offline_cpus(State changed, const State& here, const State& before, const std::set<Owner>& alive);
 
 }  // namespace hf::cpu

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <tuple>
 
 #include <fcntl.h>
@@ -144,20 +145,22 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Rec
   open_cgroups(tenants);
   const cpu::State before = TRY(load(tenants));
   note_changes_of_others();
-  cpu::State state = adapt(machine_.policy, before);
+  const cpu::State here = adapt(machine_.policy, before);
+  cpu::State state = here;
   Result<void> changed = change(state);
   state.reuse = {};
-  if (when == Reconcile::if_changed && state == before) {
+  const cpu::State recorded = with_offline_cpus(state, here, before, alive_owners(tenants));
+  if (when == Reconcile::if_changed && recorded == before) {
     return changed;
   }
-  if (changed && state != before) {
-    changed = save(state);
+  if (changed && recorded != before) {
+    changed = save(recorded);
   }
   if (!changed) {
-    state = adapt(machine_.policy, before);  // nothing is done that is not recorded
+    state = here;  // nothing is done that is not recorded
   }
   managed_ = read_managed(tenants);
-  judge_contests(in_force(adapt(machine_.policy, before)), managed_);
+  judge_contests(in_force(here), managed_);
   carry_out(in_force(state), managed_);
   follow(state, tenants);
   publish(state, tenants, managed_);
@@ -181,6 +184,13 @@ Result<void> Manager::reconcile(const Tenants& tenants, const Ended& ended) {
     note_refusals(assigned.refusals, tenants);
     return {};
   });
+}
+
+std::set<cpu::Owner> Manager::alive_owners(const Tenants& tenants) const {
+  std::set<cpu::Owner> owners = expected_;
+  std::ranges::transform(tenants, std::inserter(owners, owners.end()),
+                         [](const host::CpuTenant& tenant) { return tenant.tenant.owner; });
+  return owners;
 }
 
 std::vector<cpu::Tenant> Manager::values_of(const Tenants& tenants) {
@@ -208,11 +218,14 @@ void Manager::note_refusals(const std::vector<cpu::Refusal>& refusals, const Ten
 
 Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request) {
   cpu::CpuSet given;
+  std::optional<cpu::CpuSet> before;
   TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
     const cpu::Tenant* const tenant = find_owner(tenants, owner);
     if (tenant == nullptr) {
       return fail(std::errc::no_such_process, "the container has ended");
     }
+    const cpu::CpuSet* const entry = find_entry(state, owner);
+    before = entry == nullptr ? std::nullopt : std::optional(*entry);
     given = TRY(cpu::assign_one(machine_.policy, state, *tenant, request));
     return {};
   }));
@@ -220,10 +233,14 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
   if (managed != managed_.end() && managed->present == given) {
     return given;
   }
-  // What could not be written is not kept: it would take CPUs from others for nothing.
+  // What could not be written is not kept: it would take CPUs from others for nothing. It has what it had before.
   const std::string why = problem_of(managed == managed_.end() ? std::string() : managed->id);
   TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
     remove(state, owner);
+    if (before && state.shared.contains(*before)) {
+      state.entries[owner] = *before;
+      state.shared -= *before;
+    }
     return {};
   }));
   return fail(std::errc::resource_unavailable_try_again, "its cpuset cannot be set" + (why.empty() ? "" : ": " + why));
@@ -257,6 +274,26 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
     return Prepared{.cpus = pool, .memory_nodes = "", .is_exclusive = false};  // it moves when they are free
   }
   return prepared;
+}
+
+// CPUs that were given by hand are no matter of its request.
+Result<Manager::Prepared> Manager::resize(const Tenants& tenants, const cpu::Tenant& resized,
+                                          const std::optional<cpu::CpuRequest>& before) {
+  TRY(transact(
+      tenants,
+      [&](cpu::State& state) -> Result<void> {
+        const cpu::CpuSet* const entry = find_entry(state, resized.owner);
+        const bool has_as_requested = before && entry != nullptr && entry->count() == before->count;
+        if (has_as_requested && !resized.request) {
+          remove(state, resized.owner);
+        } else if (has_as_requested) {
+          TRY(shrink(machine_.policy, state, resized, resized.request->count));
+        }
+        state = cpu::assign(machine_.policy, std::move(state), {resized}, cpu::Others::kept).state;
+        return {};
+      },
+      Reconcile::if_changed));
+  return placement_of(resized.owner);
 }
 
 Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owner& owner) const {

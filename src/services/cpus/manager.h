@@ -66,6 +66,9 @@ class Manager {
     bool is_exclusive = false;
   };
   Result<Prepared> prepare(const Tenants& tenants, const cpu::Tenant& created);
+  // For one whose request was another before.
+  Result<Prepared> resize(const Tenants& tenants, const cpu::Tenant& resized,
+                          const std::optional<cpu::CpuRequest>& before);
   void expect(const cpu::Owner& owner) { expected_.insert(owner); }
   void forget(const cpu::Owner& owner) { expected_.erase(owner); }
   // Its engine was answered too late, and writes another cpuset: that is no contest with another program.
@@ -80,7 +83,8 @@ class Manager {
 
   // The hierarchy to watch for writes of others.
   [[nodiscard]] const std::string& cpuset_mount() const { return mounts_.cpuset.empty() ? mounts_.v2 : mounts_.cpuset; }
-  // Another process has written to the file with this inode. False: it is the cpuset of no container.
+  // Another process has written to the file with this inode. False: it is the cpuset of no container, or of one that is
+  // left alone.
   bool note_writer(std::uint64_t file, const std::function<std::string()>& writer);
 
  private:
@@ -123,6 +127,7 @@ class Manager {
                                     const cpu::CpuSet* own);
   Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   void note_problem(const std::string& id, const std::string& problem);
+  [[nodiscard]] std::set<cpu::Owner> alive_owners(const Tenants& tenants) const;
   [[nodiscard]] std::string problem_of(const std::string& id) const;  // "" where there is none
   std::vector<cpu::Tenant> values_of(const Tenants& tenants);  // without requests for more than the settings allow
   void note_refusals(const std::vector<cpu::Refusal>& refusals, const Tenants& tenants);
@@ -133,6 +138,7 @@ class Manager {
   kernel::CpuMounts mounts_;
   Machine machine_;
   std::map<std::string, kernel::CpuCgroup> cgroups_;  // these and the following by Tenant::id
+  std::map<std::uint64_t, std::string> files_;        // the cpusets by inode, since the last call
   std::set<std::string> gone_;                        // tenants whose cgroup does not exist any more
   std::map<std::string, std::string> problems_;
   std::map<std::string, std::string> logged_;  // the problems that were logged last
@@ -145,6 +151,7 @@ class Manager {
   std::uint64_t changed_at_ = 0;                // when it was changed, by us or by others, as far as we know
   bool wants_census_ = false;
   std::optional<cpu::CpuSet> moved_irqs_;  // the CPUs that interrupts were kept away from last
+  std::uint64_t irqs_at_ = 0;
   report::CpuStatus status_;
 };
 

@@ -15,6 +15,8 @@ constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
 constexpr std::uint64_t kEngineTime = 5'000'000'000;    // for a runtime to apply what its engine told it
 constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
 
+constexpr std::uint64_t kIrqTime = 10'000'000'000;  // between two readings of all interrupts
+
 constexpr std::uint64_t kPeriod = 100'000;  // microseconds: the kernel's default
 
 bool is_in_pod(const host::CpuTenant& tenant) { return tenant.container.pod && !tenant.container.pod->uid.empty(); }
@@ -28,6 +30,7 @@ bool has_ended(const Error& error) {
 void Manager::open_cgroups(const Tenants& tenants) {
   std::set<std::string> alive;
   gone_.clear();
+  files_.clear();
   for (const host::CpuTenant& tenant : tenants) {
     const std::string& id = tenant.tenant.id;
     alive.insert(id);
@@ -110,12 +113,20 @@ void Manager::expect_write_of_engine(const cpu::Owner& owner) {
   }
 }
 
+// Any user may write to the files of own cgroups, again and again: that must cost little.
 bool Manager::note_writer(std::uint64_t file, const std::function<std::string()>& writer) {
-  const auto found = std::ranges::find_if(cgroups_, [file](const auto& entry) { return entry.second.file() == file; });
-  if (found != cgroups_.end()) {
-    writers_[found->first] = writer();
+  if (files_.empty()) {
+    for (const auto& [id, cgroup] : cgroups_) {
+      files_[cgroup.file()] = id;
+    }
   }
-  return found != cgroups_.end();
+  const auto found = files_.find(file);
+  if (found == files_.end()) {
+    return false;
+  }
+  writers_[found->second] = writer();
+  const auto contest = contests_.find(found->second);
+  return contest == contests_.end() || contest->second.at.size() < kMostContests;
 }
 
 bool Manager::write(const cpu::Write& write, cpu::ManagedContainer& managed) {
@@ -150,7 +161,7 @@ void Manager::log_writes(const cpu::State& state, const std::vector<cpu::Write>&
   }
 }
 
-// After a write that failed the rest is planned again: what depends on it must wait.
+// After writes that failed the rest is planned again: what depends on them must wait.
 void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < managed.size(); ++i) {
@@ -160,11 +171,22 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
   for (std::size_t round = 0; round <= managed.size() && !is_done; ++round) {
     const cpu::Reconciliation plan = plan_reconcile(state, managed);
     std::vector<cpu::Write> written;
-    is_done = std::ranges::all_of(plan.writes, [&](const cpu::Write& one) {
-      const bool is_written = write(one, managed[places.at(one.id)]);
-      written.insert(written.end(), is_written ? 1 : 0, one);
-      return is_written;
-    });
+    is_done = true;
+    // CPUs that a container was to leave and has not left: of those with CPUs of their own, and of the others.
+    cpu::CpuSet kept_by_owners;
+    cpu::CpuSet kept_by_others;
+    for (const cpu::Write& one : plan.writes) {
+      const bool owns = owns_cpus(state, one.owner);
+      cpu::ManagedContainer& container = managed[places.at(one.id)];
+      const bool waits = container.phase != cpu::Phase::running ||
+                         one.cpus.overlaps(owns ? kept_by_owners | kept_by_others : kept_by_owners);
+      if (!waits && write(one, container)) {
+        written.push_back(one);
+        continue;
+      }
+      is_done = false;
+      (owns ? kept_by_owners : kept_by_others) |= container.present.value_or(machine_.online);
+    }
     log_writes(state, written);
     if (is_done) {
       for (const cpu::Skipped& skipped : plan.skipped) {
@@ -239,7 +261,11 @@ void Manager::follow(const cpu::State& state, const Tenants& tenants) {
     return !is_alive && systemd::remove_allowed_cpus(host_, unit);
   });
   const cpu::CpuSet without_irqs = settings_.cpus.moves_irqs ? given_cpus(state) : cpu::CpuSet();
-  if (!moved_irqs_ || *moved_irqs_ != without_irqs) {
+  // Interrupts appear later too, and irqbalance moves them.
+  const std::uint64_t now = settings_.clock();
+  const bool is_due = !without_irqs.empty() && now - irqs_at_ >= kIrqTime;
+  if (!moved_irqs_ || *moved_irqs_ != without_irqs || is_due) {
+    irqs_at_ = now;
     if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, without_irqs); !moved) {
       settings_.log("irqs error=" + quote(moved.error().message), true);
     }

@@ -15,12 +15,6 @@ namespace {
 constexpr std::chrono::milliseconds kAnswerLimit{50};     // an engine waits for it
 constexpr std::uint64_t kCreationTime = 120'000'000'000;  // from a container's creation to its first process
 
-void place(nri::Adjustment& adjustment, const Manager::Prepared& placement) {
-  adjustment.cpus = to_string(placement.cpus);
-  adjustment.memory_nodes = placement.memory_nodes;
-  adjustment.has_no_quota = placement.is_exclusive;
-}
-
 }  // namespace
 
 nri::Handlers ManagerThread::nri_handlers() {
@@ -31,18 +25,20 @@ nri::Handlers ManagerThread::nri_handlers() {
   handlers.synchronize = [this](const std::vector<nri::Container>& containers) {
     loop_.post([this, containers] { synchronize(containers); });
   };
-  handlers.create = [this](const nri::Container& container) { return adjust(container, &ManagerThread::create); };
-  handlers.update = [this](const nri::Container& container) { return adjust(container, &ManagerThread::update); };
+  handlers.create = [this](const nri::Container& container) { return create(container); };
+  handlers.update = [this](const nri::Container& container) {
+    return decide(container, [this, container] { return update(container); });
+  };
   handlers.stopped = [this](const nri::Container& container) { loop_.post([this, container] { stop(container); }); };
   return handlers;
 }
 
 // On NRI's thread. Without an answer in time the container gets the cpuset that the engine would give it; it is moved
 // later, and the engine is not taken for another program that wants it elsewhere.
-nri::Adjustment ManagerThread::adjust(const nri::Container& container, Decide decide) {
+nri::Adjustment ManagerThread::decide(const nri::Container& container, std::function<nri::Adjustment()> decision) {
   const auto answer = std::make_shared<std::promise<nri::Adjustment>>();
   std::future<nri::Adjustment> adjustment = answer->get_future();
-  loop_.post([this, container, decide, answer] { answer->set_value((this->*decide)(container)); });
+  loop_.post([decision = std::move(decision), answer] { answer->set_value(decision()); });
   if (adjustment.wait_for(kAnswerLimit) == std::future_status::ready) {
     return adjustment.get();
   }
@@ -53,6 +49,18 @@ nri::Adjustment ManagerThread::adjust(const nri::Container& container, Decide de
   });
   log_passed(container, "no answer in time");
   return {};
+}
+
+nri::Adjustment ManagerThread::adjustment_to(const nri::Container& container,
+                                             const Result<Manager::Prepared>& placement) const {
+  if (!placement) {
+    log_passed(container, placement.error().message);
+    return {};
+  }
+  return {.cpus = to_string(placement->cpus),
+          .memory_nodes = placement->memory_nodes,
+          .has_no_quota = placement->is_exclusive,
+          .devices = {}};
 }
 
 void ManagerThread::log_passed(const nri::Container& container, const std::string& why) const {
@@ -70,6 +78,11 @@ void ManagerThread::expect(const nri::Container& container) {
 
 // One that runs is a tenant; one whose creation failed never becomes one.
 void ManagerThread::forget_expected(std::uint64_t now) {
+  std::erase_if(created_, [&](const auto& entry) {
+    return now - entry.second.since > kCreationTime && std::ranges::none_of(tenants_, [&](const host::CpuTenant& one) {
+             return one.container.id.value == entry.first;
+           });
+  });
   std::erase_if(expected_, [&](const auto& entry) {
     const bool is_due = now - entry.second.since > kCreationTime;
     if (is_due && manager_) {
@@ -79,43 +92,75 @@ void ManagerThread::forget_expected(std::uint64_t now) {
   });
 }
 
-// Whatever goes wrong, the container starts as the engine would start it.
+// Whatever goes wrong, the container starts as the engine would start it. On NRI's thread: devices do not wait for the
+// manager.
 nri::Adjustment ManagerThread::create(const nri::Container& container) {
-  nri::Adjustment adjustment;
-  const device::Inventory inventory = container.devices.empty()
-                                          ? device::Inventory()
-                                          : host::take_inventory(host_, settings_.config, host::Libraries::leave);
-  adjustment.devices = host::missing_nodes_of(container, inventory, settings_.config.classes);
-  for (const nri::Device& device : adjustment.devices) {
+  const std::shared_ptr<const config::Config> config = latest_config();
+  const device::Inventory inventory =
+      container.devices.empty() ? device::Inventory() : host::take_inventory(host_, *config, host::Libraries::leave);
+  const std::vector<nri::Device> missing = host::missing_nodes_of(container, inventory, config->classes);
+  for (const nri::Device& device : missing) {
     settings_.log(
         "nri-completed container=" + quote(container.pod_name + "/" + container.name) + " device=" + device.path,
         false);
   }
-  if (!manager_ || !has_census_) {  // where the others run is not known yet
-    return adjustment;
-  }
-  expect(container);
-  const Result<Manager::Prepared> prepared = manager_->prepare(tenants_, host::tenant_of(container, inventory));
-  if (!prepared) {
-    log_passed(container, prepared.error().message);
-    return adjustment;
-  }
-  place(adjustment, *prepared);
+  const cpu::Tenant tenant = host::tenant_of(container, inventory);
+  nri::Adjustment adjustment = decide(container, [this, container, tenant] { return place(container, tenant); });
+  adjustment.devices = missing;
   return adjustment;
 }
 
-nri::Adjustment ManagerThread::update(const nri::Container& container) {
-  nri::Adjustment adjustment;
-  if (manager_) {
-    place(adjustment, manager_->placement_of(host::owner_of(container)));
+nri::Adjustment ManagerThread::place(const nri::Container& container, const cpu::Tenant& tenant) {
+  if (!manager_ || !has_census_) {  // where the others run is not known yet
+    return {};
   }
-  return adjustment;
+  Created& created = created_[container.id] = {container.time, std::nullopt, kernel::monotonic_now()};
+  // The engine refuses a container for which two plugins want CPUs.
+  if (!container.cpus.empty()) {
+    created.pinned = cpu::parse_cpu_set(container.cpus).value_or(cpu::CpuSet());
+    log_passed(container, "its creator, or another NRI plugin, gives it the CPUs " + container.cpus);
+    return {};
+  }
+  expect(container);
+  return adjustment_to(container, manager_->prepare(tenants_, tenant));
+}
+
+// A pod that is resized in place gets more CPUs, or keeps some of those that it has.
+nri::Adjustment ManagerThread::update(const nri::Container& container) {
+  const auto known = created_.find(container.id);
+  if (!manager_ || (known != created_.end() && known->second.pinned)) {
+    return {};
+  }
+  const auto tenant = std::ranges::find(
+      tenants_, container.id, [](const host::CpuTenant& one) -> const std::string& { return one.container.id.value; });
+  if (tenant == tenants_.end() || !has_census_) {
+    return adjustment_to(container, manager_->placement_of(host::owner_of(container)));
+  }
+  created_[container.id] = {container.time, std::nullopt, kernel::monotonic_now()};
+  const std::optional<cpu::CpuRequest> before = tenant->tenant.request;
+  set_cpu_time(*tenant, container.time);
+  return adjustment_to(container, manager_->resize(tenants_, tenant->tenant, before));
+}
+
+// What the engine has said about a container is newer than its bundle. Where CPUs are another program's matter it has
+// none of its own, and stays on those of the pool that it was given.
+void ManagerThread::heed_engine(host::CpuTenant& tenant) const {
+  const auto known = created_.find(tenant.container.id.value);
+  if (known == created_.end()) {
+    return;
+  }
+  set_cpu_time(tenant, known->second.time);
+  if (known->second.pinned) {
+    tenant.tenant.request.reset();
+    tenant.confined = known->second.pinned;
+  }
 }
 
 void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
   for (const nri::Container& container : containers) {
     if (!container.has_ended) {
       expect(container);
+      created_.try_emplace(container.id, Created{container.time, std::nullopt, kernel::monotonic_now()});
     }
   }
 }
@@ -125,6 +170,7 @@ void ManagerThread::stop(const nri::Container& container) {
   const cpu::Owner owner = host::owner_of(container);
   const auto expected = expected_.find(owner);
   std::erase_if(tenants_, [&](const host::CpuTenant& tenant) { return tenant.container.id.value == container.id; });
+  created_.erase(container.id);
   const bool has_successor =
       (expected != expected_.end() && expected->second.id != container.id) ||
       std::ranges::any_of(tenants_, [&](const host::CpuTenant& tenant) { return tenant.tenant.owner == owner; });

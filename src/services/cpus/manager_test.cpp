@@ -1,5 +1,9 @@
 #include "services/cpus/manager_test.h"
 
+#include <set>
+
+#include <sys/stat.h>
+
 namespace hf::cpus {
 namespace {
 
@@ -220,6 +224,10 @@ TEST_F(Managing, InterruptsLeaveExclusiveCpusAndComeBack) {
     EXPECT_EQ(affinities(), "0,2-8,10-15 1,9 3 ");  // the second one would have no CPU left
     reconcile(manager, {tenant("a", 2), tenant("b", 2)});
     EXPECT_EQ(affinities(), "0,3-8,11-15 1,9 3 ");
+    put(at("proc/irq/24/smp_affinity_list"), "0-15\n");  // irqbalance
+    now_ += 10'000'000'000;
+    reconcile(manager, {tenant("a", 2), tenant("b", 2)});
+    EXPECT_EQ(affinities(), "0,3-8,11-15 1,9 3 ");
   }
   {
     Manager again = *open();  // it knows what they were from the file
@@ -272,6 +280,95 @@ TEST_F(Managing, ByHand) {
   request.count = 99;
   EXPECT_FALSE(manager.assign(tenants, {"a", "c"}, request));
   EXPECT_EQ(cpus("a"), "2,10");
+}
+
+TEST_F(Managing, WhatWasGivenByHandComesBackWithItsCpus) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a"), tenant("b")};
+  cpu::CpuRequest request;
+  request.count = 2;
+  ASSERT_EQ(to_string(*manager.assign(tenants, {"a", "c"}, request)), "1,9");
+  const cpu::Topology all = topology_;
+  for (const std::set<std::uint32_t>& gone : {std::set<std::uint32_t>{9}, {1, 9}}) {
+    std::erase_if(topology_.cpus, [&](const cpu::Cpu& cpu) { return gone.contains(cpu.id); });
+    put(at("sys/devices/system/cpu/online"), gone.size() == 1 ? "0-8,10-15\n" : "0,2-8,10-15\n");
+    reconcile(manager, tenants);
+    EXPECT_EQ(cpus("a"), gone.size() == 1 ? "1" : "0,2-8,10-15");
+    topology_ = all;
+    put(at("sys/devices/system/cpu/online"), "0-15\n");
+    reconcile(manager, tenants);
+    EXPECT_EQ(cpus("a"), "1,9");
+    EXPECT_EQ(cpus("b"), "0,2-8,10-15");
+  }
+  std::erase_if(topology_.cpus, [](const cpu::Cpu& cpu) { return cpu.id == 1 || cpu.id == 9; });
+  put(at("sys/devices/system/cpu/online"), "0,2-8,10-15\n");
+  reconcile(manager, {tenant("b")});  // it has ended meanwhile
+  topology_ = all;
+  put(at("sys/devices/system/cpu/online"), "0-15\n");
+  reconcile(manager, {tenant("b")});
+  EXPECT_EQ(cpus("b"), "0-15");
+}
+
+TEST_F(Managing, AnAssignmentThatCannotBeWrittenLeavesWhatItHad) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  reconcile(manager, tenants);
+  fs::remove(cgroup("a") / "cpuset.cpus");
+  fs::create_directory(cgroup("a") / "cpuset.cpus");  // neither read nor written
+  cpu::CpuRequest request;
+  request.count = 4;
+  EXPECT_FALSE(manager.assign(tenants, {"a", "c"}, request));
+  fs::remove(cgroup("a") / "cpuset.cpus");
+  put(cgroup("a") / "cpuset.cpus", "0-15\n");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "1,9");
+}
+
+TEST_F(Managing, AResizedPodGetsMoreCpusOrKeepsSomeOfItsOwn) {
+  Manager manager = *open();
+  Tenants tenants = {tenant("a", 2), tenant("b", 1)};
+  reconcile(manager, tenants);
+  const auto resize = [&](std::uint32_t count) {
+    const std::optional<cpu::CpuRequest> before = tenants[0].tenant.request;
+    tenants[0].tenant.request = count == 0 ? std::nullopt : std::optional(cpu::CpuRequest{count, {}, true, {}});
+    return to_string(manager.resize(tenants, tenants[0].tenant, before)->cpus);
+  };
+  EXPECT_EQ(resize(4), "1-2,9-10");
+  EXPECT_EQ(cpus("a"), "1-2,9-10");
+  EXPECT_EQ(resize(2), "1,9");
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(resize(0), "0-7,9-15") << "a fraction: the pool";
+  EXPECT_EQ(cpus("a"), "0-7,9-15");
+}
+
+TEST_F(Managing, AResizeIsNoMatterOfCpusThatWereGivenByHand) {
+  Manager manager = *open();
+  Tenants tenants = {tenant("a", 2)};
+  cpu::CpuRequest four;
+  four.count = 4;
+  ASSERT_TRUE(manager.assign(tenants, {"a", "c"}, four));
+  const std::optional<cpu::CpuRequest> before = tenants[0].tenant.request;
+  tenants[0].tenant.request->count = 1;
+  EXPECT_EQ(manager.resize(tenants, tenants[0].tenant, before)->cpus.count(), 4U);
+}
+
+TEST_F(Managing, WritersAreFoundByTheFileTheyWriteTo) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  reconcile(manager, tenants);
+  const auto inode = [](const fs::path& file) {
+    struct stat status{};
+    return ::stat(file.c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  const auto name = [] { return std::string("kubelet"); };
+  EXPECT_TRUE(manager.note_writer(inode(cgroup("a") / "cpuset.cpus"), name));
+  EXPECT_FALSE(manager.note_writer(inode(cgroup("a") / "cgroup.procs"), name));
+  for (int i = 0; i < 3; ++i) {
+    put(cgroup("a") / "cpuset.cpus", "0-15\n");
+    reconcile(manager, tenants);
+  }
+  EXPECT_NE(problem_of(manager, "a").find("kubelet keeps setting"), std::string::npos);
+  EXPECT_FALSE(manager.note_writer(inode(cgroup("a") / "cpuset.cpus"), name)) << "it is left alone";
 }
 
 TEST_F(Managing, ExclusiveCpusHaveNoQuotaAndTheLimitComesBackWithThePool) {

@@ -102,9 +102,12 @@ void ManagerThread::add(const host::DiscoveredContainer& discovered) {
   host::locate_devices(host_, *config, {discovered}, added);
   loop_.post([this, tenant = std::move(added.front())]() mutable {
     std::erase_if(tenants_, [&](const host::CpuTenant& known) { return known.tenant.id == tenant.tenant.id; });
+    heed_engine(tenant);
     added_at_[tenant.tenant.id] = kernel::monotonic_now();
     tenants_.push_back(std::move(tenant));
-    reconcile();
+    if (has_census_) {  // before, the others would be taken for ended
+      reconcile();
+    }
   });
 }
 
@@ -120,6 +123,7 @@ void ManagerThread::adopt(Tenants tenants, std::uint64_t began) {
   }
   std::erase_if(added_at_, [began](const auto& entry) { return began >= entry.second; });
   tenants_ = std::move(tenants);
+  std::ranges::for_each(tenants_, [this](host::CpuTenant& tenant) { heed_engine(tenant); });
   has_census_ = true;
   reconcile({.census_at = began, .owners = {}});
 }
@@ -225,7 +229,7 @@ void ManagerThread::take_writes() {
       container::Writer writer;
       writer.pid = write.pid;
       host::identify(host_, writer);
-      return title_of(writer);
+      return program_title_of(writer);
     };
     is_ours = (manager_ && !write.lost && manager_->note_writer(write.file, identify)) || is_ours;
   }

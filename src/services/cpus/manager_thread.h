@@ -60,10 +60,13 @@ class ManagerThread {
   void watch_writes();
   void take_writes();
   nri::Handlers nri_handlers();
-  using Decide = nri::Adjustment (ManagerThread::*)(const nri::Container&);
-  nri::Adjustment adjust(const nri::Container& container, Decide decide);
+  nri::Adjustment decide(const nri::Container& container, std::function<nri::Adjustment()> decision);
   nri::Adjustment create(const nri::Container& container);
+  nri::Adjustment place(const nri::Container& container, const cpu::Tenant& tenant);
   nri::Adjustment update(const nri::Container& container);
+  [[nodiscard]] nri::Adjustment adjustment_to(const nri::Container& container,
+                                              const Result<Manager::Prepared>& placement) const;
+  void heed_engine(host::CpuTenant& tenant) const;
   void synchronize(const std::vector<nri::Container>& containers);
   void stop(const nri::Container& container);
   void log_passed(const nri::Container& container, const std::string& why) const;
@@ -82,7 +85,13 @@ class ManagerThread {
     std::uint64_t since = 0;
   };
   std::map<cpu::Owner, Expected> expected_;  // containers that an engine creates
-  std::string problem_;                      // why there is no manager
+  struct Created {
+    cpu::CpuTime time;
+    std::optional<cpu::CpuSet> pinned;  // by another program
+    std::uint64_t since = 0;
+  };
+  std::map<std::string, Created> created_;  // containers as their engine has described them, by id
+  std::string problem_;                     // why there is no manager
   std::uint64_t due_ = 0;
   std::uint64_t reconciled_at_ = 0;
   bool has_census_ = false;

@@ -2,12 +2,10 @@
 
 namespace hf::container {
 
-std::string title_of(const Writer& writer) {
-  if (!writer.is_known()) {
-    return writer.name.empty() ? "an unknown process" : writer.name;
-  }
-  std::string title =
-      (writer.name.empty() ? "a process" : writer.name) + " (pid " + std::to_string(writer.pid.value) + ")";
+namespace {
+
+std::string title_with(const Writer& writer, const std::string& pid) {
+  std::string title = (writer.name.empty() ? "a process" : writer.name) + pid;
   if (!writer.inside.empty()) {
     return title + " in container " + writer.inside;
   }
@@ -18,6 +16,19 @@ std::string title_of(const Writer& writer) {
     return title;
   }
   return title + (writer.through.empty() ? " for " : ", for ") + writer.service;
+}
+
+}  // namespace
+
+std::string title_of(const Writer& writer) {
+  if (!writer.is_known()) {
+    return writer.name.empty() ? "an unknown process" : writer.name;
+  }
+  return title_with(writer, " (pid " + std::to_string(writer.pid.value) + ")");
+}
+
+std::string program_title_of(const Writer& writer) {
+  return writer.is_known() ? title_with(writer, "") : title_of(writer);
 }
 
 std::string to_string(EventKind kind) {

@@ -35,6 +35,8 @@ struct Writer {
 
 // "systemctl (pid 90) for systemd", "runc (pid 812), containerd-shim, containerd, for kubelet", "an unknown process"
 std::string title_of(const Writer& writer);
+// The same without the pid: of every process that does the same for the same service.
+std::string program_title_of(const Writer& writer);
 
 enum class EventKind : std::uint8_t {
   attach,         // a program was attached to a cgroup, alone, beside others or replacing one
