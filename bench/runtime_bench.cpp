@@ -171,6 +171,8 @@ for gpu in 0 1; do
   printf "GPU UUID: \t GPU-1111111$gpu-2222-3333-4444-555555555555\nBus Location: \t 0000:6$gpu:00.0\nDevice Minor: \t $gpu\n" \
     >$F/driver/nvidia/gpus/0000:6$gpu:00.0/information
 done
+mkdir $F/driver/nvidia-caps
+seq 4322 | sed 's|.*|gpu&/gi0/access &|' >$F/driver/nvidia-caps/mig-minors
 sed 's/^Block devices:/195 nvidia\n511 nvidia-uvm\n\n&/' /proc/devices >$F/devices
 mount --bind $F/driver /proc/driver
 mount --bind $F/devices /proc/devices
@@ -231,7 +233,16 @@ void mount_new_root(const std::string& image) {
 
 constexpr const char* kConfig = "/etc/holdfast/config.yaml";
 
-void set_config() { write_file(kConfig, "runtime:\n  driver_root: " + g_directory + "/root\n"); }
+// The one that packages install, with another driver_root.
+void set_config() {
+  constexpr std::string_view kDriverRoot = "# driver_root: /run/nvidia/driver";
+  std::string text = read_file(HOLDFAST_CONFIG);
+  const std::size_t at = text.find(kDriverRoot);
+  if (at == std::string::npos) {
+    die("the config has no driver_root");
+  }
+  write_file(kConfig, text.replace(at, kDriverRoot.size(), "driver_root: " + g_directory + "/root"));
+}
 
 void remove_config() { (void)::unlink(kConfig); }
 
@@ -362,11 +373,18 @@ class Bench {
       write_file(kSpec, asks);
       set_config();
     };
+    Row in_new_root = row_of("create, 2 GPUs, in a new root file system", 0, kShim, asks);
+    in_new_root.before = [prepare = with_gpus.before] {
+      mount_new_root("rootfs");
+      prepare();
+    };
+    with_gpus.name += ", in the same one again";
     measure("alone, with a runtime that does nothing", rounds_ * 5,
             {{"that runtime", 0, {HOLDFAST_NOP}},
              {"state", 0, {kShim, "state", "x"}, 0, remove_config},
              {"state, with config", 0, {kShim, "state", "x"}, 0, set_config},
              without_gpu,
+             in_new_root,
              with_gpus});
     set_config();
     (void)::unlink(("/run/holdfast/ledger/" + name_ + ".json").c_str());

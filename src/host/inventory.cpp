@@ -42,7 +42,8 @@ void add_node(Inventory& inventory, const kernel::Host& host, const device::Devi
   }
   const std::optional<kernel::NodeOnHost> live = kernel::read_node(host, path);
   const std::optional<device::Device> numbers = known ? known : live ? std::optional(live->device) : std::nullopt;
-  const std::string vendor = numbers ? kernel::read_hardware(host, *numbers, "vendor") : std::string();
+  const bool is_of_vendor = numbers && path.starts_with("/dev/dri/");
+  const std::string vendor = is_of_vendor ? kernel::read_hardware(host, *numbers, "vendor") : std::string();
   const std::optional<device::NodeRole> role = device::role_of(classes, path, vendor);
   if (!role || !(live || known)) {
     return;
@@ -77,7 +78,7 @@ void add_node(Inventory& inventory, const kernel::Host& host, const device::Devi
 
 }  // namespace
 
-Inventory take_inventory(const kernel::Host& host, const config::Config& config) {
+Inventory take_inventory(const kernel::Host& host, const config::Config& config, nvidia::Gpus gpus) {
   Inventory inventory;
   const Result<std::string> drivers = kernel::read_text(host.root.get(), "proc/devices");
   inventory.drivers = device::parse_driver_names(drivers.value_or(""));
@@ -97,7 +98,7 @@ Inventory take_inventory(const kernel::Host& host, const config::Config& config)
     add_node(inventory, host, config.classes, path,
              numbers == known.end() ? std::nullopt : std::optional(numbers->second));
   }
-  nvidia::add_to(inventory, host);
+  nvidia::add_to(inventory, host, gpus);
   nvidia::add_mig_nodes(inventory, host);
   std::ranges::sort(inventory.nodes, {}, &device::Node::path);
   return inventory;

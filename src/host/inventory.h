@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "adapters/config/config.h"
+#include "adapters/nvidia/driver.h"
 #include "core/device/inventory.h"
 #include "kernel/files/host.h"
 
@@ -13,7 +14,8 @@ namespace hf::host {
 // devices, whose names NVML alone knows; everything else is below /proc.
 enum class Libraries : std::uint8_t { ask, ask_for_mig, leave };
 
-device::Inventory take_inventory(const kernel::Host& host, const config::Config& config);
+device::Inventory take_inventory(const kernel::Host& host, const config::Config& config,
+                                 nvidia::Gpus gpus = nvidia::Gpus::on_bus);
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries);
 
 // systemd's device rules name drivers and paths: their meaning depends on the drivers and device nodes of this host.

@@ -86,6 +86,10 @@ class LoaderCache(RuntimeCase):
         paths = [b"/chain%d/30/libcuda.so.1" % number for number in range(100)]
         self.check(make_cache(200_000, b"libcuda.so.1", paths), directories=100)
 
+    def test_many_entries_that_may_be_left_from_another_driver(self):
+        paths = [b"/usr/local/cuda/compat/lib%d.so" % number for number in range(60_000)]
+        self.check(make_cache(60_000, b"lib.so", paths))
+
 
 if __name__ == "__main__":
     unittest.main()

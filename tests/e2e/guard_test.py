@@ -255,6 +255,18 @@ class Runtimes(Guarded):
         container = self.start(engines.podman, "v1")
         self.check_harmless(container, container.update_cpus)
 
+    def test_a_node_that_is_removed_comes_back(self):
+        container = self.start(engines.oci, "v1", "crun")
+        self.given(container)
+        with guarding(HOLDFASTD, containers=1) as daemon:
+            node = pathlib.Path(f"/proc/{container.pid}/root{GPU}")
+            began = time.monotonic()
+            node.unlink()
+            self.assertTrue(eventually(node.is_char_device, 60), daemon.said())
+            FIGURES.append(f"a node that was removed is back after {time.monotonic() - began:.1f} s")
+            self.assertEqual(os.stat(node).st_rdev, os.makedev(*GPU_NODES[GPU]))
+            self.assertTrue(eventually(lambda: daemon.records(container.id, action="mended")), daemon.records())
+
 
 def BY_HAND(kind: str) -> dict:
     return {"name": pathlib.Path(sys.executable).name[:15], "command": ["attack.py", kind]}

@@ -154,7 +154,7 @@ std::map<std::string, std::string> parse_params(std::string_view text) {
   return params;
 }
 
-void add_to(Inventory& inventory, const kernel::Host& host) {
+void add_to(Inventory& inventory, const kernel::Host& host, Gpus gpus) {
   device::DriverState state;
   state.device_class = "nvidia";
   state.version = parse_driver_version(read(host, "proc/driver/nvidia/version"));
@@ -163,8 +163,9 @@ void add_to(Inventory& inventory, const kernel::Host& host) {
       state.modules.emplace_back(module);
     }
   }
-  const std::vector<std::string> on_bus = read_pci_gpus(host);
   const std::vector<std::string> in_driver = kernel::list_names(host.root.get(), "proc/driver/nvidia/gpus");
+  const std::vector<std::string> on_bus =
+      gpus == Gpus::on_bus || in_driver.empty() ? read_pci_gpus(host) : std::vector<std::string>();
   for (const std::string& pci : in_driver) {
     const Gpu gpu = parse_gpu(read(host, "proc/driver/nvidia/gpus/" + pci + "/information"), pci);
     Unit unit = unit_of(host, gpu);
@@ -193,6 +194,9 @@ void add_to(Inventory& inventory, const kernel::Host& host) {
 }
 
 void add_mig_nodes(Inventory& inventory, const kernel::Host& host) {
+  if (std::ranges::all_of(inventory.units, [](const Unit& unit) { return unit.mig.empty(); })) {
+    return;  // the driver's list has thousands of lines
+  }
   const std::map<std::string, std::uint32_t> minors =
       parse_mig_minors(read(host, "proc/driver/nvidia-caps/mig-minors"));
   std::vector<std::string> paths;

@@ -30,7 +30,11 @@ std::map<std::string, std::uint32_t> parse_mig_minors(std::string_view text);
 
 // Adds GPUs, the device nodes that should exist and the driver's state to an inventory that has /dev and
 // /proc/devices.
-void add_to(device::Inventory& inventory, const kernel::Host& host);
+//
+// of_driver: GPUs that are on the bus and unknown to the driver are looked for only where it knows none. A host may
+// have hundreds of PCI functions, and each has to be read.
+enum class Gpus : std::uint8_t { on_bus, of_driver };
+void add_to(device::Inventory& inventory, const kernel::Host& host, Gpus gpus = Gpus::on_bus);
 
 // Adds the device nodes of the MIG devices that the library listed.
 void add_mig_nodes(device::Inventory& inventory, const kernel::Host& host);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "adapters/nvidia/driver.h"
 #include "adapters/nvidia/file_search.h"
@@ -108,10 +109,10 @@ std::optional<DriverFiles> read_cache(const kernel::Host& host, const std::strin
   if (end == std::string::npos) {
     return std::nullopt;
   }
-  const Result<DriverFiles> driver = parse_driver_files(std::string_view(*text).substr(end + 1));
+  Result<DriverFiles> driver = parse_driver_files(std::string_view(*text).substr(end + 1));
   const bool is_current = driver && driver->version == version && driver->root == root &&
                           stamps_of(host, root, searched_directories(*driver)) == text->substr(0, end);
-  return is_current ? std::optional(*driver) : std::nullopt;
+  return is_current ? std::optional(*std::move(driver)) : std::nullopt;
 }
 
 void write_cache(const kernel::Host& host, const DriverFiles& driver, const std::string& stamps) {

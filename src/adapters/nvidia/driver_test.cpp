@@ -119,6 +119,22 @@ TEST(Driver, AddsAGpuWithoutALoadedDriver) {
   EXPECT_EQ(inventory.units[0].numa, std::nullopt);
 }
 
+TEST(Driver, LooksOnTheBusOnlyWhereItIsAskedToOrTheDriverHasNoGpu) {
+  const Files on_bus = {{"sys/bus/pci/devices/0000:66:00.0/vendor", "0x10de\n"},
+                        {"sys/bus/pci/devices/0000:66:00.0/class", "0x030200\n"}};
+  Files both = on_bus;
+  both["proc/driver/nvidia/gpus/0000:65:00.0/information"] = "Device Minor: \t 0\n";
+  const auto units = [](const Files& files, Gpus gpus) {
+    const FakeHost fake(with_cgroups(files));
+    device::Inventory inventory;
+    add_to(inventory, fake.open(), gpus);
+    return inventory.units.size();
+  };
+  EXPECT_EQ(units(both, Gpus::on_bus), 2U);
+  EXPECT_EQ(units(both, Gpus::of_driver), 1U);
+  EXPECT_EQ(units(on_bus, Gpus::of_driver), 1U);
+}
+
 TEST(Driver, AddsNothingOnAHostWithoutNvidiaDevices) {
   const FakeHost fake(kCgroups);
   device::Inventory inventory;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -52,11 +54,10 @@ Json json_of_node(const NodeEdit& node) {
   return json;
 }
 
-Json json_of_mount(const MountEdit& mount) {
-  return {{"destination", mount.destination},
-          {"type", mount.type.empty() ? "bind" : mount.type},
-          {"source", mount.source},
-          {"options", mount.options}};
+std::string text_of_mount(const MountEdit& mount, const std::string& options) {
+  return R"({"destination":)" + dump(mount.destination) + R"(,"type":)" +
+         dump(mount.type.empty() ? "bind" : mount.type) + R"(,"source":)" + dump(mount.source) + R"(,"options":)" +
+         options + "}";
 }
 
 Json json_of_hook(const HookEdit& hook) {
@@ -224,21 +225,52 @@ class Editor {
     return false;
   }
 
+  // A driver has 40 files and more, all with the same options: they are written as text.
   Result<void> add_mounts(const std::vector<MountEdit>& mounts) {
-    const std::vector<const Place*> entries = TRY(elements({"mounts"}));
-    std::vector<Json> there;
-    there.reserve(entries.size());
-    std::ranges::transform(entries, std::back_inserter(there), [this](const Place* entry) { return value_of(*entry); });
+    const Place* const list = TRY(find({"mounts"}));
+    if (list != nullptr && list->kind != JsonPlaces::Kind::array) {
+      return mounts.empty() ? Result<void>()
+                            : fail(std::errc::invalid_argument,
+                                   "config.json.mounts is neither a list nor an object, as it has to be");
+    }
+    const std::set<Mount> there = list == nullptr ? std::set<Mount>() : mounts_in(*list);
+    std::string text;
+    std::string options;
+    const std::vector<std::string>* rendered = nullptr;
     for (const MountEdit& mount : mounts) {
-      const bool is_there = std::ranges::any_of(there, [&mount](const Json& value) {
-        return value.is_object() && value.value("destination", Json()) == mount.destination &&
-               value.value("source", Json()) == mount.source;
-      });
-      if (!is_there) {
-        additions_["mounts"].push_back(json_of_mount(mount));
+      if (there.contains({mount.destination, mount.source})) {
+        continue;
       }
+      if (rendered == nullptr || *rendered != mount.options) {
+        rendered = &mount.options;
+        options = dump(mount.options);
+      }
+      text += (text.empty() ? "" : ",") + text_of_mount(mount, options);
+    }
+    if (text.empty()) {
+      return {};
+    }
+    if (list == nullptr) {
+      additions_["mounts"] = parse_value("[" + text + "]");
+    } else {
+      splices_.insert(list->end - 1, (list->first == 0 ? "" : ",") + text);
     }
     return {};
+  }
+
+  using Mount = std::pair<std::string, std::string>;  // destination and source
+
+  [[nodiscard]] std::set<Mount> mounts_in(const Place& list) const {
+    std::set<Mount> mounts;
+    for (const Place* entry : places_.children(list)) {
+      const Json value = value_of(*entry);
+      const Json* const destination = document::value_at(value, "destination");
+      const Json* const source = document::value_at(value, "source");
+      if (destination != nullptr && source != nullptr && destination->is_string() && source->is_string()) {
+        mounts.emplace(destination->get<std::string>(), source->get<std::string>());
+      }
+    }
+    return mounts;
   }
 
   Result<void> add_hooks(const std::vector<HookEdit>& hooks) {

@@ -101,6 +101,12 @@ Result<void> make_symlink_at(const Fd& directory, const Symlink& link) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos || target.empty()) {
     return fail(std::errc::invalid_argument, "make a symlink " + name + ": it has no name");
   }
+  if (::symlinkat(target.c_str(), directory.get(), name.c_str()) == 0) {
+    return {};
+  }
+  if (errno != EEXIST) {
+    return fail_errno(errno, "make the symlink " + name);
+  }
   std::array<char, PATH_MAX> text;
   const ssize_t size = ::readlinkat(directory.get(), name.c_str(), text.data(), text.size());
   if (size >= 0 && std::string_view(text.data(), std::size_t(size)) == target) {

@@ -27,7 +27,9 @@ using nvidia::HookOptions;
 
 constexpr std::size_t kMostCache = std::size_t(16) << 20U;
 constexpr std::size_t kMostLoader = std::size_t(4) << 20U;
-constexpr std::size_t kMostLookups = 128;  // of paths in the cache: two for a library of the same name as a driver's
+// Of paths in the cache: two for a library of the same name as a driver's, one for what may be left from another
+// driver.
+constexpr std::size_t kMostLookups = 128;
 
 // Where programs of this architecture expect glibc's loader.
 #if defined(__aarch64__)
@@ -193,7 +195,9 @@ class CachePlan {
     if (!cache || !is_ordered(*cache)) {
       return cache ? "the entries of the image's loader's cache are out of order" : cache.error().message;
     }
-    remove_left_over(*cache);
+    if (!remove_left_over(*cache)) {
+      return "the image's loader's cache has too many libraries that may be left from another driver";
+    }
     if (!put_first(*cache) || image_.has_too_many_links()) {
       return "the image's loader's cache has too many libraries of the same names as the driver's";
     }
@@ -206,13 +210,15 @@ class CachePlan {
   }
 
   // Of what an earlier start added, with another driver or with newer CUDA libraries, only empty files and symlinks to
-  // them may be left. ldconfig would not list those either.
-  void remove_left_over(nvidia::LoaderCache& cache) {
-    std::erase_if(cache.libraries, [this](const CachedLibrary& library) {
+  // them may be left. ldconfig would not list those either. False where too many paths would have to be looked up.
+  bool remove_left_over(nvidia::LoaderCache& cache) {
+    std::size_t looked_up = 0;
+    std::erase_if(cache.libraries, [&](const CachedLibrary& library) {
       const std::string path(library.path);
-      return may_be_left_over(library.name, directory_of(path)) && !paths_.is_mounted(paths_.follow(path)) &&
-             !image_.read(path);
+      return may_be_left_over(library.name, directory_of(path)) && ++looked_up <= kMostLookups &&
+             !paths_.is_mounted(paths_.follow(path)) && !image_.read(path);
     });
+    return looked_up <= kMostLookups;
   }
 
   [[nodiscard]] bool may_be_left_over(std::string_view name, const std::string& directory) const {

@@ -242,6 +242,23 @@ TEST_F(CachePlanTest, LooksUpAFewPathsOfTheCacheOnly) {
   EXPECT_EQ(why(), "the image's loader's cache has too many libraries of the same names as the driver's");
 }
 
+TEST_F(CachePlanTest, LooksUpAFewLeftOversOfTheCacheOnly) {
+  const auto write_left_over = [this](std::size_t count) {
+    std::vector<std::pair<std::string, std::string>> libraries;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string name = "libcuda.so." + std::to_string(i);
+      libraries.emplace_back(name, "/usr/local/cuda/compat/" + name);
+    }
+    std::ranges::sort(libraries,
+                      [](const auto& a, const auto& b) { return ::strverscmp(b.first.c_str(), a.first.c_str()) < 0; });
+    write_cache(libraries);
+  };
+  write_left_over(129);
+  EXPECT_EQ(why_not_edited(), "");
+  write_left_over(130);  // one has the name of a library of the driver
+  EXPECT_EQ(why(), "the image's loader's cache has too many libraries that may be left from another driver");
+}
+
 TEST_F(CachePlanTest, LooksUpEachDirectoryOfTheCacheOnce) {
   fs::create_directories(root_path() + kDirectory);
   fs::create_directory_symlink("usr/lib", root_path() + "/lib");

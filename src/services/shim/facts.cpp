@@ -91,7 +91,7 @@ void read_inventory(const kernel::Host& host, const config::Config& config, cons
   if (facts.request.cdi_names.empty() && !facts.pod && !has_nodes_of_others_than_nvidia(spec, config.classes)) {
     std::erase_if(wanted.classes, [](const device::DeviceClass& entry) { return entry.name != "nvidia"; });
   }
-  facts.inventory = host::take_inventory(host, wanted);
+  facts.inventory = host::take_inventory(host, wanted, nvidia::Gpus::of_driver);
 }
 
 }  // namespace hf::shim
