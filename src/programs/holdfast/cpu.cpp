@@ -166,8 +166,17 @@ Result<int> show_plan(const CpuOptions& options) {
   return plan.error.empty() ? kFine : kProblem;
 }
 
+Result<cpu_file::ScenarioFile> read_scenario(const std::string& path) {
+  const std::string text = TRY(kernel::read_regular_file(path));
+  Result<cpu_file::ScenarioFile> file = cpu_file::parse_scenario(text);
+  if (!file) {
+    return fail(file.error().code, path + ": " + file.error().message);
+  }
+  return file;
+}
+
 Result<int> show_simulation(const CpuOptions& options) {
-  cpu_file::ScenarioFile file = TRY(cpu_file::parse_scenario(TRY(kernel::read_regular_file(options.file))));
+  cpu_file::ScenarioFile file = TRY(read_scenario(options.file));
   if (!file.machine_source.empty()) {
     const std::size_t slash = options.file.rfind('/');
     const std::string directory = slash == std::string::npos ? "" : options.file.substr(0, slash);
