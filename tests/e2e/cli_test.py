@@ -218,10 +218,25 @@ class Arguments(Case):
             copy.write_bytes(pathlib.Path(holdfast("--version").args[0]).read_bytes())
             copy.chmod(0o755)
             done = subprocess.run([*unprivileged, copy, "rules"], capture_output=True, text=True, check=False, timeout=60)
-            for command in (["grant", "train", "c 195:0 rw"], ["heal", "--all"], ["ps"], ["cpu", "status"]):
-                other = subprocess.run([*unprivileged, copy, *command], capture_output=True, text=True, check=False, timeout=60)
-                self.assertEqual((other.returncode, other.stdout), (2, ""), command)
-                self.assertIn("needs root", other.stderr)
+            for command in (
+                ["grant", "train", "c 195:0 rw"],
+                ["heal", "--all"],
+                ["ps"],
+                ["cpu", "status"],
+                ["rules", "train"],
+                ["rules", "diff", "train", "pid:1"],
+                ["blame", "train", "--journal", "/no/such/journal"],
+                ["setup", "node"],
+                ["setup", "node", "--undo"],
+                *(["setup", engine] for engine in ("docker", "containerd", "crio", "podman")),
+            ):
+                with self.subTest(command):
+                    other = subprocess.run([*unprivileged, copy, *command], capture_output=True, text=True, check=False, timeout=60)
+                    self.assertEqual((other.returncode, other.stdout), (2, ""), other.stderr)
+                    self.assertTrue(other.stderr.endswith(": needs root (try sudo)\n"), other.stderr)
+                    self.assertEqual(other.stderr.count("\n"), 1, other.stderr)
+            plan = subprocess.run([*unprivileged, copy, "setup", "node", "--dry-run"], capture_output=True, text=True, check=False, timeout=60)
+            self.assertNotIn("needs root", plan.stderr, "a plan changes nothing")
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("needs root", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)

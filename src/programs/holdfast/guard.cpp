@@ -79,6 +79,9 @@ struct Subject {
 };
 
 Result<void> find_running(const kernel::Host& host, Subject& subject) {
+  if (::geteuid() != 0) {  // without it no container can be found
+    return fail(std::errc::operation_not_permitted, "find container " + quote(subject.argument));
+  }
   const host::Census census = TRY(host::take_census(host, TRY(config::read_config(host))));
   for (const host::DiscoveredContainer* const found :
        TRY(host::find_discovered(host, census, {subject.argument}, host::PodNames::all_containers))) {
@@ -100,6 +103,9 @@ Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
       !subject.argument.empty()) {
     // A container without records is fine; a name that matches no container is a mistake.
     const Result<void> found = find_running(host, subject);
+    if (!found && found.error().code != std::errc::no_such_process) {
+      return std::unexpected(found.error());
+    }
     if (!found) {
       return fail(found.error().code, found.error().message + ", and none in the journal was");
     }
@@ -141,7 +147,10 @@ int show_watch(const GuardOptions& options) {
     return complain(found.error());
   }
   if (!found) {  // it may start later
-    std::fprintf(stderr, "holdfast: %s; waiting for it\n", found.error().message.c_str());
+    const bool is_unknown = found.error().code == std::errc::operation_not_permitted;
+    const std::string why =
+        is_unknown ? "without root it is unknown whether " + quote(subject.argument) + " runs" : found.error().message;
+    warn(printable(why) + "; waiting for its records");
   }
   const std::int64_t end = *until == 0 ? 0 : kernel::wall_now() + *until;
   while (end == 0 || kernel::wall_now() < end) {
