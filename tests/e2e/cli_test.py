@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from manual import OPTION, commands, options_of, read_manual, section, synopses
 from support import HOLDFAST, V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, scratch_cgroup
 
 HOLDFASTD, KUBE = [sys.argv.pop(1) if len(sys.argv) > 1 and "/" in sys.argv[1] else "" for _ in range(2)]
@@ -240,6 +241,28 @@ class Arguments(Case):
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("needs root", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+class Manuals(unittest.TestCase):
+    def test_each_synopsis_has_the_options_of_its_help(self):
+        helps = dict(commands(HOLDFAST))
+        found = synopses(read_manual("holdfast.1"), "holdfast")
+        self.assertEqual(sorted(found), sorted(helps))
+        for command, text in helps.items():
+            with self.subTest(command):
+                written = {*OPTION.findall(found[command]), *(["--output"] if "[-o " in found[command] else [])}
+                for names in options_of(text):
+                    self.assertTrue(written & set(names), f"{names} is in the help only")
+                known = {name for names in options_of(text) for name in names}
+                self.assertLessEqual(written, known, "no such option")
+
+    @unittest.skipUnless(HOLDFASTD and KUBE, "needs holdfastd and holdfast-kube as arguments")
+    def test_each_page_describes_the_options_of_its_program(self):
+        for program, page in ((HOLDFAST, "holdfast.1"), (HOLDFASTD, "holdfastd.8"), (KUBE, "holdfast-kube.8")):
+            with self.subTest(page):
+                known = {name for _, text in commands(program) for names in options_of(text) for name in names}
+                described = set(OPTION.findall(section(read_manual(page), "OPTIONS")))
+                self.assertEqual(described - {"--help", "--version"}, known)
 
 
 class Files(Case):
