@@ -43,6 +43,12 @@ class Arguments(Case):
             (("cpu", "plam"), "no command 'plam'; did you mean plan? (see holdfast cpu --help)"),
             (("doctor", "--depp"), "no option '--depp'; did you mean --deep? (see holdfast doctor --help)"),
             (("ps", "--interval"), "(see holdfast ps --help)"),
+            (("ps", "-x"), "holdfast: no option '-x' (see holdfast ps --help)\n"),
+            (("rules", "dif"), "(did you mean the command diff?)"),
+            (("rules", "dif", "pid:1", "pid:1"), "(did you mean the command diff?)"),
+            (("version", "doctor"), "no command 'version'; did you mean --version? (see holdfast --help)"),
+            (("watch", "--for", "10x"), "--for '10x': want a span such as 90s"),
+            (("blame", "--since", "10x"), "--since '10x': want a span such as 90s"),
             (("doctor", "-owide"), "--output: wide not in {"),
             (("doctor", "-o=wide"), "wide not in {"),
             (("doctor", "-deep"), "no option '-deep'; did you mean --deep?"),
@@ -91,6 +97,8 @@ class Arguments(Case):
         for program, arguments, text in [
             (HOLDFASTD, ("--check-confg",), "no option '--check-confg'; did you mean --check-config? (see holdfastd --help)"),
             (HOLDFASTD, ("start",), "unexpected argument 'start' (see holdfastd --help)"),
+            (HOLDFASTD, ("version",), "unexpected argument 'version'; did you mean --version? (see holdfastd --help)"),
+            (HOLDFASTD, ("-x",), "no option '-x' (see holdfastd --help)"),
             (HOLDFASTD, ("--tier", "poling"), "--tier: poling not in {tracepoints,files,polling} (see holdfastd --help)"),
             (HOLDFASTD, ("--log=txt",), "--log: txt not in {text,json} (see holdfastd --help)"),
             (KUBE, ("--nvidea-config", "x"), "no option '--nvidea-config'; did you mean --nvidia-config? (see holdfast-kube --help)"),
@@ -110,6 +118,8 @@ class Arguments(Case):
         self.assertIn("--dry-run", self.ok("grant", "--help"))
         self.assertEqual(self.ok("help", "cpu", "plan"), self.ok("cpu", "plan", "--help"))
         self.assertRegex(self.ok("--version"), r"^holdfast \d+\.\d+\.\d+")
+        for same in ("-V", "version"):
+            self.assertEqual(self.ok(same), self.ok("--version"))
 
     def test_without_a_command_all_are_listed(self):
         done = holdfast()

@@ -277,7 +277,7 @@ int run(int argc, char** argv) {
   kernel::block_signals();
   CLI::App app("holdfast-kube: offers devices to kubelet, each with its whole set of device nodes or not at all",
                "holdfast-kube");
-  app.set_version_flag("--version", std::string("holdfast-kube ") + HOLDFAST_VERSION);
+  app.set_version_flag("-V,--version", std::string("holdfast-kube ") + HOLDFAST_VERSION);
   KubeOptions options;
   app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
   app.add_option("--nvidia-config", options.nvidia_config, "a config file of NVIDIA's device plugin, read as well");

@@ -40,19 +40,22 @@ struct GuardOptions {
   Output output;
 };
 
-// "90s", "30m", "1h", "7d" as milliseconds.
-Result<std::int64_t> parse_span(const std::string& text) {
+// "90s", "30m", "1h", "7d" as milliseconds; 0 for "".
+Result<std::int64_t> parse_span(const std::string& text, const std::string& option) {
+  if (text.empty()) {
+    return 0;
+  }
   constexpr std::int64_t kSecond = 1000;
   const std::optional<std::uint32_t> number =
-      text.size() < 2 ? std::nullopt : parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
-  const char unit = text.empty() ? ' ' : text.back();
+      parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
+  const char unit = text.back();
   const std::int64_t scale = unit == 's'   ? kSecond
                              : unit == 'm' ? 60 * kSecond
                              : unit == 'h' ? 3600 * kSecond
                              : unit == 'd' ? 24 * (3600 * kSecond)
                                            : 0;
   if (!number || scale == 0) {
-    return fail(std::errc::invalid_argument, "since " + quote(text) + ": want a span such as 90s, 30m, 1h or 7d");
+    return fail(std::errc::invalid_argument, option + " " + quote(text) + ": want a span such as 90s, 30m, 1h or 7d");
   }
   return std::int64_t(*number) * scale;
 }
@@ -96,7 +99,8 @@ Result<std::string> journal_directory(const kernel::Host& host, const GuardOptio
 
 Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
-  const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - TRY(parse_span(options.since));
+  const std::int64_t span = TRY(parse_span(options.since, "--since"));
+  const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - span;
   journal::Kept kept = TRY(journal::read_journal(host, TRY(journal_directory(host, options))));
   Subject subject = {options.container, {}};
   if (std::ranges::none_of(kept.records, [&subject](const BlameRecord& record) { return subject.has(record); }) &&
@@ -127,6 +131,10 @@ int show_blame(const GuardOptions& options) {
 }
 
 int show_watch(const GuardOptions& options) {
+  const Result<std::int64_t> until = parse_span(options.since, "--for");
+  if (!until) {
+    return complain(until.error());
+  }
   const Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
@@ -136,10 +144,6 @@ int show_watch(const GuardOptions& options) {
       directory ? journal::Tail::open(*host, *directory) : Result<journal::Tail>(std::unexpected(directory.error()));
   if (!tail) {
     return complain(tail.error());
-  }
-  const auto until = options.since.empty() ? Result<std::int64_t>(0) : parse_span(options.since);
-  if (!until) {
-    return complain(until.error());
   }
   Subject subject = {options.container, {}};
   const Result<void> found = subject.argument.empty() ? Result<void>() : find_running(*host, subject);
