@@ -102,6 +102,8 @@ class Arguments(Case):
             (HOLDFASTD, ("--tier", "poling"), "--tier: poling not in {tracepoints,files,polling} (see holdfastd --help)"),
             (HOLDFASTD, ("--log=txt",), "--log: txt not in {text,json} (see holdfastd --help)"),
             (KUBE, ("--nvidea-config", "x"), "no option '--nvidea-config'; did you mean --nvidia-config? (see holdfast-kube --help)"),
+            (KUBE, ("--once", "-o", "toml"), "--output: toml not in {json,yaml} (see holdfast-kube --help)"),
+            (KUBE, ("-o", "yaml"), "--output requires --once (see holdfast-kube --help)"),
             (KUBE, ("--onse", "--log", "json"), "no option '--onse'; did you mean --once? (see holdfast-kube --help)"),
         ]:
             with self.subTest(arguments):

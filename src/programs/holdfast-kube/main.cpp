@@ -22,6 +22,7 @@
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
+#include "render/yaml.h"
 #include "services/cluster/api_thread.h"
 #include "services/cluster/node_name.h"
 #include "services/plugin/daemon.h"
@@ -35,6 +36,7 @@ struct KubeOptions {
   std::string config_file;
   std::string nvidia_config;
   std::string log = "text";
+  std::string format = "json";  // of --once
   bool check_config = false;
   bool once = false;
 };
@@ -198,9 +200,10 @@ class Specs {
   std::map<std::string, specs::FreshSpec> specs_;
 };
 
-int show_once(const kernel::Host& host, const config::Config& config) {
+int show_once(const kernel::Host& host, const config::Config& config, const std::string& format) {
   const report::PluginReport report = plugin::look_once(host, config);
-  std::cout << report::render_json(report) << '\n';
+  const std::string json = report::render_json(report);
+  std::cout << (format == "yaml" ? report::json_to_yaml(json) : json + "\n");
   return report.is_fine() ? kFine : kProblem;
 }
 
@@ -240,7 +243,7 @@ int serve(const KubeOptions& options) {
     return show_config(*host, *read);
   }
   if (options.once) {
-    return show_once(*host, read->config);
+    return show_once(*host, read->config, options.format);
   }
   if (::geteuid() != 0) {
     return complain({std::errc::operation_not_permitted, "needs root: kubelet's directory belongs to it"});
@@ -282,7 +285,11 @@ int run(int argc, char** argv) {
   app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
   app.add_option("--nvidia-config", options.nvidia_config, "a config file of NVIDIA's device plugin, read as well");
   app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
-  app.add_flag("--once", options.once, "print what would be offered and allocated, as JSON, and end");
+  CLI::Option* once = app.add_flag("--once", options.once, "print what would be offered and allocated, and end");
+  app.add_option("-o,--output", options.format, "the output format of --once (docs/JSON.md)")
+      ->check(CLI::IsMember({"json", "yaml"}))
+      ->capture_default_str()
+      ->needs(once);
   add_log_option(app, options.log);
   app.footer(
       "signals: SIGHUP reads the configuration again, SIGTERM ends; running pods keep what they have\n"
