@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
+#include <span>
 
 #include <yaml-cpp/yaml.h>
 
@@ -97,6 +99,25 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   return parse_nri(document["nri"], config.nri);
 }
 
+// How many rules of the guard a file has.
+struct FileOfRules {
+  std::string where;
+  std::size_t rules = 0;
+};
+
+// The rules of a later file come first.
+Result<void> check_classes_by_file(const std::vector<FileOfRules>& files, const Config& config) {
+  std::span<const container::PolicyRule> left = config.policy.rules;
+  for (const FileOfRules& file : files | std::views::reverse) {
+    const Result<void> checked = check_classes(left.first(file.rules), config.classes);
+    if (!checked) {
+      return fail(checked.error().code, file.where + checked.error().message);
+    }
+    left = left.subspan(file.rules);
+  }
+  return {};
+}
+
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(path));
   constexpr std::size_t kLongest = std::size_t(1) << 20U;  // the parser allocates hundreds of bytes per list entry
@@ -111,8 +132,10 @@ Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) 
 
 Result<Config> parse_config(const std::vector<ConfigFile>& files) {
   Config config;
+  std::vector<FileOfRules> files_of_rules;
   for (const ConfigFile& file : files) {
     const std::string where = file.name.empty() ? std::string() : file.name + ": ";
+    const std::size_t earlier = config.policy.rules.size();
     try {
       const Result<void> applied = apply_document(YAML::Load(file.text), config);
       if (!applied) {
@@ -122,12 +145,14 @@ Result<Config> parse_config(const std::vector<ConfigFile>& files) {
       return fail(std::errc::invalid_argument, where + "config: " + error.what());
     }
     config.files.push_back(file.name);
+    files_of_rules.push_back({where, config.policy.rules.size() - earlier});
   }
   for (const DeviceClass& entry : device::built_in_classes()) {
     if (find_class(config.classes, entry.name) == nullptr) {
       config.classes.push_back(entry);
     }
   }
+  TRY(check_classes_by_file(files_of_rules, config));
   return config;
 }
 

@@ -1,6 +1,7 @@
 // Container: identity of a container: its names, its cgroups, its first process, and the engine and runtime behind it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,12 +34,16 @@ struct Runtime {
   std::optional<std::string> version;  // "1.1.5"
 };
 
+// A container without an engine has its runtime's name there.
+inline constexpr std::array<std::string_view, 7> kEngineNames = {"containerd", "cri-o",  "crun", "docker",
+                                                                 "lxc",        "podman", "runc"};
+
 struct Container {
   ContainerId id;
   std::optional<std::string> name;            // in its engine
   bool shares_title = false;                  // with another container of the host: then only the id is unambiguous
   std::optional<std::string> image;           // as the engine names it
-  std::optional<std::string> engine;          // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
+  std::optional<std::string> engine;          // one of kEngineNames
   std::optional<std::string> name_space;      // containerd's
   std::map<std::string, std::string> labels;  // the engine's, and the bundle's annotations: untrusted
   std::optional<Pod> pod;

@@ -93,9 +93,9 @@ Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& opti
   }
   TRY(check_offering(host, kube, read.notes));
   for (const resource::ResourceRule& rule : kube.policy.rules) {
-    if (device::find_class(read.config.classes, rule.device_class) == nullptr) {
-      return fail(std::errc::invalid_argument, "config: kube.resources: " + rule.resource + " is of the class " +
-                                                   quote(rule.device_class) + ", which is not known");
+    const Result<void> known = device::check_class(read.config.classes, rule.device_class);
+    if (!known) {
+      return fail(known.error().code, "config: kube.resources: " + rule.resource + ": " + known.error().message);
     }
   }
   return read;
