@@ -113,7 +113,7 @@ void add_earlier_restart(const kernel::Host& host, SetupReport& report) {
 }
 
 // The engine reads its config again only if that was changed, now or by an earlier run whose restart failed.
-// Containers go on meanwhile.
+// The containers of docker go on only where it has live-restore.
 Result<SetupReport> restart_engine(SetupReport report) {
   if (!report.is_done) {
     return report;
