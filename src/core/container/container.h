@@ -77,6 +77,9 @@ bool is_run_by(const Container& container, std::string_view runtime);
 std::string title_of(const Runtime& runtime);  // "runc 1.1.5", or "runc" where its version is unknown
 // The namespace of its pod, or containerd's; "" where there is none.
 std::string name_space_of(const Container& container);
+// The same for people: docker keeps its containers in a namespace of containerd called moby, which its users do not
+// know.
+std::string shown_name_space(std::string_view engine, const std::string& name_space);
 
 // The name for people: "pod/container", the name, or the first characters of the id.
 std::string title_of(const Container& container);
