@@ -142,8 +142,6 @@ class Arguments(Case):
     def test_a_narrow_terminal(self):
         wide = subprocess.run(["script", "-qec", f"stty cols 200; {HOLDFAST} cpu topology --from dgx-a100; {HOLDFAST} cdi list", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(wide.returncode, 0, wide.stdout)
-        dumb = subprocess.run(["script", "-qec", f"TERM=dumb {HOLDFAST} doctor", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
-        self.assertNotIn("\x1b", dumb.stdout)
         with tempfile.NamedTemporaryFile("w", suffix=".json") as scenario:
             pod, name = "a-pod-with-a-rather-long-name", "a-container-with-a-long-name"
             step = {"op": "allocate", "pod": pod, "container": name, "hint_numa": None, "pod_containers": [{"name": name, "type": "app", "cpus": 2}]}
@@ -152,6 +150,15 @@ class Arguments(Case):
             narrow = subprocess.run(["script", "-qec", f"stty cols 40; {HOLDFAST} cpu simulate {scenario.name}", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
         lines = narrow.stdout.replace("\r", "").splitlines()
         self.assertLessEqual(max(len(line) for line in lines[1:]), 40, narrow.stdout)
+
+    def test_colours_are_for_terminals_that_know_them(self):
+        # A verdict is coloured on every host.
+        command = f"{HOLDFAST} setup podman --config /nonexistent/containers.conf --undo --dry-run"
+        for environment, is_coloured in (("TERM=xterm", True), ("TERM=dumb", False), ("-u TERM", False), ("TERM=xterm NO_COLOR=1", False)):
+            with self.subTest(environment):
+                done = subprocess.run(["script", "-qec", f"env -u NO_COLOR {environment} {command}", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
+                self.assertIn("nothing to undo", done.stdout)
+                self.assertEqual("\x1b[32m" in done.stdout, is_coloured, done.stdout)
 
     def test_completion_follows_the_commands(self):
         for words, expected in (
