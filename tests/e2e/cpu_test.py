@@ -380,7 +380,7 @@ class BadInput(CpuCase):
         self.refused("/s: scenario: it is nested too deep", "simulate", self.file("s", "[" * 100000))
         self.refused("/s: scenario: line 2, column 9: this is no JSON", "simulate", self.file("s", '{\n "ops": x}'))
         self.refused("/s: scenario: ops: want a list", "simulate", self.file("s", {"topology": "workstation"}))
-        self.refused("op 1: the machine has no NUMA node 9", "simulate", self.file("s", {
+        self.refused("/s: scenario: op 1: the machine has no NUMA node 9", "simulate", self.file("s", {
             "topology": "workstation", "ops": [{"op": "allocate", "pod": "p", "container": "c", "cpus": 1, "hint_numa": [9]}]}))
         self.refused("No such file", "simulate", str(self.directory / "nowhere"))
 
