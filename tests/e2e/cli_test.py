@@ -200,6 +200,9 @@ class Arguments(Case):
             ("classes: [{name: x}]\n", "units"),
             ("classes: [{name: X, units: [/dev/x]}]\n", "name"),
             ("state_roots: [relative]\n", "relative"),
+            ("guard: {rules: [{class: nvidea, mode: observe}]}\n", "no device class 'nvidea'; did you mean nvidia?"),
+            ("guard: {rules: [{engine: dokcer, mode: observe}]}\n", "no engine 'dokcer'; did you mean docker?"),
+            ("cpus: {options: [full-pcpu-only]}\n", "did you mean full-pcpus-only?"),
             ("{", "config"),
         ):
             with self.subTest(text), tempfile.TemporaryDirectory(prefix="hf-e2e-") as directory:

@@ -227,6 +227,13 @@ TEST(Config, RefusesARuleForAClassOrAnEngineThatDoesNotExist) {
   }
 }
 
+TEST(Config, RefusesASpecOfAClassThatDoesNotExist) {
+  EXPECT_TRUE(parse_config("cdi: {file: /etc/cdi/x.yaml, class: amd}"));
+  const Result<Config> config = parse_config({{"a.yaml", ""}, {"b.yaml", "cdi: {class: nvidea}"}});
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message, "b.yaml: config: cdi.class: no device class 'nvidea'; did you mean nvidia?");
+}
+
 TEST(Config, LetsARuleNameAClassOfALaterFile) {
   const std::vector<ConfigFile> files = {{"a.yaml", "guard: {rules: [{class: npu, mode: observe}]}"},
                                          {"b.yaml", "guard: {rules: [{class: fuse, mode: lock}]}"},
