@@ -201,6 +201,18 @@ TEST(BlameText, NamesTheWriterTheChangeAndTheDuration) {
   EXPECT_EQ(render_text(std::vector<BlameRecord>()), "nothing is recorded\n");
 }
 
+TEST(BlameText, CallsDockersNamespaceDocker) {
+  BlameRecord record = full();
+  record.container = "train";
+  record.engine = "docker";
+  record.name_space = "moby";
+  record.pod.reset();
+  EXPECT_EQ(cells_of(record).at(1), "docker/train");
+  EXPECT_NE(render_text(record).find("train (docker): "), std::string::npos) << render_text(record);
+  EXPECT_NE(render_line(record).find(R"("namespace":"moby")"), std::string::npos) << "fields stay as they are";
+  EXPECT_EQ(cells_of(full()).at(1), "ml/trainer/main");
+}
+
 TEST(BlameText, ReplacesControlCharactersInNames) {
   BlameRecord record = full();
   record.container = "x\x1b[2J\ny";

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/base/text.h"
+#include "core/container/container.h"
 #include "render/blame.h"
 #include "render/text_table.h"
 #include "render/time.h"
@@ -107,15 +108,15 @@ std::string short_action(const BlameRecord& record) {
 std::vector<std::string> blame_columns() { return {"TIME", "CONTAINER", "CHANGE", "LOST", "DONE"}; }
 
 std::vector<std::string> cells_of(const BlameRecord& record) {
-  const std::string name_space = record.name_space.empty() ? "" : record.name_space + "/";
+  const std::string place = container::shown_name_space(record.engine, record.name_space);
+  const std::string name_space = place.empty() ? "" : place + "/";
   return {render_moment(record.at), with_short_ids(name_space + record.container),
           with_short_ids(what_happened(record)), record.is_loss() ? marked(kRed, list_of(record.devices)) : "-",
           short_action(record)};
 }
 
 std::string render_text(const BlameRecord& record) {
-  // docker keeps its containers in a namespace of containerd called moby, which its users do not know.
-  const std::string place = record.engine == "docker" ? record.engine : record.name_space;
+  const std::string place = container::shown_name_space(record.engine, record.name_space);
   const std::string name_space = place.empty() ? "" : " (" + place + ")";
   std::string text = line_of(render_moment(record.at) + "  " + marked(kBold, record.container) + name_space + ": " +
                              what_happened(record));

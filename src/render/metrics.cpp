@@ -116,10 +116,14 @@ std::map<std::string, bool> classes_of(const ContainerStatus& guarded) {
   return classes;
 }
 
+std::string shown_name_space_of(const container::Container& it) {
+  return container::shown_name_space(it.engine.value_or(""), name_space_of(it));
+}
+
 // Two series with the same labels would spoil the page, and names may be hostile. Absent: even the id is taken.
 std::optional<Name> name_of(const container::Container& it, std::set<Name>& taken) {
   for (const std::string& candidate : {unambiguous_name_of(it), "container:" + it.id.value}) {
-    Name name{clean(candidate), clean(name_space_of(it))};
+    Name name{clean(candidate), clean(shown_name_space_of(it))};
     if (taken.insert(name).second) {
       return name;
     }

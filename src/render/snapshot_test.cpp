@@ -133,6 +133,18 @@ TEST(Metrics, SayWhatTheSnapshotSays) {
   expect_well_formed(render_metrics({}));
 }
 
+TEST(Metrics, CallDockersNamespaceDocker) {
+  Snapshot made = snapshot();
+  container::Container of_docker = named("id of web", "web");
+  of_docker.engine = "docker";
+  of_docker.name_space = "moby";
+  made.containers.front().container = of_docker;
+  const std::string page = render_metrics(made);
+  EXPECT_TRUE(
+      has_line(page, R"(holdfast_container_device_accessible{container="web",namespace="docker",class="nvidia"} 1)"))
+      << page;
+}
+
 TEST(Metrics, EscapeHostileNames) {
   Snapshot hostile = snapshot();
   hostile.containers = {guarded("a\"} 1\nfake{x=\"", State::ok), guarded("back\\slash", State::ok),

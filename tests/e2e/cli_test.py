@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from manual import OPTION, commands, options_of, read_manual, section, synopses
 from support import HOLDFAST, V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, scratch_cgroup
 
 HOLDFASTD, KUBE = [sys.argv.pop(1) if len(sys.argv) > 1 and "/" in sys.argv[1] else "" for _ in range(2)]
@@ -42,6 +43,12 @@ class Arguments(Case):
             (("cpu", "plam"), "no command 'plam'; did you mean plan? (see holdfast cpu --help)"),
             (("doctor", "--depp"), "no option '--depp'; did you mean --deep? (see holdfast doctor --help)"),
             (("ps", "--interval"), "(see holdfast ps --help)"),
+            (("ps", "-x"), "holdfast: no option '-x' (see holdfast ps --help)\n"),
+            (("rules", "dif"), "(did you mean the command diff?)"),
+            (("rules", "dif", "pid:1", "pid:1"), "(did you mean the command diff?)"),
+            (("version", "doctor"), "no command 'version'; did you mean --version? (see holdfast --help)"),
+            (("watch", "--for", "10x"), "--for '10x': want a span such as 90s"),
+            (("blame", "--since", "10x"), "--since '10x': want a span such as 90s"),
             (("doctor", "-owide"), "--output: wide not in {"),
             (("doctor", "-o=wide"), "wide not in {"),
             (("doctor", "-deep"), "no option '-deep'; did you mean --deep?"),
@@ -90,9 +97,13 @@ class Arguments(Case):
         for program, arguments, text in [
             (HOLDFASTD, ("--check-confg",), "no option '--check-confg'; did you mean --check-config? (see holdfastd --help)"),
             (HOLDFASTD, ("start",), "unexpected argument 'start' (see holdfastd --help)"),
+            (HOLDFASTD, ("version",), "unexpected argument 'version'; did you mean --version? (see holdfastd --help)"),
+            (HOLDFASTD, ("-x",), "no option '-x' (see holdfastd --help)"),
             (HOLDFASTD, ("--tier", "poling"), "--tier: poling not in {tracepoints,files,polling} (see holdfastd --help)"),
             (HOLDFASTD, ("--log=txt",), "--log: txt not in {text,json} (see holdfastd --help)"),
             (KUBE, ("--nvidea-config", "x"), "no option '--nvidea-config'; did you mean --nvidia-config? (see holdfast-kube --help)"),
+            (KUBE, ("--once", "-o", "toml"), "--output: toml not in {json,yaml} (see holdfast-kube --help)"),
+            (KUBE, ("-o", "yaml"), "--output requires --once (see holdfast-kube --help)"),
             (KUBE, ("--onse", "--log", "json"), "no option '--onse'; did you mean --once? (see holdfast-kube --help)"),
         ]:
             with self.subTest(arguments):
@@ -109,6 +120,8 @@ class Arguments(Case):
         self.assertIn("--dry-run", self.ok("grant", "--help"))
         self.assertEqual(self.ok("help", "cpu", "plan"), self.ok("cpu", "plan", "--help"))
         self.assertRegex(self.ok("--version"), r"^holdfast \d+\.\d+\.\d+")
+        for same in ("-V", "version"):
+            self.assertEqual(self.ok(same), self.ok("--version"))
 
     def test_without_a_command_all_are_listed(self):
         done = holdfast()
@@ -129,8 +142,6 @@ class Arguments(Case):
     def test_a_narrow_terminal(self):
         wide = subprocess.run(["script", "-qec", f"stty cols 200; {HOLDFAST} cpu topology --from dgx-a100; {HOLDFAST} cdi list", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(wide.returncode, 0, wide.stdout)
-        dumb = subprocess.run(["script", "-qec", f"TERM=dumb {HOLDFAST} doctor", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
-        self.assertNotIn("\x1b", dumb.stdout)
         with tempfile.NamedTemporaryFile("w", suffix=".json") as scenario:
             pod, name = "a-pod-with-a-rather-long-name", "a-container-with-a-long-name"
             step = {"op": "allocate", "pod": pod, "container": name, "hint_numa": None, "pod_containers": [{"name": name, "type": "app", "cpus": 2}]}
@@ -139,6 +150,15 @@ class Arguments(Case):
             narrow = subprocess.run(["script", "-qec", f"stty cols 40; {HOLDFAST} cpu simulate {scenario.name}", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
         lines = narrow.stdout.replace("\r", "").splitlines()
         self.assertLessEqual(max(len(line) for line in lines[1:]), 40, narrow.stdout)
+
+    def test_colours_are_for_terminals_that_know_them(self):
+        # A verdict is coloured on every host.
+        command = f"{HOLDFAST} setup podman --config /nonexistent/containers.conf --undo --dry-run"
+        for environment, is_coloured in (("TERM=xterm", True), ("TERM=dumb", False), ("-u TERM", False), ("TERM=xterm NO_COLOR=1", False)):
+            with self.subTest(environment):
+                done = subprocess.run(["script", "-qec", f"env -u NO_COLOR {environment} {command}", "/dev/null"], capture_output=True, text=True, check=False, timeout=60)
+                self.assertIn("nothing to undo", done.stdout)
+                self.assertEqual("\x1b[32m" in done.stdout, is_coloured, done.stdout)
 
     def test_completion_follows_the_commands(self):
         for words, expected in (
@@ -180,6 +200,9 @@ class Arguments(Case):
             ("classes: [{name: x}]\n", "units"),
             ("classes: [{name: X, units: [/dev/x]}]\n", "name"),
             ("state_roots: [relative]\n", "relative"),
+            ("guard: {rules: [{class: nvidea, mode: observe}]}\n", "no device class 'nvidea'; did you mean nvidia?"),
+            ("guard: {rules: [{engine: dokcer, mode: observe}]}\n", "no engine 'dokcer'; did you mean docker?"),
+            ("cpus: {options: [full-pcpu-only]}\n", "did you mean full-pcpus-only?"),
             ("{", "config"),
         ):
             with self.subTest(text), tempfile.TemporaryDirectory(prefix="hf-e2e-") as directory:
@@ -218,13 +241,50 @@ class Arguments(Case):
             copy.write_bytes(pathlib.Path(holdfast("--version").args[0]).read_bytes())
             copy.chmod(0o755)
             done = subprocess.run([*unprivileged, copy, "rules"], capture_output=True, text=True, check=False, timeout=60)
-            for command in (["grant", "train", "c 195:0 rw"], ["heal", "--all"], ["ps"], ["cpu", "status"]):
-                other = subprocess.run([*unprivileged, copy, *command], capture_output=True, text=True, check=False, timeout=60)
-                self.assertEqual((other.returncode, other.stdout), (2, ""), command)
-                self.assertIn("needs root", other.stderr)
+            for command in (
+                ["grant", "train", "c 195:0 rw"],
+                ["heal", "--all"],
+                ["ps"],
+                ["cpu", "status"],
+                ["rules", "train"],
+                ["rules", "diff", "train", "pid:1"],
+                ["blame", "train", "--journal", "/no/such/journal"],
+                ["setup", "node"],
+                ["setup", "node", "--undo"],
+                *(["setup", engine] for engine in ("docker", "containerd", "crio", "podman")),
+            ):
+                with self.subTest(command):
+                    other = subprocess.run([*unprivileged, copy, *command], capture_output=True, text=True, check=False, timeout=60)
+                    self.assertEqual((other.returncode, other.stdout), (2, ""), other.stderr)
+                    self.assertTrue(other.stderr.endswith(": needs root (try sudo)\n"), other.stderr)
+                    self.assertEqual(other.stderr.count("\n"), 1, other.stderr)
+            plan = subprocess.run([*unprivileged, copy, "setup", "node", "--dry-run"], capture_output=True, text=True, check=False, timeout=60)
+            self.assertNotIn("needs root", plan.stderr, "a plan changes nothing")
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("needs root", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+class Manuals(unittest.TestCase):
+    def test_each_synopsis_has_the_options_of_its_help(self):
+        helps = dict(commands(HOLDFAST))
+        found = synopses(read_manual("holdfast.1"), "holdfast")
+        self.assertEqual(sorted(found), sorted(helps))
+        for command, text in helps.items():
+            with self.subTest(command):
+                written = {*OPTION.findall(found[command]), *(["--output"] if "[-o " in found[command] else [])}
+                for names in options_of(text):
+                    self.assertTrue(written & set(names), f"{names} is in the help only")
+                known = {name for names in options_of(text) for name in names}
+                self.assertLessEqual(written, known, "no such option")
+
+    @unittest.skipUnless(HOLDFASTD and KUBE, "needs holdfastd and holdfast-kube as arguments")
+    def test_each_page_describes_the_options_of_its_program(self):
+        for program, page in ((HOLDFAST, "holdfast.1"), (HOLDFASTD, "holdfastd.8"), (KUBE, "holdfast-kube.8")):
+            with self.subTest(page):
+                known = {name for _, text in commands(program) for names in options_of(text) for name in names}
+                described = set(OPTION.findall(section(read_manual(page), "OPTIONS")))
+                self.assertEqual(described - {"--help", "--version"}, known)
 
 
 class Files(Case):

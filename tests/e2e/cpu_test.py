@@ -360,7 +360,9 @@ class BadInput(CpuCase):
         self.refused("CPU 1 is missing", "topology", "--from", self.file("t", rows(0, 2)))
         self.refused("CPU 0 is there twice", "topology", "--from", self.file("t", rows(0, 0)))
         self.refused("no CPU", "topology", "--from", self.file("t", rows()))
-        self.refused("no JSON object", "topology", "--from", self.file("t", "not json"))
+        self.refused("/t: topology: line 1, column 2: this is no JSON", "topology", "--from", self.file("t", "not json"))
+        self.refused("/t: topology: line 3, column 1: this is no JSON", "topology", "--from", self.file("t", '{\n "cpus": [1,\n}'))
+        self.refused("/t: topology: it is no JSON object", "topology", "--from", self.file("t", "[]"))
         self.refused("no XML of hwloc's", "topology", "--from", self.file("t", "<topology"))
         # hwloc itself does not survive this one, and prints its own message for it.
         self.refused("none that hwloc can read", "topology", "--from", self.file("t", (
@@ -375,14 +377,20 @@ class BadInput(CpuCase):
             "topology": "workstation", "ops": [{"op": "remove", "pod": "p", "container": "c"}]}))
         self.refused("unknown CPU Manager Policy option", "simulate", self.file("s", {
             "topology": "workstation", "options": {"quick": True}, "ops": []}))
-        self.refused("nested too deep", "simulate", self.file("s", "[" * 100000))
-        self.refused("op 1: the machine has no NUMA node 9", "simulate", self.file("s", {
+        self.refused("/s: scenario: it is nested too deep", "simulate", self.file("s", "[" * 100000))
+        self.refused("/s: scenario: line 2, column 9: this is no JSON", "simulate", self.file("s", '{\n "ops": x}'))
+        self.refused("/s: scenario: ops: want a list", "simulate", self.file("s", {"topology": "workstation"}))
+        self.refused("/s: scenario: op 1: the machine has no NUMA node 9", "simulate", self.file("s", {
             "topology": "workstation", "ops": [{"op": "allocate", "pod": "p", "container": "c", "cpus": 1, "hint_numa": [9]}]}))
         self.refused("No such file", "simulate", str(self.directory / "nowhere"))
 
     def test_of_states(self):
         self.refused("No such file", "state", str(self.directory / "nowhere"))
         self.refused("want a regular file", "state", str(self.directory))
+
+    def test_of_states_that_are_no_json(self):
+        text = self.cpu("state", self.file("state", '{\n "policyName": static}'), status=1)
+        self.assertIn("line 2, column 16: this is no JSON", text)
 
 
 if __name__ == "__main__":

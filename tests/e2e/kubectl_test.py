@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 
+from manual import OPTION, commands, options_of, read_manual, section, synopses
 from support import HOLDFAST, which
 
 PLUGIN = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -432,6 +433,14 @@ class CommandLine(Case):
                 done = subprocess.run([kubectl, "holdfast", *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(text, done.stdout)
+
+
+class Manual(unittest.TestCase):
+    def test_it_has_every_command_and_every_option(self):
+        helps, page = dict(commands(PLUGIN)), read_manual("kubectl-holdfast.1")
+        self.assertEqual(sorted(synopses(page, "kubectl holdfast")), sorted(helps))
+        known = {name for text in helps.values() for names in options_of(text) for name in names}
+        self.assertEqual(set(OPTION.findall(section(page, "OPTIONS"))) - {"--help", "--version"}, known)
 
 
 class ManyNodes(Case):

@@ -65,6 +65,9 @@ report::ContainerStatus guarded(int number) {
   it.id.value = std::string(64 - digits.size(), 'a') + digits;
   name(it, number);
   it.engine = number % 3 == 0 ? "docker" : "containerd";
+  if (it.engine == "docker") {
+    it.name_space = "moby";
+  }
   it.image = "registry.example/train:" + digits;
   it.started_at = 1'794'700'000 + number;
   it.cgroup = "/kubepods.slice/pod" + digits;

@@ -280,6 +280,13 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.run("document.querySelector('tr.row td.number').textContent"), "6")
         self.assertEqual(self.browser.run("document.querySelectorAll('th[aria-sort]').length"), 1)
 
+    def test_calls_dockers_namespace_docker(self) -> None:
+        head = "document.querySelector('th[data-key=namespace]')"
+        at = f"[...{head}.parentNode.children].indexOf({head})"
+        shown = self.browser.run(f"[...new Set([...document.querySelectorAll('tr.row')].map((row) => row.children[{at}].textContent))].sort().join(' ')")
+        self.assertIn("docker", shown.split())
+        self.assertNotIn("moby", shown.split())
+
     def test_works_with_the_keyboard_alone(self) -> None:
         self.press(TAB)
         self.assertEqual(self.browser.run(f"{FOCUSED}.className"), "skip")

@@ -546,6 +546,10 @@ class Plugin(Stands):
         resource = json.loads(done.stdout)["resources"][0]
         self.assertEqual([device["id"] for device in resource["devices"]], [UUID, SECOND_UUID])
         self.assertEqual(resource["devices"][0]["allocation"]["nodes"], ["/dev/nvidia0", *SET])
+        yaml = self.stage.run(f"{BIN}/holdfast-kube", "--once", "-o", "yaml")
+        self.assertEqual((yaml.returncode, yaml.stderr), (0, ""))
+        self.assertIn(f'"id": "{UUID}"', yaml.stdout)
+        self.assertIn('"version": 1', yaml.stdout.splitlines())
         with self.stage.changed("rm /dev/nvidia-uvm"):
             done = self.stage.run(f"{BIN}/holdfast-kube", "--once")
         self.assertEqual(done.returncode, 1, done)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
+#include <span>
 
 #include <yaml-cpp/yaml.h>
 
@@ -97,6 +99,32 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   return parse_nri(document["nri"], config.nri);
 }
 
+// What names device classes in a file.
+struct NamedClasses {
+  std::string where;
+  std::size_t rules = 0;  // of the guard
+  std::string of_cdi;     // "": the file does not say
+};
+
+Result<void> check_class_of_cdi(const std::string& name, const device::DeviceClasses& classes) {
+  const Result<void> known = name.empty() ? Result<void>() : device::check_class(classes, name);
+  return known ? known : malformed("cdi.class: " + known.error().message);
+}
+
+// The rules of a later file come first.
+Result<void> check_classes_by_file(const std::vector<NamedClasses>& files, const Config& config) {
+  std::span<const container::PolicyRule> left = config.policy.rules;
+  for (const NamedClasses& file : files | std::views::reverse) {
+    const Result<void> of_rules = check_classes(left.first(file.rules), config.classes);
+    const Result<void> checked = of_rules ? check_class_of_cdi(file.of_cdi, config.classes) : of_rules;
+    if (!checked) {
+      return fail(checked.error().code, file.where + checked.error().message);
+    }
+    left = left.subspan(file.rules);
+  }
+  return {};
+}
+
 Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) {
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(path));
   constexpr std::size_t kLongest = std::size_t(1) << 20U;  // the parser allocates hundreds of bytes per list entry
@@ -111,8 +139,11 @@ Result<ConfigFile> read_file(const kernel::Host& host, const std::string& path) 
 
 Result<Config> parse_config(const std::vector<ConfigFile>& files) {
   Config config;
+  std::vector<NamedClasses> named;
   for (const ConfigFile& file : files) {
     const std::string where = file.name.empty() ? std::string() : file.name + ": ";
+    const std::size_t rules_before = config.policy.rules.size();
+    const std::string class_before = config.cdi.device_class;
     try {
       const Result<void> applied = apply_document(YAML::Load(file.text), config);
       if (!applied) {
@@ -122,12 +153,15 @@ Result<Config> parse_config(const std::vector<ConfigFile>& files) {
       return fail(std::errc::invalid_argument, where + "config: " + error.what());
     }
     config.files.push_back(file.name);
+    named.push_back({where, config.policy.rules.size() - rules_before,
+                     config.cdi.device_class == class_before ? "" : config.cdi.device_class});
   }
   for (const DeviceClass& entry : device::built_in_classes()) {
     if (find_class(config.classes, entry.name) == nullptr) {
       config.classes.push_back(entry);
     }
   }
+  TRY(check_classes_by_file(named, config));
   return config;
 }
 

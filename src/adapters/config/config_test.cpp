@@ -209,6 +209,51 @@ trust:
   }
 }
 
+TEST(Config, RefusesARuleForAClassOrAnEngineThatDoesNotExist) {
+  const auto error_of = [](const std::string& rule) {
+    const Result<Config> config = parse_config("guard: {rules: [{mode: heal}, {" + rule + ", mode: observe}]}");
+    return config ? "" : config.error().message;
+  };
+  EXPECT_EQ(error_of("class: nvidea"), "config: guard.rules[1]: no device class 'nvidea'; did you mean nvidia?");
+  EXPECT_NE(error_of("class: gpus").find("no device class 'gpus'; there are "), std::string::npos);
+  EXPECT_EQ(error_of("engine: dokcer"), "config: guard.rules[1]: no engine 'dokcer'; did you mean docker?");
+  EXPECT_EQ(error_of("engine: moby"),
+            "config: guard.rules[1]: no engine 'moby'; there are containerd, cri-o, crun, docker, lxc, podman, runc");
+  for (const char* rule : {"class: nvidia", "class: 'nvid*'", "class: '[n]pu'", "engine: 'dokc?r'"}) {
+    EXPECT_EQ(error_of(rule), "") << rule;
+  }
+  for (const std::string_view engine : container::kEngineNames) {
+    EXPECT_EQ(error_of("engine: " + std::string(engine)), "");
+  }
+}
+
+TEST(Config, RefusesASpecOfAClassThatDoesNotExist) {
+  EXPECT_TRUE(parse_config("cdi: {file: /etc/cdi/x.yaml, class: amd}"));
+  const Result<Config> config = parse_config({{"a.yaml", ""}, {"b.yaml", "cdi: {class: nvidea}"}});
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message, "b.yaml: config: cdi.class: no device class 'nvidea'; did you mean nvidia?");
+}
+
+TEST(Config, LetsARuleNameAClassOfALaterFile) {
+  const std::vector<ConfigFile> files = {{"a.yaml", "guard: {rules: [{class: npu, mode: observe}]}"},
+                                         {"b.yaml", "guard: {rules: [{class: fuse, mode: lock}]}"},
+                                         {"c.yaml", kNpu}};
+  EXPECT_TRUE(parse_config(files));
+  const Result<Config> without = parse_config(std::vector(files.begin(), files.begin() + 2));
+  ASSERT_FALSE(without);
+  EXPECT_TRUE(without.error().message.starts_with("a.yaml: config: guard.rules[0]: no device class 'npu'"))
+      << without.error().message;
+}
+
+TEST(ParseConfig, SuggestsOptionsOfTheCpuManager) {
+  EXPECT_EQ(parse_config("cpus: {options: [full-pcpu-only]}").error().message,
+            "config: cpus.options: unknown CPU Manager Policy option: \"full-pcpu-only\"; did you mean "
+            "full-pcpus-only?");
+  const Result<Config> frog = parse_config("cpus: {options: {frog: true}}");
+  ASSERT_FALSE(frog);
+  EXPECT_NE(frog.error().message.find("; there are align-by-socket, "), std::string::npos) << frog.error().message;
+}
+
 TEST(ParseConfig, SuggestsKeys) {
   EXPECT_EQ(parse_config("guard: {mod: heal}").error().message, "config: guard: unknown key 'mod'; did you mean mode?");
 }

@@ -38,6 +38,12 @@ Result<cpu::Options> options_of(const YAML::Node& node) {
       values[TRY(scalar_of(entry, "cpus.options"))] = "true";
     }
   }
+  for (const auto& [name, value] : values) {
+    const Result<void> known = cpu::check_option_name(name);
+    if (!known) {
+      return malformed("cpus.options: " + known.error().message);
+    }
+  }
   const Result<cpu::Options> options = cpu::parse_options(values);
   return options ? options : malformed("cpus.options: " + options.error().message);
 }

@@ -1,9 +1,11 @@
 #include "adapters/config/guard_options.h"
 
+#include <algorithm>
 #include <array>
 
 #include <yaml-cpp/yaml.h>
 
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 
 namespace hf::config {
@@ -25,6 +27,17 @@ Result<std::map<std::string, std::string>> labels_of(const YAML::Node& map, cons
   return labels;
 }
 
+bool is_pattern(const std::string& text) { return text.find_first_of("*?[\\") != std::string::npos; }
+
+Result<void> check_engine(const PolicyRule& rule, const std::string& where) {
+  const std::string engine = rule.match.engine.value_or("*");
+  if (is_pattern(engine) || std::ranges::find(container::kEngineNames, engine) != container::kEngineNames.end()) {
+    return {};
+  }
+  const std::vector<std::string> names(container::kEngineNames.begin(), container::kEngineNames.end());
+  return malformed(where + ": no engine " + quote(engine) + suggest(engine, names));
+}
+
 Result<PolicyRule> parse_rule(const YAML::Node& entry, std::size_t index) {
   const std::string where = "guard.rules[" + std::to_string(index) + "]";
   TRY(check_keys(entry, where, {"class", "engine", "namespace", "container", "labels", "mode"}));
@@ -39,6 +52,7 @@ Result<PolicyRule> parse_rule(const YAML::Node& entry, std::size_t index) {
       *field = TRY(scalar_of(entry[key], where + "." + key));
     }
   }
+  TRY(check_engine(rule, where));
   if (entry["labels"]) {
     rule.match.labels = TRY(labels_of(entry["labels"], where + ".labels"));
   }
@@ -114,6 +128,17 @@ Result<void> parse_guard(const YAML::Node& node, container::Policy& policy) {
   }
   policy.rules.insert(policy.rules.begin(), first.begin(), first.end());
   return node["limits"] ? parse_limits(node["limits"], policy.limits) : Result<void>();
+}
+
+Result<void> check_classes(std::span<const PolicyRule> rules, const device::DeviceClasses& classes) {
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const std::string name = rules[i].match.device_class.value_or("*");
+    const Result<void> known = is_pattern(name) ? Result<void>() : device::check_class(classes, name);
+    if (!known) {
+      return malformed("guard.rules[" + std::to_string(i) + "]: " + known.error().message);
+    }
+  }
+  return {};
 }
 
 Result<void> parse_web(const YAML::Node& node, WebSettings& web) {

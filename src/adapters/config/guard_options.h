@@ -1,6 +1,8 @@
 // GuardOptions: the parts of the config file that the daemon reads: guard, web, journal.
 #pragma once
 
+#include <span>
+
 #include "adapters/config/config.h"
 #include "adapters/config/yaml.h"
 
@@ -8,6 +10,8 @@ namespace hf::config {
 
 // Each overwrites the settings that are given; absent keys change nothing.
 Result<void> parse_guard(const YAML::Node& node, container::Policy& policy);
+// Whether the rules name device classes that there are: a later file may define one.
+Result<void> check_classes(std::span<const container::PolicyRule> rules, const device::DeviceClasses& classes);
 Result<void> parse_web(const YAML::Node& node, WebSettings& web);
 Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal);
 

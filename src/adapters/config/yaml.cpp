@@ -20,9 +20,7 @@ Result<void> check_keys(const YAML::Node& map, const std::string& where,
     const std::string key = entry.first.Scalar();
     if (std::ranges::find(known, key) == known.end()) {
       const std::vector<std::string> names(known.begin(), known.end());
-      const std::string meant = did_you_mean(key, names);
-      return malformed(where + ": unknown key " + quote(key) +
-                       (meant.empty() ? "; there are " + join(names, ", ") : meant));
+      return malformed(where + ": unknown key " + quote(key) + suggest(key, names));
     }
   }
   return {};

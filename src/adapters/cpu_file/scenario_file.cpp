@@ -249,9 +249,7 @@ Result<void> read_policy(const Json& json, cpu::Scenario& scenario) {
 Result<ScenarioFile> parse_scenario(std::string_view text) {
   const Result<Json> parsed = document::parse_json<Json>(text, {.depth = 32});
   if (!parsed || !parsed->is_object()) {
-    const bool is_too_deep = !parsed && parsed.error().code == std::errc::value_too_large;
-    return fail(std::errc::invalid_argument,
-                is_too_deep ? "scenario: it is nested too deep" : "scenario: it is no JSON object");
+    return fail(std::errc::invalid_argument, "scenario: " + (parsed ? "it is no JSON object" : parsed.error().message));
   }
   const Json& json = *parsed;
   ScenarioFile file;

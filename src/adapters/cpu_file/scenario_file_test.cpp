@@ -64,7 +64,9 @@ TEST(ScenarioFile, ReportsUnknownFields) {
 
 TEST(ScenarioFile, IsRefusedWithTheNameOfTheFaultyPart) {
   const std::vector<std::pair<std::string, std::string>> table = {
-      {"", "no JSON object"},
+      {"", "scenario: line 1, column 1: this is no JSON"},
+      {"{\n  \"ops\": [1,\n}", "scenario: line 3, column 1: this is no JSON"},
+      {"[]", "no JSON object"},
       {"{}", "topology"},
       {R"({"topology":7,"ops":[]})", "topology"},
       {"{" + kMachine + "}", "ops"},

@@ -158,8 +158,7 @@ Result<void> check_gaps(const Json& json, const cpu::Topology& topology) {
 Result<cpu::Topology> parse_topology(std::string_view text) {
   const Result<Json> parsed = document::parse_json<Json>(text, {.depth = 16});
   if (!parsed || !parsed->is_object()) {
-    const bool is_too_deep = !parsed && parsed.error().code == std::errc::value_too_large;
-    return refuse(is_too_deep ? "it is nested too deep" : "it is no JSON object");
+    return refuse(parsed ? "it is no JSON object" : parsed.error().message);
   }
   const Json& json = *parsed;
   if (!json.contains("cpus") || !json["cpus"].is_array()) {

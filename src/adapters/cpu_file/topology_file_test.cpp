@@ -37,7 +37,9 @@ TEST(TopologyFile, MayLeaveOutCpusItDeclares) {
 
 TEST(TopologyFile, IsRefusedWithTheNameOfTheFaultyPart) {
   const std::vector<std::pair<std::string, std::string>> table = {
-      {"", "no JSON object"},
+      {"", "line 1, column 1: this is no JSON"},
+      {"{\n  \"cpus\": [1,\n}", "topology: line 3, column 1: this is no JSON"},
+      {std::string(400'000, '['), "nested too deep"},
       {R"({"cpus":[[0,0,0,0,0]],"memory":[[0,"much"]]})", "memory: want [node, bytes]"},
       {"[]", "no JSON object"},
       {"{}", "no list cpus"},

@@ -94,6 +94,11 @@ TEST_F(RecordedCheckpoints, OfARunningKubeletAreReadAndWrittenAgain) {
   }
 }
 
+TEST(CpuCheckpoint, ThatIsNoJsonIsRefusedWithTheLineAndTheColumn) {
+  EXPECT_EQ(parse_cpu_checkpoint("{\n \"policyName\": static}", {}).error().what, "line 2, column 16: this is no JSON");
+  EXPECT_EQ(parse_cpu_checkpoint("[]", {}).error().what, "it is no JSON object");
+}
+
 // The format of kubelet 1.37: the fields of v2 for older kubelets, and the state itself in "data".
 std::string newest(const std::string& data, std::uint32_t checksum) {
   Json json = Json::parse(render_cpu_checkpoint("static", {}));

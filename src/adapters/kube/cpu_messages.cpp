@@ -210,7 +210,7 @@ std::expected<CpuFields, CheckpointFault> read_cpu_fields(std::string_view json)
   }
   Result<Json> object = document::parse_json(json);
   if (!object) {
-    return fault("it is no JSON", go_syntax_error(json));
+    return fault(object.error().message, go_syntax_error(json));
   }
   if (object->is_null()) {
     *object = Json::object();  // Go reads null as an empty object

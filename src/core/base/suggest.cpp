@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/base/text.h"
+
 namespace hf {
 namespace {
 
@@ -51,6 +53,11 @@ std::string nearest(std::string_view text, const std::vector<std::string>& candi
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
   const std::string best = nearest(text, candidates);
   return best.empty() ? std::string() : "; did you mean " + best + "?";
+}
+
+std::string suggest(std::string_view text, const std::vector<std::string>& candidates) {
+  const std::string meant = did_you_mean(text, candidates);
+  return meant.empty() ? "; there are " + join(candidates, ", ") : meant;
 }
 
 }  // namespace hf

@@ -13,4 +13,7 @@ std::string nearest(std::string_view text, const std::vector<std::string>& candi
 // "; did you mean doctor?", or "" where nothing is near.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
 
+// The same, or where nothing is near all of them: "; there are ps, doctor".
+std::string suggest(std::string_view text, const std::vector<std::string>& candidates);
+
 }  // namespace hf

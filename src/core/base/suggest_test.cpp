@@ -25,6 +25,8 @@ TEST(Nearest, IsSilentWhereNothingIsNear) {
 TEST(DidYouMean, IsTheEndOfASentence) {
   EXPECT_EQ(did_you_mean("docter", kCommands), "; did you mean doctor?");
   EXPECT_EQ(did_you_mean("status", kCommands), "");
+  EXPECT_EQ(suggest("docter", kCommands), "; did you mean doctor?");
+  EXPECT_EQ(suggest("status", {"ps", "doctor"}), "; there are ps, doctor");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "core/container/cgroup_name.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace hf::container {
@@ -42,6 +44,7 @@ TEST(ParsedCgroupName, IsParsedForBothDriversOfEveryEngine) {
     ASSERT_TRUE(name) << entry.path;
     EXPECT_EQ(name->id, kId) << entry.path;
     EXPECT_EQ(name->engine, entry.engine) << entry.path;
+    EXPECT_TRUE(name->engine.empty() || std::ranges::count(kEngineNames, name->engine) == 1) << name->engine;
     EXPECT_EQ(name->pod_uid, entry.pod_uid) << entry.path;
     EXPECT_EQ(name->driver, entry.driver) << entry.path;
     EXPECT_EQ(name->cgroup, entry.cgroup) << entry.path;

@@ -53,6 +53,10 @@ std::string name_space_of(const Container& container) {
                                                              : container.name_space.value_or("");
 }
 
+std::string shown_name_space(std::string_view engine, const std::string& name_space) {
+  return engine == "docker" && name_space == "moby" ? "docker" : name_space;
+}
+
 std::string title_of(const Container& container) {
   if (container.pod && !container.pod->name.empty()) {
     return container.pod->name + "/" + container.pod->container;

@@ -1,6 +1,7 @@
 // Container: identity of a container: its names, its cgroups, its first process, and the engine and runtime behind it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,12 +34,16 @@ struct Runtime {
   std::optional<std::string> version;  // "1.1.5"
 };
 
+// A container without an engine has its runtime's name there.
+inline constexpr std::array<std::string_view, 7> kEngineNames = {"containerd", "cri-o",  "crun", "docker",
+                                                                 "lxc",        "podman", "runc"};
+
 struct Container {
   ContainerId id;
   std::optional<std::string> name;            // in its engine
   bool shares_title = false;                  // with another container of the host: then only the id is unambiguous
   std::optional<std::string> image;           // as the engine names it
-  std::optional<std::string> engine;          // "docker", "containerd", "podman", "cri-o", "kubelet", "lxc", "runc", …
+  std::optional<std::string> engine;          // one of kEngineNames
   std::optional<std::string> name_space;      // containerd's
   std::map<std::string, std::string> labels;  // the engine's, and the bundle's annotations: untrusted
   std::optional<Pod> pod;
@@ -72,6 +77,9 @@ bool is_run_by(const Container& container, std::string_view runtime);
 std::string title_of(const Runtime& runtime);  // "runc 1.1.5", or "runc" where its version is unknown
 // The namespace of its pod, or containerd's; "" where there is none.
 std::string name_space_of(const Container& container);
+// The same for people: docker keeps its containers in a namespace of containerd called moby, which its users do not
+// know.
+std::string shown_name_space(std::string_view engine, const std::string& name_space);
 
 // The name for people: "pod/container", the name, or the first characters of the id.
 std::string title_of(const Container& container);

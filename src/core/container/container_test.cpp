@@ -34,6 +34,13 @@ TEST(MatchesOf, ANameDoesNotHideTheIdPrefixOfAnotherContainer) {
   EXPECT_EQ(matches_of(all, "aaaa").size(), 2U);
 }
 
+TEST(ShownNameSpace, IsNotThatOfDockersOwn) {
+  EXPECT_EQ(shown_name_space("docker", "moby"), "docker");
+  EXPECT_EQ(shown_name_space("docker", "ml"), "ml");  // of a pod, below cri-dockerd
+  EXPECT_EQ(shown_name_space("containerd", "moby"), "moby");
+  EXPECT_EQ(shown_name_space("podman", ""), "");
+}
+
 TEST(OwnCgroupIn, IsTheContainersCgroupForPathsAtOrBelowIt) {
   Container it = named(kId);
   it.cgroup = "/docker/" + kId;

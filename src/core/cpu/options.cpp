@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <iterator>
 #include <utility>
+#include <vector>
+
+#include "core/base/suggest.h"
+#include "core/base/text.h"
 
 namespace hf::cpu {
 namespace {
@@ -32,6 +36,10 @@ constexpr std::array kRefusedPairs = {
 
 std::unexpected<Error> refuse(std::string why) { return fail(std::errc::invalid_argument, std::move(why)); }
 
+std::string about_unknown(std::string_view name) {
+  return "unknown CPU Manager Policy option: \"" + std::string(name) + "\"";
+}
+
 }  // namespace
 
 Result<bool> parse_bool(std::string_view text) {
@@ -51,7 +59,7 @@ Result<Options> parse_options(const std::map<std::string, std::string>& values) 
   for (const auto& [name, value] : values) {
     const auto* const found = std::ranges::find(kOptions, std::string_view(name), &NamedOption::name);
     if (found == kOptions.end()) {
-      return refuse("unknown CPU Manager Policy option: \"" + name + "\"");
+      return refuse(about_unknown(name));
     }
     const Result<bool> truth = parse_bool(value);
     if (!truth) {
@@ -66,6 +74,16 @@ Result<Options> parse_options(const std::map<std::string, std::string>& values) 
     }
   }
   return options;
+}
+
+Result<void> check_option_name(std::string_view name) {
+  if (std::ranges::find(kOptions, name, &NamedOption::name) != kOptions.end()) {
+    return {};
+  }
+  std::vector<std::string> names;
+  std::ranges::transform(kOptions, std::back_inserter(names), &NamedOption::name);
+  std::ranges::sort(names);
+  return refuse(about_unknown(printable(name)) + suggest(name, names));
 }
 
 Result<void> check_options(const Options& options, const Topology& topology) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "core/cpu/topology.h"
@@ -23,7 +24,8 @@ struct Options {
 
 // Refuses, with kubelet's messages, unknown options, values that are not boolean, and options that exclude each other.
 Result<Options> parse_options(const std::map<std::string, std::string>& values);
-Result<bool> parse_bool(std::string_view text);  // Go's ParseBool: 1, t, T, TRUE, true, True, 0, f, …
+Result<void> check_option_name(std::string_view name);  // its error has a suggestion as well
+Result<bool> parse_bool(std::string_view text);         // Go's ParseBool: 1, t, T, TRUE, true, True, 0, f, …
 Result<void> check_options(const Options& options, const Topology& topology);
 std::map<std::string, bool> option_values(const Options& options);
 

@@ -1,9 +1,11 @@
 #include "core/device/device_class.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fnmatch.h>
 
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 
 namespace hf::device {
@@ -126,6 +128,15 @@ std::optional<NodeRole> role_of(const DeviceClasses& classes, const std::string&
 const DeviceClass* find_class(const DeviceClasses& classes, std::string_view name) {
   const auto found = std::ranges::find(classes, name, &DeviceClass::name);
   return found == classes.end() ? nullptr : &*found;
+}
+
+Result<void> check_class(const DeviceClasses& classes, std::string_view name) {
+  if (find_class(classes, name) != nullptr) {
+    return {};
+  }
+  std::vector<std::string> names;
+  std::ranges::transform(classes, std::back_inserter(names), &DeviceClass::name);
+  return fail(std::errc::invalid_argument, "no device class " + quote(name) + suggest(name, names));
 }
 
 std::optional<Device> numbers_of(const NodePattern& pattern, const std::string& path, const DriverNames& drivers) {

@@ -52,6 +52,7 @@ struct NodeRole {
 std::optional<NodeRole> role_of(const DeviceClasses& classes, const std::string& path, std::string_view vendor = {});
 
 const DeviceClass* find_class(const DeviceClasses& classes, std::string_view name);
+Result<void> check_class(const DeviceClasses& classes, std::string_view name);  // the error suggests one
 
 // The device number that the driver gives a node of that name. Absent where it is not known, as with a dynamic major
 // whose driver is not loaded.

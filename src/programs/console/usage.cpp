@@ -23,14 +23,11 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> options_of(const CLI::App& app) {
+std::vector<std::string> long_options_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
       names.push_back("--" + name);
-    }
-    for (const std::string& name : option->get_snames()) {
-      names.push_back("-" + name);
     }
   }
   return names;
@@ -98,15 +95,27 @@ Reached reach(const CLI::App& app, const std::vector<std::string>& arguments) {
   return reached;
 }
 
+// Every letter differs little from every other, so a short option is near none.
+std::string meant_option(const Reached& reached) {
+  constexpr std::size_t kShort = 2;
+  const std::vector<std::string> options = long_options_of(*reached.command);
+  if (!reached.unknown.starts_with('-')) {  // "version"
+    const bool is_option = std::ranges::find(options, "--" + reached.unknown) != options.end();
+    return is_option ? "; did you mean --" + reached.unknown + "?" : "";
+  }
+  return reached.unknown.size() <= kShort ? "" : did_you_mean(reached.unknown, options);
+}
+
 std::string about_unknown(const Reached& reached) {
   if (reached.unknown.starts_with('-')) {
-    return "no option " + quote(reached.unknown) + did_you_mean(reached.unknown, options_of(*reached.command));
+    return "no option " + quote(reached.unknown) + meant_option(reached);
   }
   const std::vector<std::string> commands = commands_of(*reached.command);
   if (commands.empty()) {
-    return "unexpected argument " + quote(reached.unknown);
+    return "unexpected argument " + quote(reached.unknown) + meant_option(reached);
   }
-  const std::string meant = did_you_mean(reached.unknown, commands);
+  const std::string near = did_you_mean(reached.unknown, commands);
+  const std::string meant = near.empty() ? meant_option(reached) : near;
   return "no command " + quote(reached.unknown) + (meant.empty() ? "; there are " + join(commands, ", ") : meant);
 }
 

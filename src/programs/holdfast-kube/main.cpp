@@ -22,6 +22,7 @@
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
+#include "render/yaml.h"
 #include "services/cluster/api_thread.h"
 #include "services/cluster/node_name.h"
 #include "services/plugin/daemon.h"
@@ -35,6 +36,7 @@ struct KubeOptions {
   std::string config_file;
   std::string nvidia_config;
   std::string log = "text";
+  std::string format = "json";  // of --once
   bool check_config = false;
   bool once = false;
 };
@@ -91,9 +93,9 @@ Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& opti
   }
   TRY(check_offering(host, kube, read.notes));
   for (const resource::ResourceRule& rule : kube.policy.rules) {
-    if (device::find_class(read.config.classes, rule.device_class) == nullptr) {
-      return fail(std::errc::invalid_argument, "config: kube.resources: " + rule.resource + " is of the class " +
-                                                   quote(rule.device_class) + ", which is not known");
+    const Result<void> known = device::check_class(read.config.classes, rule.device_class);
+    if (!known) {
+      return fail(known.error().code, "config: kube.resources: " + rule.resource + ": " + known.error().message);
     }
   }
   return read;
@@ -198,9 +200,10 @@ class Specs {
   std::map<std::string, specs::FreshSpec> specs_;
 };
 
-int show_once(const kernel::Host& host, const config::Config& config) {
+int show_once(const kernel::Host& host, const config::Config& config, const std::string& format) {
   const report::PluginReport report = plugin::look_once(host, config);
-  std::cout << report::render_json(report) << '\n';
+  const std::string json = report::render_json(report);
+  std::cout << (format == "yaml" ? report::json_to_yaml(json) : json + "\n");
   return report.is_fine() ? kFine : kProblem;
 }
 
@@ -240,7 +243,7 @@ int serve(const KubeOptions& options) {
     return show_config(*host, *read);
   }
   if (options.once) {
-    return show_once(*host, read->config);
+    return show_once(*host, read->config, options.format);
   }
   if (::geteuid() != 0) {
     return complain({std::errc::operation_not_permitted, "needs root: kubelet's directory belongs to it"});
@@ -277,12 +280,16 @@ int run(int argc, char** argv) {
   kernel::block_signals();
   CLI::App app("holdfast-kube: offers devices to kubelet, each with its whole set of device nodes or not at all",
                "holdfast-kube");
-  app.set_version_flag("--version", std::string("holdfast-kube ") + HOLDFAST_VERSION);
+  app.set_version_flag("-V,--version", std::string("holdfast-kube ") + HOLDFAST_VERSION);
   KubeOptions options;
   app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
   app.add_option("--nvidia-config", options.nvidia_config, "a config file of NVIDIA's device plugin, read as well");
   app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
-  app.add_flag("--once", options.once, "print what would be offered and allocated, as JSON, and end");
+  CLI::Option* once = app.add_flag("--once", options.once, "print what would be offered and allocated, and end");
+  app.add_option("-o,--output", options.format, "the output format of --once (docs/JSON.md)")
+      ->check(CLI::IsMember({"json", "yaml"}))
+      ->capture_default_str()
+      ->needs(once);
   add_log_option(app, options.log);
   app.footer(
       "signals: SIGHUP reads the configuration again, SIGTERM ends; running pods keep what they have\n"

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,7 +8,6 @@
 #include "adapters/cdi/cdi.h"
 #include "adapters/config/config.h"
 #include "commands.h"
-#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/report/cdi_report.h"
 #include "host/inventory.h"
@@ -37,13 +34,7 @@ Result<specs::Generated> generate_spec(const CdiOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
   const config::Config config = TRY(config::read_config(host));
   const std::string& name = options.settings.device_class;
-  if (device::find_class(config.classes, name) == nullptr) {
-    std::vector<std::string> names;
-    std::ranges::transform(config.classes, std::back_inserter(names), &device::DeviceClass::name);
-    const std::string meant = did_you_mean(name, names);
-    return fail(std::errc::invalid_argument,
-                "no device class " + quote(name) + (meant.empty() ? "; there are " + join(names, ", ") : meant));
-  }
+  TRY(device::check_class(config.classes, name));
   specs::Settings settings = options.settings;
   settings.driver_root = settings.driver_root.empty() ? config.runtime.driver_root : settings.driver_root;
   settings.has_all = !options.no_all;

@@ -166,14 +166,20 @@ Result<int> show_plan(const CpuOptions& options) {
   return plan.error.empty() ? kFine : kProblem;
 }
 
+template <class Value>
+Result<Value> named(Result<Value> result, const std::string& path) {
+  return result ? std::move(result) : fail(result.error().code, path + ": " + result.error().message);
+}
+
 Result<int> show_simulation(const CpuOptions& options) {
-  cpu_file::ScenarioFile file = TRY(cpu_file::parse_scenario(TRY(kernel::read_regular_file(options.file))));
+  const std::string text = TRY(kernel::read_regular_file(options.file));
+  cpu_file::ScenarioFile file = TRY(named(cpu_file::parse_scenario(text), options.file));
   if (!file.machine_source.empty()) {
     const std::size_t slash = options.file.rfind('/');
     const std::string directory = slash == std::string::npos ? "" : options.file.substr(0, slash);
     file.scenario.topology = TRY(cpus::read_machine(file.machine_source, directory)).topology;
   }
-  const cpu::Simulation simulation = TRY(simulate(file.scenario));
+  const cpu::Simulation simulation = TRY(named(simulate(file.scenario), options.file));
   for (const std::string& note : file.notes) {
     complain({std::errc::invalid_argument, "note: " + note});
   }

@@ -40,19 +40,22 @@ struct GuardOptions {
   Output output;
 };
 
-// "90s", "30m", "1h", "7d" as milliseconds.
-Result<std::int64_t> parse_span(const std::string& text) {
+// "90s", "30m", "1h", "7d" as milliseconds; 0 for "".
+Result<std::int64_t> parse_span(const std::string& text, const std::string& option) {
+  if (text.empty()) {
+    return 0;
+  }
   constexpr std::int64_t kSecond = 1000;
   const std::optional<std::uint32_t> number =
-      text.size() < 2 ? std::nullopt : parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
-  const char unit = text.empty() ? ' ' : text.back();
+      parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
+  const char unit = text.back();
   const std::int64_t scale = unit == 's'   ? kSecond
                              : unit == 'm' ? 60 * kSecond
                              : unit == 'h' ? 3600 * kSecond
                              : unit == 'd' ? 24 * (3600 * kSecond)
                                            : 0;
   if (!number || scale == 0) {
-    return fail(std::errc::invalid_argument, "since " + quote(text) + ": want a span such as 90s, 30m, 1h or 7d");
+    return fail(std::errc::invalid_argument, option + " " + quote(text) + ": want a span such as 90s, 30m, 1h or 7d");
   }
   return std::int64_t(*number) * scale;
 }
@@ -79,6 +82,9 @@ struct Subject {
 };
 
 Result<void> find_running(const kernel::Host& host, Subject& subject) {
+  if (::geteuid() != 0) {  // without it no container can be found
+    return fail(std::errc::operation_not_permitted, "find container " + quote(subject.argument));
+  }
   const host::Census census = TRY(host::take_census(host, TRY(config::read_config(host))));
   for (const host::DiscoveredContainer* const found :
        TRY(host::find_discovered(host, census, {subject.argument}, host::PodNames::all_containers))) {
@@ -93,13 +99,17 @@ Result<std::string> journal_directory(const kernel::Host& host, const GuardOptio
 
 Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
-  const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - TRY(parse_span(options.since));
+  const std::int64_t span = TRY(parse_span(options.since, "--since"));
+  const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - span;
   journal::Kept kept = TRY(journal::read_journal(host, TRY(journal_directory(host, options))));
   Subject subject = {options.container, {}};
   if (std::ranges::none_of(kept.records, [&subject](const BlameRecord& record) { return subject.has(record); }) &&
       !subject.argument.empty()) {
     // A container without records is fine; a name that matches no container is a mistake.
     const Result<void> found = find_running(host, subject);
+    if (!found && found.error().code != std::errc::no_such_process) {
+      return std::unexpected(found.error());
+    }
     if (!found) {
       return fail(found.error().code, found.error().message + ", and none in the journal was");
     }
@@ -121,6 +131,10 @@ int show_blame(const GuardOptions& options) {
 }
 
 int show_watch(const GuardOptions& options) {
+  const Result<std::int64_t> until = parse_span(options.since, "--for");
+  if (!until) {
+    return complain(until.error());
+  }
   const Result<kernel::Host> host = kernel::open_host();
   if (!host) {
     return complain(host.error());
@@ -131,17 +145,16 @@ int show_watch(const GuardOptions& options) {
   if (!tail) {
     return complain(tail.error());
   }
-  const auto until = options.since.empty() ? Result<std::int64_t>(0) : parse_span(options.since);
-  if (!until) {
-    return complain(until.error());
-  }
   Subject subject = {options.container, {}};
   const Result<void> found = subject.argument.empty() ? Result<void>() : find_running(*host, subject);
   if (!found && subject.argument.starts_with("pid:")) {
     return complain(found.error());
   }
   if (!found) {  // it may start later
-    std::fprintf(stderr, "holdfast: %s; waiting for it\n", found.error().message.c_str());
+    const bool is_unknown = found.error().code == std::errc::operation_not_permitted;
+    const std::string why =
+        is_unknown ? "without root it is unknown whether " + quote(subject.argument) + " runs" : found.error().message;
+    warn(printable(why) + "; waiting for its records");
   }
   const std::int64_t end = *until == 0 ? 0 : kernel::wall_now() + *until;
   while (end == 0 || kernel::wall_now() < end) {

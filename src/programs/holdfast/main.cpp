@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   hf::programs::fill_standard_files();
   hf::kernel::raise_descriptor_limit();  // each BPF program of the host is held open, and there may be thousands
   CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
-  app.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
+  app.set_version_flag("-V,--version", std::string("holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);
   app.require_subcommand(0, 1);
   int status = hf::programs::kFine;
@@ -70,9 +70,12 @@ int main(int argc, char** argv) {
     return hf::programs::kFine;
   }
   std::string help = "--help";
+  std::string version = "--version";
   if (argc > 1 && std::string_view(argv[1]) == "help") {  // holdfast help doctor
     argv[1] = help.data();
     std::rotate(argv + 1, argv + 2, argv + argc);
+  } else if (argc == 2 && std::string_view(argv[1]) == "version") {
+    argv[1] = version.data();
   }
   try {
     app.parse(argc, argv);

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "core/report/rules_report.h"
@@ -43,6 +44,14 @@ int show_host(const RulesOptions& options) {
   return kFine;
 }
 
+// A mistyped command looks like a container's name.
+Error with_command(Error error, const std::string& target) {
+  const bool is_unknown = error.code == std::errc::no_such_process;
+  const std::string meant = is_unknown ? nearest(target, {"diff"}) : "";
+  error.message += meant.empty() ? "" : " (did you mean the command " + meant + "?)";
+  return error;
+}
+
 int show_targets(const RulesOptions& options) {
   host::HostOpener opener;
   std::vector<report::TargetRules> shown;
@@ -50,7 +59,7 @@ int show_targets(const RulesOptions& options) {
   for (const std::string& target : options.targets) {
     Result<rules::Inspection> inspection = open_target(opener, target);
     if (!inspection) {
-      return complain(inspection.error());
+      return complain(with_command(inspection.error(), target));
     }
     shown.push_back(inspection->rules());
     const report::TargetRules& last = shown.back();

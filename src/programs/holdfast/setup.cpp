@@ -4,6 +4,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
@@ -47,6 +48,12 @@ Result<kernel::Host> open_root() {
   return host;
 }
 
+// Otherwise the first file that cannot be written would be named, or every step as one that failed.
+Result<void> check_root(const SetupOptions& options, const std::string& activity) {
+  const bool writes = !options.dry_run;
+  return writes && ::geteuid() != 0 ? fail(std::errc::operation_not_permitted, activity) : Result<void>();
+}
+
 int show(const Result<SetupReport>& report, const SetupOptions& options) {
   if (!report) {
     return complain(report.error());
@@ -70,6 +77,9 @@ Result<std::string> find_runtime(const SetupOptions& options) {
 }
 
 Result<SetupReport> set_up_engine(const std::string& engine, const SetupOptions& options) {
+  if (options.config.empty()) {  // a file that is named may be the user's own
+    TRY(check_root(options, "setup " + engine + ": change the engine's config"));
+  }
   const kernel::Host host = TRY(open_root());
   setup::EngineSetupOptions engine_options{engine, "", {}, options.mode()};
   if (!options.config.empty()) {
@@ -103,7 +113,7 @@ void add_earlier_restart(const kernel::Host& host, SetupReport& report) {
 }
 
 // The engine reads its config again only if that was changed, now or by an earlier run whose restart failed.
-// Containers go on meanwhile.
+// The containers of docker go on only where it has live-restore.
 Result<SetupReport> restart_engine(SetupReport report) {
   if (!report.is_done) {
     return report;
@@ -138,6 +148,7 @@ Result<SetupReport> set_up_program(const SetupOptions& options) {
 }
 
 Result<SetupReport> set_up_host(const SetupOptions& options) {
+  TRY(check_root(options, "setup node: change this host's device nodes, links and udev rules"));
   const kernel::Host host = TRY(open_root());
   setup::HostSetupOptions host_options;
   host_options.program = kernel::own_path();

@@ -3,7 +3,10 @@
 #include <array>
 #include <string_view>
 
+#include <unistd.h>
+
 #include "adapters/config/config.h"
+#include "core/base/text.h"
 #include "host/census.h"
 #include "host/target.h"
 
@@ -19,6 +22,9 @@ Result<rules::NamedTarget> target_of(const std::string& argument) {
   }
   constexpr std::string_view kForced = "container:";
   const std::string name = argument.starts_with(kForced) ? argument.substr(kForced.size()) : argument;
+  if (::geteuid() != 0) {
+    return fail(std::errc::operation_not_permitted, "find container " + quote(name));
+  }
   const kernel::Host host = TRY(kernel::open_host());
   const host::Census census = TRY(host::take_census(host, TRY(config::read_config(host))));
   const std::vector<const host::DiscoveredContainer*> found = TRY(host::find_discovered(host, census, {name}));

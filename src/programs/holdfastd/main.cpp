@@ -226,7 +226,7 @@ int run(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, 2);
   kernel::block_signals();
   CLI::App app("holdfastd: watches the device rules of every container and restores what was lost", "holdfastd");
-  app.set_version_flag("--version", std::string("holdfastd ") + HOLDFAST_VERSION);
+  app.set_version_flag("-V,--version", std::string("holdfastd ") + HOLDFAST_VERSION);
   DaemonOptions options;
   app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
   app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");

@@ -223,7 +223,7 @@ int main(int argc, char** argv) {
   hf::kernel::raise_descriptor_limit();  // two for each node that is asked
   CLI::App app{"Asks holdfast on every node of a cluster through kubectl exec, and shows one table.",
                "kubectl holdfast"};
-  app.set_version_flag("--version", std::string("kubectl-holdfast ") + HOLDFAST_VERSION);
+  app.set_version_flag("-V,--version", std::string("kubectl-holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);
   app.require_subcommand(0, 1);
   return run(app, argc, argv);

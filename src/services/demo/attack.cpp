@@ -71,8 +71,10 @@ std::vector<Attack> attacks_on(const Workload& workload, const Gpu& gpu) {
   const std::string& where = workload.cgroup().where;
   if (workload.hierarchy() == container::Hierarchy::v2) {
     const std::string filter = std::to_string(workload.first_filter()->id.value);
-    return {{"the runtime's own filter instead of the one with the GPU", own_command({"replace", where, filter})},
-            {"the runtime's own filter beside it, as systemd puts it there", own_command({"beside", where, filter})}};
+    return {{"holdfast itself replaces the filter with the GPU by the runtime's own",
+             own_command({"replace", where, filter})},
+            {"holdfast itself attaches the runtime's own filter beside it, as systemd does",
+             own_command({"beside", where, filter})}};
   }
   if (is_attacked_by_its_runtime(workload)) {
     kernel::Command command;
@@ -80,11 +82,15 @@ std::vector<Attack> attacks_on(const Workload& workload, const Gpu& gpu) {
     command.before = workload.runtime_view();
     return {{"runc " + workload.runtime()->version + " update --cpu-share 512", command}};
   }
-  std::vector<std::string> arguments = {"v1", where};
+  return {write_as_old_runc(where, gpu)};
+}
+
+Attack write_as_old_runc(const std::string& cgroup, const Gpu& gpu) {
+  std::vector<std::string> arguments = {"v1", cgroup};
   for (const container::WantedNode& node : gpu.nodes) {
     arguments.push_back(to_string(*node.claimed) + " " + to_string(node.access));
   }
-  return {{"the writes of a runc 1.0.0-rc93 update", own_command(arguments)}};
+  return {"holdfast itself writes what an update by runc 1.0.0-rc93 writes", own_command(arguments)};
 }
 
 Result<void> carry_out_attack(const std::vector<std::string>& arguments) {

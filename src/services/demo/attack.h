@@ -21,6 +21,9 @@ bool is_attacked_by_its_runtime(const Workload& workload);
 // Every kind of attack that takes the GPU from this container.
 std::vector<Attack> attacks_on(const Workload& workload, const Gpu& gpu);
 
+// On v1, where no such runc is there: this program takes each node of the GPU away.
+Attack write_as_old_runc(const std::string& cgroup, const Gpu& gpu);
+
 // Runs in the attacking process. Arguments: "v1 CGROUP RULE…", "replace CGROUP PROGRAM" or "beside CGROUP PROGRAM".
 Result<void> carry_out_attack(const std::vector<std::string>& arguments);
 

@@ -59,7 +59,9 @@ Result<void> offer_gpus(const kernel::Host& host, const std::string& program, re
   const std::string path = path_for(program);
   TRY(report.is_done ? kernel::make_symlink_on(host, path, program) : Result<void>());
   report.steps.push_back("create " + path + ", a symlink to " + program + ": docker offers --gpus where it is");
-  report.notes.emplace_back("docker run --runtime holdfast --gpus all works after the next start of docker");
+  report.notes.emplace_back(
+      "--gpus: docker looks for this program only when it starts, and a restart stops containers unless live-restore "
+      "is on; after systemctl reload docker only --runtime holdfast -e NVIDIA_VISIBLE_DEVICES=all works");
   return {};
 }
 

@@ -118,12 +118,14 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   const std::string what = standing_text(registration.standing) + (ends_default ? ", and not the default" : "");
   TRY(is_systems_docker(options) ? offer_gpus(host, options.registration.program, report) : Result<void>());
   report.manifest = files.engine.manifest;
+  const bool changes_gpus = !report.steps.empty();  // docker looks for the hook only when it starts
   if (old && edited.text == text) {
+    report.command = changes_gpus ? files.engine.restart_command : "";
     report.verdict = "holdfast is " + what + " already" + (report.changes_nothing() ? ": nothing to do" : "");
     return report;
   }
   report.verdict = "holdfast " + done_or_planned(report, "is " + what + " now", "would be " + what);
-  report.command = ends_default ? files.engine.undo_command : files.engine.command;
+  report.command = ends_default || changes_gpus ? files.engine.restart_command : files.engine.command;
   add_diff(report, files.file, text, edited.text);
   // A backup must hold the file as it was before us, so none is written of a file that already has our runtime.
   if (old && !found) {
@@ -146,6 +148,7 @@ Result<SetupReport> undo_registration(const kernel::Host& host, const EngineSetu
   TRY(is_systems_docker(options) ? stop_offering_gpus(host, report) : Result<void>());
   if (!found && !report.changes_nothing()) {
     report.verdict = "docker " + done_or_planned(report, "finds", "would find") + " no hook for --gpus any more";
+    report.command = files.engine.restart_command;
     return report;
   }
   if (!found) {
@@ -154,7 +157,7 @@ Result<SetupReport> undo_registration(const kernel::Host& host, const EngineSetu
   }
   const Restored restored = TRY(plan_undo(host, files, old->text, backup));
   report.verdict = "holdfast " + done_or_planned(report, "is no runtime any more", "would be no runtime any more");
-  report.command = files.engine.undo_command;
+  report.command = files.engine.restart_command;
   add_diff(report, files.file, old->text, restored.text.value_or(""));
   if (report.is_done) {
     TRY(restored.text ? files.file.write(old, *restored.text) : files.file.remove(old));

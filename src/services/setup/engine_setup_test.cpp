@@ -174,17 +174,24 @@ TEST_F(SetupTest, LetsDockerOfferGpusWhereNvidiasHookIsNotThere) {
   const auto target = [&] { return std::filesystem::read_symlink(path(hook)).string(); };
   ASSERT_TRUE(add("docker", Standing::offered, RunMode::dry_run));
   EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
-  ASSERT_TRUE(add("docker", Standing::offered));
+  EXPECT_EQ(add("docker", Standing::offered)->command,
+            "systemctl restart docker");  // which looks for it when it starts
   EXPECT_EQ(target(), "/usr/bin/holdfast-runtime");
-  EXPECT_TRUE(add("docker", Standing::offered)->changes_nothing());
+  const Result<report::SetupReport> again = add("docker", Standing::offered);
+  EXPECT_TRUE(again->changes_nothing());
+  EXPECT_EQ(again->command, "");
+  EXPECT_EQ(add("docker", Standing::by_default)->command, "systemctl reload docker");
   std::filesystem::remove(path(hook));
-  EXPECT_FALSE(add("docker", Standing::offered)->changes_nothing());  // registered, but the symlink was gone
+  const Result<report::SetupReport> registered = add("docker", Standing::by_default);
+  EXPECT_FALSE(registered->changes_nothing());  // the symlink was gone
+  EXPECT_EQ(registered->command, "systemctl restart docker");
   ASSERT_TRUE(undo("docker"));
   EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
   write(hook, "NVIDIA's");
   const Result<report::SetupReport> beside = add("docker", Standing::offered);
   ASSERT_TRUE(beside);
   EXPECT_EQ(beside->notes.size(), 1U);
+  EXPECT_EQ(beside->command, "systemctl reload docker");
   ASSERT_TRUE(undo("docker"));
   EXPECT_EQ(read(hook), "NVIDIA's");
 }

@@ -17,7 +17,7 @@ struct Engine {
   std::string file;                 // its config, or the drop-in that we add
   std::vector<std::string> others;  // files and directories that it reads before `file`
   std::string command;              // reloads its config; "" if it does so by itself
-  std::string undo_command;         // reloads its config after a removal of the runtime, or of the default
+  std::string restart_command;      // for what a reload does not do: it forgets no runtime and finds no hook
   std::string manifest;             // lets pods choose the runtime; "" for engines without pods
   std::string note;                 // what its users may expect and do not get; "" where there is nothing
   std::function<Result<engine::Edited>(std::string_view, const engine::Registration&, const std::vector<std::string>&)>

@@ -16,7 +16,9 @@ let showsAll = false;
 let showsOthers = false;
 
 const byTitle = (a, b) => a.title.localeCompare(b.title) || a.id.localeCompare(b.id);
-const namespaceOf = (it) => it.pod?.namespace || it.namespace || "";
+// docker keeps its containers in a namespace of containerd that its users do not know.
+const containerdNamespaceOf = (it) => (it.engine === "docker" && it.namespace === "moby" ? "docker" : it.namespace);
+const namespaceOf = (it) => it.pod?.namespace || containerdNamespaceOf(it) || "";
 const isProblem = (it) => !["ok", "not owed"].includes(it.state) || troubled.has(it.id);
 const asksForNothing = (it) => it.state === "not owed" && !(it.findings?.length) && it.nodes.length === 0;
 const modeOf = (it) => [it.mode || "–", it.hardened ? "hardened" : "", it.locked ? "locked" : "", it.shielded ? "shielded" : ""].filter(Boolean).join(", ");
