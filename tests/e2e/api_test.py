@@ -28,7 +28,7 @@ from api_server import ApiServer, Cluster, kubeconfig, make_certificates  # noqa
 from engines import FUSE, Unavailable  # noqa: E402
 from guarded import HOLDFASTD, eventually, guarding, other_guards, policy, wait_for_our_turn  # noqa: E402
 from real_api_server import RealApiServer  # noqa: E402
-from support import Case, free_port, holdfast  # noqa: E402
+from support import Case, free_port, holdfast, run_suite  # noqa: E402
 
 NODES = {FUSE: (10, 229)}  # a device whose driver is there
 NODE = "gpu-7"
@@ -291,4 +291,4 @@ class Real(Api):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

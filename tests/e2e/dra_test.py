@@ -16,6 +16,7 @@ from dra_api import ApiServer
 import engines
 from gpu_stage import BIN, CONFIG, NODES, SECOND_UUID, UUID, UVM
 from plugin_test import GPU, PLUGINS, REGISTRY, SET, Kubelet, Process, eventually
+from support import run_suite
 
 DRIVER = "gpu.holdfast.dev"
 FIRST, SECOND = UUID.lower(), SECOND_UUID.lower()
@@ -492,4 +493,4 @@ class Dra(plugin_test.Stands):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

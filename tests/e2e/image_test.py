@@ -21,7 +21,7 @@ import uuid
 import engines
 from engines import FUSE, GPU, GPU_CONTROL, GPU_NODES, Unavailable, View
 from guarded import HOLDFASTD, eventually, other_guards, policy, remove_shields, wait_for_our_turn
-from support import HOLDFAST, Case, holdfast_json, why_not
+from support import HOLDFAST, Case, holdfast_json, run_suite, why_not
 
 MORE = [pathlib.Path(sys.argv.pop(1)).resolve() for _ in range(2)]
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/image"
@@ -306,4 +306,4 @@ class Podman(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from support import HOLDFAST, which
+from support import HOLDFAST, run_suite, which
 
 PLUGIN = pathlib.Path(sys.argv.pop(1)).resolve()
 STAND_IN = pathlib.Path(__file__).parents[1] / "support/kubectl"
@@ -451,4 +451,4 @@ class ManyNodes(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

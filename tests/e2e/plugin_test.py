@@ -24,7 +24,7 @@ import engines  # noqa: E402
 from boxes import Box  # noqa: E402
 from engines import TIMEOUT, Unavailable  # noqa: E402
 from gpu_stage import BIN, CONFIG, NODES, SECOND_NODE, SECOND_UUID, UUID, UVM, Stage  # noqa: E402
-from support import HOLDFAST, Case  # noqa: E402
+from support import HOLDFAST, Case, run_suite  # noqa: E402
 
 GPU = "nvidia.com/gpu"
 PLUGINS = "/var/lib/kubelet/device-plugins"
@@ -553,4 +553,4 @@ class Plugin(Stands):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

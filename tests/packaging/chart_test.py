@@ -13,6 +13,10 @@ import yaml
 
 import chart
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+
+from suite import run_suite  # noqa: E402
+
 PROGRAMS = [str(pathlib.Path(sys.argv.pop(1)).resolve()) for _ in range(3)]
 HOLDFAST, HOLDFASTD, HOLDFAST_KUBE = PROGRAMS
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}
@@ -335,4 +339,4 @@ class Rendered(Objects):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)
