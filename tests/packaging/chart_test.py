@@ -83,6 +83,9 @@ class Objects(unittest.TestCase):
             self.assertEqual(context.get("privileged", False), sees_host, name)
             has_token = any(mount["name"] == "token" for mount in container["volumeMounts"])
             self.assertEqual(has_token, name == "kube", f"{name} has the token")
+        for source in next((volume["projected"]["sources"] for volume in pod["volumes"] if volume["name"] == "token"), []):
+            # kube-apiserver makes a token that is asked for with 3607 valid for a year.
+            self.assertEqual(source.get("serviceAccountToken", {}).get("expirationSeconds", 3600), 3600)
         if "runtime-program" in containers_of(pod):
             context = containers_of(pod)["runtime-program"]["securityContext"]
             self.assertEqual((context["capabilities"], context["allowPrivilegeEscalation"]), ({"drop": ["ALL"]}, False))
