@@ -126,6 +126,32 @@ class Api(Case):
         return self.cluster.condition()
 
 
+class Short(Api):
+    """The part that ./test runs."""
+
+    def test_a_loss_and_its_end_are_written_though_events_hang_at_first(self):
+        pod = self.pod()
+        self.guard("observe")
+        server = self.serve()
+        self.attack(pod)  # before: a condition True would come first, and no other one within 30 s
+        self.cluster.hangs = "/events"
+        kube = self.kube(server.port)
+        lost = self.wait_for_condition("False", kube)
+        self.assertEqual(lost["reason"], "DeviceLost")
+        self.assertRegex(lost["message"], f"^1 container lacks devices: {NAMESPACE}/{pod.name}/main")
+        with self.cluster.lock:
+            hung = [request for request in self.cluster.requests if "/events" in request["path"]]
+            self.assertTrue(hung)
+            self.assertFalse(self.cluster.events)
+            self.cluster.hangs = ""
+        self.restore(pod)
+        self.assertEqual(self.wait_for(pod, "DeviceLost", kube)["type"], "Warning")
+        self.assertEqual(self.wait_for(pod, "DeviceRestored", kube)["type"], "Normal")
+        self.assertEqual(self.wait_for_condition("True", kube)["reason"], "DevicesAccessible")
+        self.assertFalse(kube.said("api-away"), kube.said())
+        self.assertLess(kube.stop(), 5)
+
+
 class Events(Api):
     def test_a_healed_loss_is_one_event_however_often_it_happens(self):
         pod = self.pod()
