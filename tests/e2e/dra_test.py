@@ -187,6 +187,27 @@ class Dra(plugin_test.Stands):
             self.stage.call("rm", node)
         self.assertTrue(eventually(lambda: not self.api.slices), self.api.slices)
 
+    def test_the_status_shows_devices_registration_and_claims(self):
+        """It is what the metrics and alerts of the guard, and `holdfast devices`, are made of."""
+        kubelet, driver = self.both(runtime="  make_nodes: false\n")
+
+        def offer() -> dict:
+            offers = json.loads(self.stage.run(f"{BIN}/holdfast", "devices", "-o", "json").stdout)["offers"]
+            return next((one for one in offers if one["resource"] == DRIVER), {})
+
+        self.assertTrue(eventually(lambda: offer().get("connected"), 30, 0.2), (offer(), driver.lines))
+        self.assertEqual({device["id"]: device["unit"] for device in offer()["devices"]}, {FIRST: UUID, SECOND: SECOND_UUID})
+        self.assertEqual((offer()["allocated"], offer()["refused"]), (0, 0))
+        claim = self.api.allocate("one", FIRST)
+        self.names_of(kubelet.prepare(claim), claim)
+        self.stage.call("rm", "/dev/nvidia1")
+        self.check_published({FIRST}, driver)
+        claim = self.api.allocate("two", SECOND)
+        self.error_of(kubelet.prepare(claim), claim)
+        self.assertTrue(eventually(lambda: offer()["refused"] == 1, 30, 0.2), offer())
+        self.assertEqual(offer()["allocated"], 1)
+        self.assertEqual({device["id"]: device.get("problem") for device in offer()["devices"]}, {FIRST: None, SECOND: "/dev/nvidia1 is missing"})
+
     def test_a_restart_does_not_empty_the_pool_while_the_specs_are_not_current(self):
         """As on a node with MIG devices: NVIDIA's library, a pipe here, is asked twice, and a spec is written after each answer."""
         _, driver = self.both(runtime="  make_nodes: false\n")

@@ -144,6 +144,7 @@ void Claims::answer(Batch& batch, kube::PrepareAnswers answers, Prepared prepare
     if (answer && !written) {
       answer = std::unexpected(written.error());
     }
+    ++(answer ? counts_.prepared : counts_.refused);
     if (answer) {
       settings_.log("prepared claim=" + to_string(answer->name) + " devices=" + devices_of(*answer), false);
     } else {

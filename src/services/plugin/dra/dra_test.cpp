@@ -313,6 +313,8 @@ TEST_F(ClaimsTest, AClaimThatCannotBeReadKeepsWhatWasPrepared) {
     ASSERT_FALSE(unknown) << status;
     EXPECT_NE(unknown.error().message.find(std::to_string(status)), std::string::npos) << unknown.error().message;
   }
+  EXPECT_EQ(claims.counts().prepared, 6U);
+  EXPECT_EQ(claims.counts().refused, 5U);
   api.status_of_reads = 404;
   EXPECT_FALSE(prepare(claims));
   api.status_of_reads = 0;
