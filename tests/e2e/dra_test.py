@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import sys
@@ -489,13 +490,41 @@ class Dra(plugin_test.Stands):
         self.names_of(kubelet.prepare(claim), claim)
 
     def test_the_guard_is_told_by_kubelets_own_file(self):
-        """kubelet's file names the CDI devices: the nodes of the claim are owed to its pod."""
+        """kubelet's file names the CDI devices: the nodes of the claim are owed to the container of its pod that names them, and to no other one."""
         kubelet, _ = self.both()
         claim = self.api.allocate("one", SECOND)
         self.names_of(kubelet.prepare(claim), claim)
         state = json.loads(json.loads(self.stage.path("/var/lib/kubelet/dra_manager_state").read_text())["Data"])
         device, = state["ClaimInfoStateList"][0]["DriverState"][DRIVER]["Devices"]
         self.assertEqual(device["CDIDeviceIDs"], [f"nvidia.com/gpu={SECOND_UUID}"])
+        with self.container_of(POD) as owner, self.container_of(OTHER_POD) as other:
+            explain = lambda pid: json.loads(self.stage.run(f"{BIN}/holdfast", "explain", f"pid:{pid}", "-o", "json").stdout)  # noqa: E731
+            doctor = lambda pid: json.loads(self.stage.run(f"{BIN}/holdfast", "doctor", f"pid:{pid}", "-o", "json").stdout)  # noqa: E731
+            believed = {one["source"]: one["believed"] for one in explain(owner)["claims"]}
+            self.assertEqual(believed, {"dra": True, "cdi": True})
+            self.assertIn("resource claim training/one", [one["where"] for one in explain(owner)["claims"]])
+            self.assertEqual({node["path"] for node in explain(owner)["nodes"]}, {"/dev/nvidia1", *SET})
+            self.assertEqual([one["code"] for one in doctor(owner)["findings"]], ["HF-105"])
+            self.assertEqual({one["source"]: one["believed"] for one in explain(other)["claims"]}, {"cdi": False})
+            self.assertEqual(explain(other)["nodes"], [])
+            self.assertEqual(kubelet.unprepare(claim)["claims"], {claim[2]: ""})
+            self.assertEqual(explain(owner)["nodes"], [], "what it names by itself grants nothing")
+
+    @contextlib.contextmanager
+    def container_of(self, uid: str):
+        """The first process of a container of runc in the cgroup of a pod, which names the second GPU as the CRI does, and got nothing."""
+        name, runc = secrets.token_hex(32), (engines.program("runc"), "--root", "/run/runc")
+        with engines.scratch_directory() as directory:
+            cgroup = f"/kubepods/besteffort/pod{uid}/{name}"
+            engines.write_bundle(directory, cgroup, False)
+            spec = json.loads((directory / "config.json").read_text())
+            prefix = "io.kubernetes.cri"
+            spec["annotations"] = {f"{prefix}.container-type": "container", f"{prefix}.container-name": "main", f"{prefix}.sandbox-name": "train", f"{prefix}.sandbox-namespace": "training", "cdi.k8s.io/gpu": f"nvidia.com/gpu={SECOND_UUID}"}
+            (directory / "config.json").write_text(json.dumps(spec))
+            self.stage.cgroups.add(cgroup)
+            with engines.cleanup(lambda: self.stage.call(*runc, "delete", "-f", name)):
+                self.stage.call(*runc, "run", "-d", "--bundle", f"{directory}", name)
+                yield json.loads(self.stage.call(*runc, "state", name))["pid"]
 
     def test_what_the_config_says_is_checked(self):
         for text, why in (
