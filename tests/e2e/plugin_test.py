@@ -513,6 +513,14 @@ class Plugin(Stands):
             self.assertEqual(len(kubelet.ask("prefer", GPU, "8", ",".join(wanted))["devices"]), 8)
             self.assertEqual(len(kubelet.allocate(*wanted[:8])["devices"]), 1 + len(SET))
 
+    def test_the_hook_of_specs_is_where_the_config_says(self):
+        self.stage.call("sh", "-ec", "mkdir -p /run/elsewhere && cp /run/hf-e2e/bin/holdfast-runtime /run/elsewhere/")
+        kubelet, _ = self.both("cdi: {hook: /run/elsewhere/holdfast-runtime}\n")
+        kubelet.devices(HEALTHY)
+        spec = self.stage.path("/run/cdi/holdfast-nvidia.yaml").read_text()
+        self.assertIn("/run/elsewhere/holdfast-runtime", spec)
+        self.assertNotIn(f"{BIN}/holdfast-runtime", spec)
+
     def test_the_status_file(self):
         kubelet, plugin = self.both()
         kubelet.devices(HEALTHY)

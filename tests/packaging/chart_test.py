@@ -198,6 +198,8 @@ class Values(unittest.TestCase):
             {"config": {"guard": {"mode": "mend"}}},
             {"config": {"gaurd": {}}},
             {"runtime": {"engine": "docker"}},
+            {"runtime": {"directory": "opt/holdfast"}},
+            {"runtime": {"directory": "/opt/holdfast/"}},
             {"runtime": {"install": True, "undo": True}},
             {"kube": {"taint": "yes"}},
             {"monitoring": {"interval": "fast"}},
@@ -300,6 +302,21 @@ class Rendered(Objects):
                 more = ["--dry-run", "--config", f"{directory}/config.toml"] + ([] if "undo" in values else ["--runtime-path", "/bin/true"])
                 done = subprocess.run([HOLDFAST, *arguments, *more], capture_output=True, text=True, timeout=60, check=False)
             self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    def test_the_runtime_may_lie_in_another_directory(self) -> None:
+        directory = "/var/lib/toolbox/holdfast"
+        for install in (False, True):
+            objects = chart.render_objects({"runtime": {"directory": directory, "install": install}, "config": {"cdi": {"class": "nvidia"}}})
+            self.check(objects)
+            self.check_config(objects)
+            pod = pod_of(objects)
+            program = containers_of(pod)["runtime-program"]
+            self.assertEqual(program["command"][-2:], ["--to", f"/node{directory}"])
+            self.assertEqual(program["volumeMounts"], [{"name": "programs", "mountPath": f"/node{directory}"}])
+            self.assertIn({"name": "programs", "hostPath": {"path": directory, "type": "DirectoryOrCreate"}}, pod["volumes"])
+            self.assertEqual(config_of(objects)["cdi"], {"class": "nvidia", "hook": f"{directory}/holdfast-runtime"})
+            if install:
+                self.assertEqual(containers_of(pod)["runtime-registration"]["command"][-2:], ["--runtime-path", f"{directory}/holdfast-runtime"])
 
     def test_monitoring_objects_come_with_their_switches(self) -> None:
         objects = chart.render_objects({"monitoring": {"serviceMonitor": True, "prometheusRule": True, "labels": {"release": "prometheus"}}})
