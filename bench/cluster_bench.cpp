@@ -230,14 +230,12 @@ class Node {
 
  private:
   void send_next(Server& server, const Moment& moment) {
-    const apiserver::Request* request = sender_.next(moment.now);
-    if (request == nullptr && moment.now >= sender_.paused_until()) {
+    if (moment.now >= sender_.paused_until()) {
       if (std::optional<Reporter::Task> task = reporter_.next(moment)) {
         sender_.add(std::move(task->request), std::move(task->done));
-        request = sender_.next(moment.now);
       }
     }
-    if (request != nullptr) {
+    if (const apiserver::Request* request = sender_.next(moment.now)) {
       answer_.emplace(server.take(*request, moment.now));
       if (answer_->response && answer_->response->status < 300) {
         answer_->response->body = answer_to(*request);

@@ -275,7 +275,8 @@ void add_offers(Page& page, const std::vector<resource::OfferStatus>& offers) {
   if (offers.empty()) {
     return;
   }
-  page.begin("resource_devices", "gauge", "Devices that holdfast-kube offers to kubelet, by resource and health.");
+  page.begin("resource_devices", "gauge",
+             "Devices that holdfast-kube offers, by resource (the DRA driver: its name) and health.");
   for (const resource::OfferStatus& status : offers) {
     page.add({{"resource", status.offer.resource}, {"health", "Healthy"}}, status.healthy());
     page.add({{"resource", status.offer.resource}, {"health", "Unhealthy"}},
@@ -287,7 +288,8 @@ void add_offers(Page& page, const std::vector<resource::OfferStatus>& offers) {
       page.add({{"resource", status.offer.resource}, {"device", device}, {"reason", problem}}, 1);
     }
   }
-  page.begin("resource_connected", "gauge", "Whether kubelet reads the list of a resource's devices.");
+  page.begin("resource_connected", "gauge",
+             "Whether kubelet reads the list of a resource's devices, or has registered the DRA driver.");
   for (const resource::OfferStatus& status : offers) {
     page.add({{"resource", status.offer.resource}}, status.is_connected ? 1U : 0U);
   }

@@ -28,7 +28,7 @@ from api_server import ApiServer, Cluster, kubeconfig, make_certificates  # noqa
 from engines import FUSE, Unavailable  # noqa: E402
 from guarded import HOLDFASTD, eventually, guarding, other_guards, policy, wait_for_our_turn  # noqa: E402
 from real_api_server import RealApiServer  # noqa: E402
-from support import Case, free_port, holdfast  # noqa: E402
+from support import Case, free_port, holdfast, run_suite  # noqa: E402
 
 NODES = {FUSE: (10, 229)}  # a device whose driver is there
 NODE = "gpu-7"
@@ -124,6 +124,32 @@ class Api(Case):
     def wait_for_condition(self, status: str, kube: Kube) -> dict:
         self.assertTrue(eventually(lambda: self.cluster.condition().get("status") == status, 120, 0.1), f"{self.cluster.node} {kube.said()}")
         return self.cluster.condition()
+
+
+class Short(Api):
+    """The part that ./test runs."""
+
+    def test_a_loss_and_its_end_are_written_though_events_hang_at_first(self):
+        pod = self.pod()
+        self.guard("observe")
+        server = self.serve()
+        self.attack(pod)  # before: a condition True would come first, and no other one within 30 s
+        self.cluster.hangs = "/events"
+        kube = self.kube(server.port)
+        lost = self.wait_for_condition("False", kube)
+        self.assertEqual(lost["reason"], "DeviceLost")
+        self.assertRegex(lost["message"], f"^1 container lacks devices: {NAMESPACE}/{pod.name}/main")
+        with self.cluster.lock:
+            hung = [request for request in self.cluster.requests if "/events" in request["path"]]
+            self.assertTrue(hung)
+            self.assertFalse(self.cluster.events)
+            self.cluster.hangs = ""
+        self.restore(pod)
+        self.assertEqual(self.wait_for(pod, "DeviceLost", kube)["type"], "Warning")
+        self.assertEqual(self.wait_for(pod, "DeviceRestored", kube)["type"], "Normal")
+        self.assertEqual(self.wait_for_condition("True", kube)["reason"], "DevicesAccessible")
+        self.assertFalse(kube.said("api-away"), kube.said())
+        self.assertLess(kube.stop(), 5)
 
 
 class Events(Api):
@@ -291,4 +317,4 @@ class Real(Api):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -12,7 +12,7 @@ import time
 import unittest
 
 from support import HOLDFAST as BUS_TALK
-from support import Case, errno_of_open, node, which
+from support import Case, errno_of_open, node, run_suite, which
 from systemd_host import GPU, Systemd, systemd_host, why_no_systemd
 
 UNIT = "holdfast-bus.scope"
@@ -193,4 +193,4 @@ class Bus(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -11,7 +11,7 @@ import unittest
 
 import engines
 from engines import FUSE, Unavailable
-from support import Case, holdfast, holdfast_json
+from support import Case, holdfast, holdfast_json, run_suite
 
 VENDOR = "hf-e2e.test"
 DIRECTORY = pathlib.Path("/var/run/cdi")
@@ -113,4 +113,4 @@ class Cdi(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

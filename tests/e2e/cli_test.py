@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from manual import OPTION, commands, options_of, read_manual, section, synopses
-from support import HOLDFAST, V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, scratch_cgroup
+from support import HOLDFAST, V1, V2, Case, errno_of_open, holdfast, holdfast_json, node, run_suite, scratch_cgroup
 
 HOLDFASTD, KUBE = [sys.argv.pop(1) if len(sys.argv) > 1 and "/" in sys.argv[1] else "" for _ in range(2)]
 
@@ -457,4 +457,4 @@ class Cgroups(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

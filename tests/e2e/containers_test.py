@@ -14,7 +14,7 @@ import unittest
 import uuid
 
 import engines
-from support import V1, V2, Case, holdfast, holdfast_json, remove_cgroup, which
+from support import V1, V2, Case, holdfast, holdfast_json, remove_cgroup, run_suite, which
 
 
 def bundle_in(directory: pathlib.Path, name: str) -> pathlib.Path:
@@ -223,4 +223,4 @@ class Containers(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -16,6 +16,7 @@ from engines import CGROUPS, TIMEOUT, Unavailable, need
 from guarded import HOLDFASTD, Daemon, policy
 from kubelet_test import Pod, RealKubelet
 from plugin_test import eventually
+from support import run_suite
 
 CONFIG = policy() + "cpus: {manager: true, reserved: 0}\n"
 WHOLE = {"limits": {"cpu": "1", "memory": "32Mi"}}  # requests are the same: Guaranteed
@@ -86,4 +87,4 @@ class WithKubelet(plugin_test.Stands):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    run_suite()

@@ -16,7 +16,7 @@ import unittest
 
 import engines
 from guarded import HOLDFASTD, eventually, guarding, opening, policy, run_inside
-from support import HOLDFAST, V2, holdfast, why_not
+from support import HOLDFAST, V2, holdfast, run_suite, why_not
 from systemd_host import systemd_host, why_no_systemd
 
 RUNTIME = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
@@ -461,4 +461,4 @@ if __name__ == "__main__":
     if reason := why_not():
         print(reason)
         sys.exit(77)
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -14,7 +14,7 @@ import uuid
 import xml.etree.ElementTree
 
 import engines
-from support import holdfast, why_not
+from support import holdfast, run_suite, why_not
 
 VECTORS = pathlib.Path(os.environ.get("HOLDFAST_VECTORS", pathlib.Path(__file__).parents[2] / "../shared/vectors"))
 TABLES = VECTORS / "cpu/kubelet-tables.json"
@@ -394,4 +394,4 @@ class BadInput(CpuCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

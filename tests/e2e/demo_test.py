@@ -12,7 +12,7 @@ import time
 import unittest
 
 from ledger import LEDGER
-from support import HOLDFAST, which
+from support import HOLDFAST, run_suite, which
 
 TIMEOUT = 240
 
@@ -196,4 +196,4 @@ class Demo(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -15,7 +15,7 @@ import unittest
 import engines
 from engines import FUSE, Unavailable
 from ledger import LEDGER, ledger_entry
-from support import HOLDFAST, V1, Case, holdfast, holdfast_json, scratch_cgroup
+from support import HOLDFAST, V1, Case, holdfast, holdfast_json, run_suite, scratch_cgroup
 
 CACHE = pathlib.Path(HOLDFAST).parent / "packages"
 MS_NODEV, MS_REMOUNT, MS_BIND = 4, 32, 4096
@@ -342,4 +342,4 @@ class Engines(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

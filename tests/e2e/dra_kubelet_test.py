@@ -22,7 +22,7 @@ from gpu_stage import BIN, CONFIG, SECOND_UUID, UUID, UVM  # noqa: E402
 from kubelet_test import RealKubelet  # noqa: E402
 from plugin_test import REGISTRY, SET, Process, eventually  # noqa: E402
 from real_api_server import RealApiServer  # noqa: E402
-from support import HOLDFAST  # noqa: E402
+from support import HOLDFAST, run_suite  # noqa: E402
 
 DRIVER = "gpu.holdfast.dev"
 FIRST, SECOND = UUID.lower(), SECOND_UUID.lower()
@@ -189,4 +189,4 @@ class Claims(plugin_test.Stands):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import sys
@@ -16,6 +17,7 @@ from dra_api import ApiServer
 import engines
 from gpu_stage import BIN, CONFIG, NODES, SECOND_UUID, UUID, UVM
 from plugin_test import GPU, PLUGINS, REGISTRY, SET, Kubelet, Process, eventually
+from support import run_suite
 
 DRIVER = "gpu.holdfast.dev"
 FIRST, SECOND = UUID.lower(), SECOND_UUID.lower()
@@ -185,6 +187,27 @@ class Dra(plugin_test.Stands):
         for node in ("/dev/nvidia0", "/dev/nvidia1"):
             self.stage.call("rm", node)
         self.assertTrue(eventually(lambda: not self.api.slices), self.api.slices)
+
+    def test_the_status_shows_devices_registration_and_claims(self):
+        """It is what the metrics and alerts of the guard, and `holdfast devices`, are made of."""
+        kubelet, driver = self.both(runtime="  make_nodes: false\n")
+
+        def offer() -> dict:
+            offers = json.loads(self.stage.run(f"{BIN}/holdfast", "devices", "-o", "json").stdout)["offers"]
+            return next((one for one in offers if one["resource"] == DRIVER), {})
+
+        self.assertTrue(eventually(lambda: offer().get("connected"), 30, 0.2), (offer(), driver.lines))
+        self.assertEqual({device["id"]: device["unit"] for device in offer()["devices"]}, {FIRST: UUID, SECOND: SECOND_UUID})
+        self.assertEqual((offer()["allocated"], offer()["refused"]), (0, 0))
+        claim = self.api.allocate("one", FIRST)
+        self.names_of(kubelet.prepare(claim), claim)
+        self.stage.call("rm", "/dev/nvidia1")
+        self.check_published({FIRST}, driver)
+        claim = self.api.allocate("two", SECOND)
+        self.error_of(kubelet.prepare(claim), claim)
+        self.assertTrue(eventually(lambda: offer()["refused"] == 1, 30, 0.2), offer())
+        self.assertEqual(offer()["allocated"], 1)
+        self.assertEqual({device["id"]: device.get("problem") for device in offer()["devices"]}, {FIRST: None, SECOND: "/dev/nvidia1 is missing"})
 
     def test_a_restart_does_not_empty_the_pool_while_the_specs_are_not_current(self):
         """As on a node with MIG devices: NVIDIA's library, a pipe here, is asked twice, and a spec is written after each answer."""
@@ -467,13 +490,41 @@ class Dra(plugin_test.Stands):
         self.names_of(kubelet.prepare(claim), claim)
 
     def test_the_guard_is_told_by_kubelets_own_file(self):
-        """kubelet's file names the CDI devices: the nodes of the claim are owed to its pod."""
+        """kubelet's file names the CDI devices: the nodes of the claim are owed to the container of its pod that names them, and to no other one."""
         kubelet, _ = self.both()
         claim = self.api.allocate("one", SECOND)
         self.names_of(kubelet.prepare(claim), claim)
         state = json.loads(json.loads(self.stage.path("/var/lib/kubelet/dra_manager_state").read_text())["Data"])
         device, = state["ClaimInfoStateList"][0]["DriverState"][DRIVER]["Devices"]
         self.assertEqual(device["CDIDeviceIDs"], [f"nvidia.com/gpu={SECOND_UUID}"])
+        with self.container_of(POD) as owner, self.container_of(OTHER_POD) as other:
+            explain = lambda pid: json.loads(self.stage.run(f"{BIN}/holdfast", "explain", f"pid:{pid}", "-o", "json").stdout)  # noqa: E731
+            doctor = lambda pid: json.loads(self.stage.run(f"{BIN}/holdfast", "doctor", f"pid:{pid}", "-o", "json").stdout)  # noqa: E731
+            believed = {one["source"]: one["believed"] for one in explain(owner)["claims"]}
+            self.assertEqual(believed, {"dra": True, "cdi": True})
+            self.assertIn("resource claim training/one", [one["where"] for one in explain(owner)["claims"]])
+            self.assertEqual({node["path"] for node in explain(owner)["nodes"]}, {"/dev/nvidia1", *SET})
+            self.assertEqual([one["code"] for one in doctor(owner)["findings"]], ["HF-105"])
+            self.assertEqual({one["source"]: one["believed"] for one in explain(other)["claims"]}, {"cdi": False})
+            self.assertEqual(explain(other)["nodes"], [])
+            self.assertEqual(kubelet.unprepare(claim)["claims"], {claim[2]: ""})
+            self.assertEqual(explain(owner)["nodes"], [], "what it names by itself grants nothing")
+
+    @contextlib.contextmanager
+    def container_of(self, uid: str):
+        """The first process of a container of runc in the cgroup of a pod, which names the second GPU as the CRI does, and got nothing."""
+        name, runc = secrets.token_hex(32), (engines.program("runc"), "--root", "/run/runc")
+        with engines.scratch_directory() as directory:
+            cgroup = f"/kubepods/besteffort/pod{uid}/{name}"
+            engines.write_bundle(directory, cgroup, False)
+            spec = json.loads((directory / "config.json").read_text())
+            prefix = "io.kubernetes.cri"
+            spec["annotations"] = {f"{prefix}.container-type": "container", f"{prefix}.container-name": "main", f"{prefix}.sandbox-name": "train", f"{prefix}.sandbox-namespace": "training", "cdi.k8s.io/gpu": f"nvidia.com/gpu={SECOND_UUID}"}
+            (directory / "config.json").write_text(json.dumps(spec))
+            self.stage.cgroups.add(cgroup)
+            with engines.cleanup(lambda: self.stage.call(*runc, "delete", "-f", name)):
+                self.stage.call(*runc, "run", "-d", "--bundle", f"{directory}", name)
+                yield json.loads(self.stage.call(*runc, "state", name))["pid"]
 
     def test_what_the_config_says_is_checked(self):
         for text, why in (
@@ -492,4 +543,4 @@ class Dra(plugin_test.Stands):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

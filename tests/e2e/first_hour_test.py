@@ -19,7 +19,7 @@ import tempfile
 import time
 import unittest
 
-from support import HOLDFAST, Case, which, why_not  # removes its argument from the command line first
+from support import HOLDFAST, Case, run_suite, which, why_not  # removes its argument from the command line first
 from guarded import ATTACK, HOLDFASTD, eventually, wait_for_our_turn
 
 RUNTIME, KUBE = [str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "" for _ in range(2)]
@@ -697,7 +697,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # A job in the background ignores it, and so would what is stopped by Ctrl-C.
     wait_for_our_turn()
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)
 
 
 if __name__ == "__main__":

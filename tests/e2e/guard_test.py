@@ -42,7 +42,7 @@ from guarded import (
     wait_for_our_turn,
 )
 import systemd_host as systemd_host_module
-from support import HOLDFAST, V1, V2, Case, holdfast, remove_cgroup
+from support import HOLDFAST, V1, V2, Case, holdfast, remove_cgroup, run_suite
 from systemd_host import Systemd, systemd_host, why_no_systemd
 
 CACHE = pathlib.Path(HOLDFAST).parent / "packages"
@@ -1074,4 +1074,4 @@ os._exit(0)
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

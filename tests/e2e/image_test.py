@@ -18,10 +18,11 @@ import tempfile
 import unittest
 import uuid
 
+import attack
 import engines
 from engines import FUSE, GPU, GPU_CONTROL, GPU_NODES, Unavailable, View
 from guarded import HOLDFASTD, eventually, other_guards, policy, remove_shields, wait_for_our_turn
-from support import HOLDFAST, Case, holdfast_json, why_not
+from support import HOLDFAST, Case, holdfast_json, run_suite, why_not
 
 MORE = [pathlib.Path(sys.argv.pop(1)).resolve() for _ in range(2)]
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/image"
@@ -192,6 +193,31 @@ class Docker(InEngine):
         self.docker("stop", "-t", "10", self.guard)
         self.assertEqual(self.state("{{.State.ExitCode}}"), "0")
 
+    def test_shields_a_container_outside_its_own(self) -> None:
+        """cgroup v2: the device stays open while programs refuse it, also when the guard has ended."""
+        parent = engines.unique_name("parent")  # directly below the root cgroup there is no shield
+        self.addCleanup(engines.remove_cgroups, {f"/{parent}"})
+        try:
+            target = self.enterContext(engines.oci("v2", "crun", parent=parent))
+        except Unavailable as error:
+            self.skipTest(str(error))
+        self.docker("run", "-d", "--name", self.guard, *self.host, NAME, "--config", f"{self.directory}/config.yaml")
+        self.addCleanup(self.try_docker, "rm", "-f", self.guard)
+        self.assertTrue(eventually(lambda: self.is_ready(int(self.state("{{.State.Pid}}"))), 60, 0.2), self.state("{{json .State}}"))
+        shield = lambda: next((one["shield"] for one in holdfast_json("ps")["containers"] if one["id"] == target.id), {})  # noqa: E731
+        is_on = eventually(lambda: shield().get("on"), 20, 0.2)
+        if not is_on and tuple(map(int, os.uname().release.split(".")[:2])) < (5, 18):
+            self.skipTest(f"no shield: {shield().get('why')}")
+        self.assertTrue(is_on, shield())
+        group = os.open(next(group for group in target.cgroups() if group.is_relative_to("/sys/fs/cgroup/unified")), os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, group)
+        for _ in range(20):
+            attack.deny(group)
+            self.assertEqual(target.opens(), "ENXIO")
+        self.docker("stop", "-t", "10", self.guard)
+        attack.deny(group)
+        self.assertEqual(target.opens(), "ENXIO")
+
     def test_heals_by_hand(self) -> None:
         for cgroup in self.container.cgroups():
             for major, minor in GPU_NODES.values() if (cgroup / "devices.deny").exists() else ():
@@ -306,4 +332,4 @@ class Podman(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

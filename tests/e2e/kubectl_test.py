@@ -15,7 +15,7 @@ import time
 import unittest
 
 from manual import OPTION, commands, options_of, read_manual, section, synopses
-from support import HOLDFAST, which
+from support import HOLDFAST, run_suite, which
 
 PLUGIN = pathlib.Path(sys.argv.pop(1)).resolve()
 STAND_IN = pathlib.Path(__file__).parents[1] / "support/kubectl"
@@ -460,4 +460,4 @@ class ManyNodes(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

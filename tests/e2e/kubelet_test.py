@@ -22,7 +22,7 @@ import plugin_test  # takes the arguments
 from engines import CGROUPS, IMAGE, TIMEOUT, SLEEP, Container, Server, Unavailable, decode, grpc, need, program, write_image
 from gpu_stage import BIN, CONFIG, SECOND_UUID, UUID, UVM
 from plugin_test import GPU, PLUGINS, REGISTRY, SET, Process, eventually
-from support import free_port, remove_cgroup
+from support import free_port, remove_cgroup, run_suite
 
 BOTH = {UUID, SECOND_UUID}
 NODE_OF = {UUID: "/dev/nvidia0", SECOND_UUID: "/dev/nvidia1"}
@@ -450,4 +450,4 @@ class WithKubelet(Cases, plugin_test.Stands):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

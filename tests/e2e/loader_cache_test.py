@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from support import HOLDFAST, Case, which  # removes its argument from the command line first
+from support import HOLDFAST, Case, run_suite, which  # removes its argument from the command line first
 from guarded import HOLDFASTD
 
 SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
@@ -283,4 +283,4 @@ class Cache(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -21,7 +21,7 @@ import uuid
 from engines import IMAGE, TIMEOUT, RUNTIME_STATE, SLEEP, Server, Unavailable, cri, fetch_package, first_text, program, remove_cgroups, write_image
 from gpu_stage import Stage
 from guarded import HOLDFASTD, Daemon, eventually, policy
-from support import HOLDFAST, why_not
+from support import HOLDFAST, run_suite, why_not
 
 CACHE = pathlib.Path(HOLDFAST).parent / "packages"
 CPUSET = pathlib.Path("/sys/fs/cgroup/cpuset")
@@ -321,4 +321,4 @@ if __name__ == "__main__":
     if reason := why_not():
         print(reason)
         sys.exit(77)
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

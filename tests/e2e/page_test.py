@@ -11,6 +11,10 @@ import unittest
 import chromium
 import layout
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+
+from suite import run_suite  # noqa: E402
+
 SERVER = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("page_server")
 PICTURES = os.environ.get("HOLDFAST_PICTURES")  # a directory to leave screenshots in, for people
 TAB, ENTER, ESCAPE, DOWN, END, SPACE = ("Tab", 9), ("Enter", 13), ("Escape", 27), ("ArrowDown", 40), ("End", 35), (" ", 32)
@@ -436,4 +440,4 @@ class PageTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

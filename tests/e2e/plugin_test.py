@@ -24,7 +24,7 @@ import engines  # noqa: E402
 from boxes import Box  # noqa: E402
 from engines import TIMEOUT, Unavailable  # noqa: E402
 from gpu_stage import BIN, CONFIG, NODES, SECOND_NODE, SECOND_UUID, UUID, UVM, Stage  # noqa: E402
-from support import HOLDFAST, Case  # noqa: E402
+from support import HOLDFAST, Case, run_suite  # noqa: E402
 
 GPU = "nvidia.com/gpu"
 PLUGINS = "/var/lib/kubelet/device-plugins"
@@ -513,6 +513,14 @@ class Plugin(Stands):
             self.assertEqual(len(kubelet.ask("prefer", GPU, "8", ",".join(wanted))["devices"]), 8)
             self.assertEqual(len(kubelet.allocate(*wanted[:8])["devices"]), 1 + len(SET))
 
+    def test_the_hook_of_specs_is_where_the_config_says(self):
+        self.stage.call("sh", "-ec", "mkdir -p /run/elsewhere && cp /run/hf-e2e/bin/holdfast-runtime /run/elsewhere/")
+        kubelet, _ = self.both("cdi: {hook: /run/elsewhere/holdfast-runtime}\n")
+        kubelet.devices(HEALTHY)
+        spec = self.stage.path("/run/cdi/holdfast-nvidia.yaml").read_text()
+        self.assertIn("/run/elsewhere/holdfast-runtime", spec)
+        self.assertNotIn(f"{BIN}/holdfast-runtime", spec)
+
     def test_the_status_file(self):
         kubelet, plugin = self.both()
         kubelet.devices(HEALTHY)
@@ -557,4 +565,4 @@ class Plugin(Stands):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

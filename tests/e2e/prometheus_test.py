@@ -14,7 +14,7 @@ import urllib.request
 import engines
 from engines import FUSE, GPU_NODES
 from guarded import HOLDFASTD, eventually, guarding, other_guards, policy, remove_shields, wait_for_our_turn
-from support import Case, free_port, which
+from support import Case, free_port, run_suite, which
 
 ALERTS = pathlib.Path(__file__).resolve().parents[2] / "packaging/monitoring/alerts.yaml"
 SHORT = "2s"  # instead of the minutes that the alerts wait
@@ -102,4 +102,4 @@ class Alerts(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -20,7 +20,7 @@ import time
 import unittest
 import uuid
 
-from support import HOLDFAST, Case, which  # removes its argument from the command line first
+from support import HOLDFAST, Case, run_suite, which  # removes its argument from the command line first
 from guarded import HOLDFASTD, allows, difference, eventually, opening, other_guards, rule
 
 SHIM = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and "/" in sys.argv[1] else "holdfast-runtime"
@@ -1510,4 +1510,4 @@ class Becoming(Staged):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

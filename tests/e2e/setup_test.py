@@ -12,7 +12,7 @@ import time
 import unittest
 
 import engines
-from support import HOLDFAST, holdfast, which
+from support import HOLDFAST, holdfast, run_suite, which
 
 DATA = pathlib.Path(__file__).parents[1] / "data/setup"
 
@@ -289,4 +289,4 @@ class Node(SetupCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -31,7 +31,7 @@ from guarded import (
     rules_of,
     wait_for_our_turn,
 )
-from support import V1, V2, Case, remove_cgroup
+from support import V1, V2, Case, remove_cgroup, run_suite
 
 IS_LONG = os.environ.get("HOLDFAST_STORM") == "long"
 CONTAINERS, ATTACKS = (100, 10_000) if IS_LONG else (12, 600)
@@ -174,4 +174,4 @@ class Storm(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -13,6 +13,10 @@ import tempfile
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+
+from suite import run_suite  # noqa: E402, F401 (for the suites)
+
 HOLDFAST = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("holdfast")
 V1 = pathlib.Path("/sys/fs/cgroup/devices")
 V2 = pathlib.Path("/sys/fs/cgroup/unified")

@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from support import HOLDFAST, Case
+from support import HOLDFAST, Case, run_suite
 from systemd_host import FUSE, GPU, NODES, Container, Systemd, systemd_host, why_no_systemd
 
 
@@ -98,4 +98,4 @@ class Reload(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -13,6 +13,10 @@ import yaml
 
 import chart
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+
+from suite import run_suite  # noqa: E402
+
 PROGRAMS = [str(pathlib.Path(sys.argv.pop(1)).resolve()) for _ in range(3)]
 HOLDFAST, HOLDFASTD, HOLDFAST_KUBE = PROGRAMS
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}
@@ -79,6 +83,9 @@ class Objects(unittest.TestCase):
             self.assertEqual(context.get("privileged", False), sees_host, name)
             has_token = any(mount["name"] == "token" for mount in container["volumeMounts"])
             self.assertEqual(has_token, name == "kube", f"{name} has the token")
+        for source in next((volume["projected"]["sources"] for volume in pod["volumes"] if volume["name"] == "token"), []):
+            # kube-apiserver makes a token that is asked for with 3607 valid for a year.
+            self.assertEqual(source.get("serviceAccountToken", {}).get("expirationSeconds", 3600), 3600)
         if "runtime-program" in containers_of(pod):
             context = containers_of(pod)["runtime-program"]["securityContext"]
             self.assertEqual((context["capabilities"], context["allowPrivilegeEscalation"]), ({"drop": ["ALL"]}, False))
@@ -191,6 +198,8 @@ class Values(unittest.TestCase):
             {"config": {"guard": {"mode": "mend"}}},
             {"config": {"gaurd": {}}},
             {"runtime": {"engine": "docker"}},
+            {"runtime": {"directory": "opt/holdfast"}},
+            {"runtime": {"directory": "/opt/holdfast/"}},
             {"runtime": {"install": True, "undo": True}},
             {"kube": {"taint": "yes"}},
             {"monitoring": {"interval": "fast"}},
@@ -294,6 +303,21 @@ class Rendered(Objects):
                 done = subprocess.run([HOLDFAST, *arguments, *more], capture_output=True, text=True, timeout=60, check=False)
             self.assertIn(done.returncode, (0, 1), done.stderr)
 
+    def test_the_runtime_may_lie_in_another_directory(self) -> None:
+        directory = "/var/lib/toolbox/holdfast"
+        for install in (False, True):
+            objects = chart.render_objects({"runtime": {"directory": directory, "install": install}, "config": {"cdi": {"class": "nvidia"}}})
+            self.check(objects)
+            self.check_config(objects)
+            pod = pod_of(objects)
+            program = containers_of(pod)["runtime-program"]
+            self.assertEqual(program["command"][-2:], ["--to", f"/node{directory}"])
+            self.assertEqual(program["volumeMounts"], [{"name": "programs", "mountPath": f"/node{directory}"}])
+            self.assertIn({"name": "programs", "hostPath": {"path": directory, "type": "DirectoryOrCreate"}}, pod["volumes"])
+            self.assertEqual(config_of(objects)["cdi"], {"class": "nvidia", "hook": f"{directory}/holdfast-runtime"})
+            if install:
+                self.assertEqual(containers_of(pod)["runtime-registration"]["command"][-2:], ["--runtime-path", f"{directory}/holdfast-runtime"])
+
     def test_monitoring_objects_come_with_their_switches(self) -> None:
         objects = chart.render_objects({"monitoring": {"serviceMonitor": True, "prometheusRule": True, "labels": {"release": "prometheus"}}})
         self.check(objects)
@@ -335,4 +359,4 @@ class Rendered(Objects):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -22,6 +22,7 @@ sys.path += [str(TESTS / "support"), str(TESTS / "e2e")]
 import chart  # noqa: E402
 from api_server import make_certificates  # noqa: E402
 from real_api_server import RealApiServer  # noqa: E402
+from suite import run_suite  # noqa: E402
 from support import which  # noqa: E402
 
 KUBECTL = os.environ.get("HOLDFAST_KUBECTL") or which("kubectl")
@@ -155,4 +156,4 @@ class DryRun(WithServer):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -12,6 +12,10 @@ import unittest
 
 import yaml
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+
+from suite import run_suite  # noqa: E402
+
 HOLDFAST = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ALERTS = ROOT / "packaging/monitoring/alerts.yaml"
@@ -104,4 +108,4 @@ class Detector(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

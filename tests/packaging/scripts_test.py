@@ -5,8 +5,13 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+
+from suite import run_suite  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REMOVALS = {"deb": [f"{ROOT}/packaging/deb/prerm", "remove"], "rpm": [f"{ROOT}/packaging/rpm/preun", "0"]}
@@ -125,4 +130,4 @@ class ThirdParty(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    run_suite(verbosity=2)

@@ -72,6 +72,7 @@ class Cluster:
         self.token = ""  # required where it is not empty
         self.requests: list[dict] = []
         self.failures: list[dict] = []  # each for one request: status, retry_after, hang, close, garbage, huge
+        self.hangs = ""  # requests whose path contains it get no answer, as with an admission webhook that hangs
         self.conflicts = 0  # so many changes of the node are refused: another client was faster
 
     def writes(self) -> list[dict]:
@@ -153,7 +154,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             entry = {"method": self.command, "path": self.path, "body": json.loads(body or b"{}"), "status": 0, "at": time.monotonic(),
                      "connection": self.client_address[1], "content_type": self.headers.get("Content-Type", ""), "authorization": self.headers.get("Authorization", "")}
             cluster.requests.append(entry)
-            failure = cluster.failures.pop(0) if cluster.failures else {}
+            is_hung = cluster.hangs and cluster.hangs in self.path
+            failure = {"hang": 60} if is_hung else cluster.failures.pop(0) if cluster.failures else {}
         if failure:
             entry["status"] = failure.get("status", -1)
             return self.play(failure)

@@ -22,6 +22,10 @@ bool is_token(std::string_view text) {
 
 }  // namespace
 
+bool is_unanswered(const Error& error) {
+  return error.code == std::errc::no_message || error.code == std::errc::connection_reset;
+}
+
 struct Client::State {
   std::atomic<bool> is_cancelled = false;
   std::unique_ptr<Connection> connection;
@@ -61,7 +65,9 @@ Result<Response> Client::send(const Request& request, kernel::Clock::time_point 
   const kernel::Clock::time_point limit =
       std::min(deadline, kernel::Clock::time_point(std::chrono::nanoseconds(request.deadline)));
   Result<Response> response = send_once(request, limit);
-  const bool is_stale = was_open && !response && response.error().code == std::errc::connection_aborted;
+  const bool is_stale =
+      was_open && !response &&
+      (response.error().code == std::errc::connection_aborted || response.error().code == std::errc::connection_reset);
   if (is_stale) {  // the server closes connections that are not used
     response = send_once(request, limit);
   }

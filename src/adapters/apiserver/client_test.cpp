@@ -7,6 +7,10 @@
 #include <sstream>
 #include <thread>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -164,6 +168,41 @@ TEST_F(ClientTest, OpensABrokenConnectionAgain) {
   EXPECT_EQ(response->status, 200U);
 }
 
+TEST_F(ClientTest, SaysWhetherTheServerHadTheWholeRequest) {
+  Client client(server_->access());
+  server_->control({{"failures", Json::array({{{"close", true}}, {{"close", true}}})}});
+  const Result<Response> response = get(client);
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, std::errc::connection_reset) << response.error().message;
+  EXPECT_TRUE(is_unanswered(response.error()));
+}
+
+// The option of each socket of this process that is connected to this port.
+std::vector<int> options_to(const std::string& port, int level, int option) {
+  std::vector<int> values;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t size = sizeof(peer);
+    int value = 0;
+    socklen_t length = sizeof(value);
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && peer.sin_family == AF_INET &&
+        std::to_string(ntohs(peer.sin_port)) == port && ::getsockopt(fd, level, option, &value, &length) == 0) {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+TEST_F(ClientTest, AConnectionThatWasDroppedSilentlyIsNoticed) {
+  Client client(server_->access());
+  ASSERT_TRUE(get(client));
+  const std::string port = server_->access().port;
+  EXPECT_EQ(options_to(port, SOL_SOCKET, SO_KEEPALIVE), std::vector<int>{1});
+  EXPECT_EQ(options_to(port, IPPROTO_TCP, TCP_KEEPIDLE), std::vector<int>{30});
+  EXPECT_EQ(options_to(port, IPPROTO_TCP, TCP_KEEPINTVL), std::vector<int>{5});
+  EXPECT_EQ(options_to(port, IPPROTO_TCP, TCP_USER_TIMEOUT), std::vector<int>{5000});
+}
+
 TEST_F(ClientTest, EndsAtItsDeadline) {
   Client client(server_->access());
   ASSERT_TRUE(get(client));
@@ -171,7 +210,8 @@ TEST_F(ClientTest, EndsAtItsDeadline) {
   const Clock::time_point began = Clock::now();
   const Result<Response> response = get(client, std::chrono::milliseconds(300));
   ASSERT_FALSE(response);
-  EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
+  EXPECT_EQ(response.error().code, std::errc::no_message) << response.error().message;
+  EXPECT_TRUE(is_unanswered(response.error()));
   EXPECT_LT(Clock::now() - began, std::chrono::seconds(10));
   const Result<Response> next = get(client);
   ASSERT_TRUE(next) << "the next request has a connection of its own";
@@ -209,6 +249,7 @@ TEST_F(ClientTest, SurvivesAnswersThatAreNoneOrTooLong) {
     const Result<Response> response = get(client);
     ASSERT_FALSE(response) << kind;
     EXPECT_EQ(response.error().message.find('\n'), std::string::npos) << response.error().message;
+    EXPECT_TRUE(is_unanswered(response.error())) << kind;
     EXPECT_TRUE(get(client)) << kind;
   }
 }
@@ -241,6 +282,7 @@ TEST_F(ClientTest, SaysWhoIsNotThere) {
   const Result<Response> response = get(client);
   ASSERT_FALSE(response);
   EXPECT_TRUE(response.error().message.starts_with("API server 127.0.0.1:1: connect: ")) << response.error().message;
+  EXPECT_FALSE(is_unanswered(response.error()));
 }
 
 TEST_F(ClientTest, RefusesAnAuthorityThatIsNoCertificate) {

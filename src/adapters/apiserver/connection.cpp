@@ -5,6 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <openssl/ssl.h>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -28,6 +32,10 @@ using kernel::Clock;
 constexpr std::uint64_t kMostBody = std::uint64_t(8) << 20U;
 constexpr std::uint32_t kMostHead = 64 * 1024;
 constexpr std::chrono::milliseconds kLook{20};  // between looks at the cancellation
+constexpr int kIdleBeforeProbe = 30;            // seconds
+constexpr int kBetweenProbes = 5;               // seconds
+constexpr int kMostProbes = 3;
+constexpr int kLongestWithoutAck = 5000;  // milliseconds; less than the time that callers wait for an answer
 
 std::string address_of(const Access& access) {
   const bool has_colons = access.host.find(':') != std::string::npos;
@@ -119,6 +127,16 @@ class Waiting {
   asio::io_context context_;
 };
 
+// The server has the request: what follows says nothing about other requests.
+Error after_sending(Error error) {
+  if (error.code == std::errc::timed_out) {
+    error.code = std::errc::no_message;
+  } else if (error.code == std::errc::connection_aborted) {
+    error.code = std::errc::connection_reset;
+  }
+  return error;
+}
+
 // An operation that has not ended refers to all of these.
 template <class Stream>
 struct Exchange {
@@ -131,8 +149,11 @@ struct Exchange {
     parser->header_limit(kMostHead);
     parser->body_limit(kMostBody);
     TRY(waiting.wait("send", deadline, [&](auto ended) { http::async_write(stream, request, std::move(ended)); }));
-    TRY(waiting.wait("read its answer", deadline,
-                     [&](auto ended) { http::async_read(stream, buffer, *parser, std::move(ended)); }));
+    const Result<void> read = waiting.wait(
+        "read its answer", deadline, [&](auto ended) { http::async_read(stream, buffer, *parser, std::move(ended)); });
+    if (!read) {
+      return std::unexpected(after_sending(read.error()));
+    }
     Connection::Answer answer;
     answer.is_kept = parser->keep_alive();
     answer.response.status = parser->get().result_int();
@@ -161,6 +182,20 @@ http::request<http::string_body> message_of(const Access& access, const Request&
   return message;
 }
 
+// A NAT gateway or a load balancer may forget an idle connection without telling either end. An idle one is probed;
+// what is not acknowledged in time ends it, early enough to send the request again over another connection. With
+// TCP_USER_TIMEOUT one probe without an answer is enough (net/ipv4/tcp_timer.c).
+void notice_dead_peers(int socket) {
+  const auto set = [socket](int level, int option, int value) {
+    (void)::setsockopt(socket, level, option, &value, sizeof(value));
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleBeforeProbe);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kBetweenProbes);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kMostProbes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kLongestWithoutAck);
+}
+
 Result<void> connect(Waiting& waiting, tcp::socket& socket, const Access& access, Clock::time_point deadline) {
   // Asio's own resolver would be waited for at the end, however long it hangs.
   const Result<Addresses> found = look_up(access.host, access.port, {waiting.is_cancelled(), deadline});
@@ -170,6 +205,7 @@ Result<void> connect(Waiting& waiting, tcp::socket& socket, const Access& access
   TRY(waiting.wait("connect", deadline, [&](auto ended) { asio::async_connect(socket, *found, std::move(ended)); }));
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
+  notice_dead_peers(socket.native_handle());
   return {};
 }
 

@@ -51,6 +51,7 @@ struct RuntimeSettings {
 struct CdiSettings {
   std::string file;
   std::string device_class = "nvidia";
+  std::string hook = {};  // the path of holdfast-runtime in specs; "": where the program that writes them expects it
 };
 
 // Dynamic Resource Allocation: the devices as ResourceSlices, given to containers by resource claims.

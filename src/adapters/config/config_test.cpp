@@ -151,6 +151,7 @@ guard:
     - {class: nvidia, engine: docker, namespace: prod, container: "t*", labels: {a: b}, mode: lock}
   limits: {burst: 7, per_second: 3, longest_wait_ms: 50}
 web: {listen: none, socket: /run/x.sock}
+cdi: {file: /run/cdi/x.yaml, hook: /var/x/holdfast-runtime}
 journal: {directory: /var/x, megabytes: 2}
 )");
   ASSERT_TRUE(config) << config.error().message;
@@ -161,6 +162,8 @@ journal: {directory: /var/x, megabytes: 2}
   EXPECT_EQ(config->policy.limits.burst, 7U);
   EXPECT_EQ(config->policy.limits.longest_wait.count(), 50);
   EXPECT_EQ(config->web.listen, "");
+  EXPECT_EQ(config->cdi.file, "/run/cdi/x.yaml");
+  EXPECT_EQ(config->cdi.hook, "/var/x/holdfast-runtime");
   EXPECT_EQ(config->journal.size, std::uint64_t(2) << 20U);
 }
 
@@ -183,6 +186,7 @@ TEST(Config, NamesTheSettingOfTheDaemonThatIsWrong) {
       {"guard: {limits: {burst: many}}", "burst"},
       {"web: {listen: nowhere}", "address:port"},
       {"web: {socket: relative}", "absolute"},
+      {"cdi: {hook: holdfast-runtime}", "cdi.hook wants an absolute path"},
       {"journal: {megabytes: -1}", "megabytes"},
       {"gard: {}", "gard"},
   };

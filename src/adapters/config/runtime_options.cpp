@@ -70,9 +70,15 @@ Result<void> parse_cdi(const YAML::Node& node, CdiSettings& cdi) {
   if (!node) {
     return {};
   }
-  TRY(check_keys(node, "cdi", {"file", "class"}));
+  TRY(check_keys(node, "cdi", {"file", "class", "hook"}));
   if (node["class"]) {
     cdi.device_class = TRY(scalar_of(node["class"], "cdi.class"));
+  }
+  if (node["hook"]) {
+    cdi.hook = TRY(scalar_of(node["hook"], "cdi.hook"));
+    if (!cdi.hook.starts_with('/')) {
+      return malformed("cdi.hook wants an absolute path");
+    }
   }
   if (node["file"]) {
     cdi.file = TRY(scalar_of(node["file"], "cdi.file"));

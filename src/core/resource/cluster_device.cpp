@@ -83,6 +83,17 @@ std::map<std::string, Attribute> attributes_of(const Inventory& inventory, const
   return attributes.take();
 }
 
+// The physical device, as OfferedDevice has it.
+std::string unit_of(const PublishedDevice& device) {
+  for (const char* key : {"parentUUID", "uuid"}) {
+    const auto found = device.attributes.find(key);
+    if (found != device.attributes.end() && std::holds_alternative<std::string>(found->second)) {
+      return std::get<std::string>(found->second);
+    }
+  }
+  return device.name;
+}
+
 std::optional<std::string> use_of(const std::vector<std::string>& nodes, const Taken& taken) {
   const auto found = taken.find(nodes);
   return found == taken.end() ? std::nullopt : std::optional("it is in use: " + found->second);
@@ -150,6 +161,16 @@ std::vector<PublishedDevice> published_of(const std::vector<ClusterDevice>& devi
     }
   }
   return published;
+}
+
+Offer offer_of(const std::string& driver, const std::vector<ClusterDevice>& devices) {
+  Offer offer{driver, {}, 1, {}};
+  for (const ClusterDevice& device : devices) {
+    const std::string& name = device.published.name;
+    offer.devices.push_back({name, name, unit_of(device.published), device.nodes, std::nullopt,
+                             device.is_taken ? std::nullopt : device.problem});
+  }
+  return offer;
 }
 
 void hold_taken(std::vector<Offer>& offers, const Taken& taken) {

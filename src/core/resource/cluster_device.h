@@ -59,6 +59,9 @@ std::vector<ClusterDevice> cluster_devices(const device::Inventory& inventory, c
 // that has it already is told by kubelet's health stream.
 std::vector<PublishedDevice> published_of(const std::vector<ClusterDevice>& devices);
 
+// For the status: what a pod has by the device plugin is no worse for it.
+Offer offer_of(const std::string& driver, const std::vector<ClusterDevice>& devices);
+
 // The device plugin and DRA offer the same devices. What one of them gave away, and to whom: by the device's whole set
 // of nodes, because they name devices differently.
 using Taken = std::map<std::vector<std::string>, std::string>;

@@ -112,6 +112,22 @@ TEST(ClusterDevice, OnlyHealthyOnesArePublished) {
   EXPECT_EQ(published_of(devices_of(host(), {}, {{"GPU-AB1", "Xid 79"}})).size(), 1U);
 }
 
+TEST(ClusterDevice, TheStatusNamesThemAndTheirPhysicalDevices) {
+  std::vector<ClusterDevice> devices = devices_of(host());
+  ASSERT_EQ(devices.size(), 3U);
+  devices[0].problem = "/dev/nvidia0 is missing";
+  devices[1].problem = "it is in use: pod uid-1";
+  devices[1].is_taken = true;
+  const Offer offer = offer_of("gpu.holdfast.dev", devices);
+  EXPECT_EQ(offer.resource, "gpu.holdfast.dev");
+  ASSERT_EQ(offer.devices.size(), 3U);
+  EXPECT_EQ(offer.devices[0].id, devices[0].published.name);
+  EXPECT_EQ(offer.devices[0].unit, "GPU-AB0");
+  EXPECT_EQ(offer.devices[0].problem, "/dev/nvidia0 is missing");
+  EXPECT_EQ(offer.devices[1].unit, "GPU-AB1") << "a MIG device is a part of its GPU";
+  EXPECT_TRUE(offer.devices[1].is_healthy()) << "a pod has it, which is no problem of the device";
+}
+
 TEST(ClusterDevice, NamesOfOtherClassesHaveTheClass) {
   Inventory inventory;
   Unit& card = inventory.units.emplace_back();

@@ -39,14 +39,15 @@ struct Offer {
   friend bool operator==(const Offer&, const Offer&) = default;
 };
 
-// What became of an offer since its plugin started.
+// What became of an offer since its plugin started. That of the DRA driver has the driver's name as its resource.
 struct OfferStatus {
   Offer offer;
-  bool is_connected = false;  // kubelet reads its list
+  bool is_connected = false;  // kubelet reads its list; the driver: kubelet has registered it
   std::uint64_t allocated = 0;
   std::uint64_t refused = 0;
 
   [[nodiscard]] std::size_t healthy() const;
+  friend bool operator==(const OfferStatus&, const OfferStatus&) = default;
 };
 
 // What is known beside the inventory: reasons why a device must not be used, by OfferedDevice::unit or ::id.

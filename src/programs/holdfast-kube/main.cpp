@@ -154,7 +154,7 @@ int show_config(const kernel::Host& host, const ReadConfig& read) {
 // One spec per class that is offered by CDI names.
 class Specs {
  public:
-  // The hook is holdfast-runtime: beside this program, or where it is installed.
+  // The hook is holdfast-runtime: where the config says, beside this program, or where it is installed.
   explicit Specs(const kernel::Host& host) : host_(host) {
     const std::string own = kernel::own_path();
     const std::string beside = own.substr(0, own.rfind('/')) + "/holdfast-runtime";
@@ -185,10 +185,11 @@ class Specs {
     config.cdi.device_class = device_class;
     specs::Settings settings;
     settings.incomplete = specs::Incomplete::left_out;
-    settings.hook.path = hook_;
-    if (device_class == "nvidia" && !kernel::exists(host_.root.get(), kernel::below_root(hook_))) {
+    settings.hook.path = config.cdi.hook.empty() ? hook_ : config.cdi.hook;
+    const std::string& hook = settings.hook.path;
+    if (device_class == "nvidia" && !kernel::exists(host_.root.get(), kernel::below_root(hook))) {
       return fail(std::errc::no_such_file_or_directory,
-                  hook_ + " is not there, and CDI specs need it as their hook: install it, or set kube.strategies");
+                  hook + " is not there, and CDI specs need it as their hook: install it, or set kube.strategies");
     }
     auto& spec = specs_.try_emplace(device_class, host_, settings).first->second;
     (void)TRY(spec.refresh(config));

@@ -27,7 +27,9 @@ using kernel::Clock;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kPoll = 10 * kSecond;         // between looks at the guard's snapshot
 constexpr std::uint64_t kAccessPause = 10 * kSecond;  // between two readings of the access, while it does not work
-constexpr std::chrono::seconds kAnswerLimit{10};
+// The API server waits 10 s for an admission webhook, if its configuration does not say otherwise, and may then go on
+// without it. Other requests wait for that time.
+constexpr std::chrono::seconds kAnswerLimit{15};
 constexpr std::chrono::seconds kGuardLimit{2};
 constexpr std::size_t kMostReports = 1024;
 
@@ -175,17 +177,16 @@ class ApiThread::Loop {
     }
   }
 
-  // One request a turn: reports and requests of other threads come between two.
+  // One request a turn: reports and requests of other threads come between two. The reporter has at most one of each
+  // kind under way; what it wants now goes before requests that have failed already.
   void send_next() {
     const Moment moment = now();
-    const apiserver::Request* request = sender_.next(moment.now);
-    if (request == nullptr && moment.now >= sender_.paused_until()) {
+    if (moment.now >= sender_.paused_until()) {
       if (std::optional<Reporter::Task> task = reporter_.next(moment)) {
         sender_.add(std::move(task->request), std::move(task->done));
-        request = sender_.next(moment.now);
       }
     }
-    if (request != nullptr) {
+    if (const apiserver::Request* request = sender_.next(moment.now)) {
       Result<apiserver::Response> answer = send(*request);
       if (stops_) {
         return;

@@ -15,9 +15,16 @@ constexpr std::uint64_t kFirstPause = 2 * kSecond;
 constexpr std::uint64_t kLongestPause = 60 * kSecond;
 constexpr std::uint64_t kLongestRetryAfter = 300;  // seconds
 constexpr unsigned kMostAttempts = 4;              // of a request that the server does not take: its caller comes again
-constexpr std::size_t kMostForbidden = 32;
+constexpr std::size_t kMostSaid = 32;              // methods and resources that the log has named
+constexpr unsigned kFailuresBeforeLog = 2;         // one alone is no news
 
 bool is_success(unsigned status) { return status >= 200 && status < 300; }
+
+std::string kind_of(const apiserver::Request& request) { return request.method + " " + resource_of(request.path); }
+
+std::string why_of(const Result<apiserver::Response>& answer) {
+  return answer ? std::to_string(answer->status) + " " + apiserver::message_of(*answer) : answer.error().message;
+}
 
 }  // namespace
 
@@ -49,7 +56,13 @@ void Sender::add(apiserver::Request request, Done done) {
 const apiserver::Request* Sender::next(std::uint64_t now) {
   drop_late(now);
   if (!sent_ && now >= due_) {
-    const auto found = std::ranges::find_if(waiting_, [now](const Waiting& one) { return one.due <= now; });
+    // What has failed goes behind the others also when its pause is over.
+    auto found = waiting_.end();
+    for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
+      if (one->due <= now && (found == waiting_.end() || one->attempts < found->attempts)) {
+        found = one;
+      }
+    }
     if (found != waiting_.end()) {
       sent_ = std::move(*found);
       waiting_.erase(found);
@@ -87,35 +100,35 @@ void Sender::settle(Result<apiserver::Response> answer, std::uint64_t now, doubl
   if (!answer && now >= sent.request.deadline) {
     return sent.done(std::move(answer));  // it had less time than the server may take
   }
+  const bool is_unanswered = !answer && apiserver::is_unanswered(answer.error());
+  if (is_unanswered || (answer && (answer->status == 429 || answer->status >= 500))) {
+    return postpone(std::move(sent), std::move(answer), now, random);
+  }
   if (!answer || answer->status == 401) {  // as all others would be
-    enter(answer ? State::refuses : State::away,
-          answer ? "401 " + apiserver::message_of(*answer) : answer.error().message);
+    enter(answer ? State::refuses : State::away, why_of(answer));
     due_ = now + std::max(next_pause(random), kShortestPause);
     return waiting_.push_front(std::move(sent));
   }
-  if (answer->status == 429 || answer->status >= 500) {
-    return postpone(std::move(sent), std::move(answer), now, random);
-  }
   enter(State::answers, "");
+  note_answer(sent.request);
   note_refusal(sent.request, *answer);
   pause_ = 0;
   due_ = 0;
   sent.done(std::move(answer));
 }
 
-// The server answers, but does not take this request for now: it may take others, of another namespace for example.
+// The server is there, but does not take this request for now: it may take others, of another namespace for example. A
+// request without an answer may hang at an admission webhook that is called for its kind alone.
 void Sender::postpone(Waiting sent, Result<apiserver::Response> answer, std::uint64_t now, double random) {
-  if (answer->status >= 500 && pause_ != 0) {  // one alone is no news
-    enter(State::away, std::to_string(answer->status) + " " + apiserver::message_of(*answer));
-  }
-  // Retry-After is the same for all who were refused: some of them come later.
-  const std::uint64_t wanted =
-      std::min(std::uint64_t(answer->retry_after.value_or(std::chrono::seconds(0)).count()), kLongestRetryAfter) *
-      kSecond;
+  ++sent.attempts;
+  note_failure(sent, answer);
+  // Retry-After is the same for all that were refused: some of them come later.
+  const auto retry_after = answer ? answer->retry_after.value_or(std::chrono::seconds(0)) : std::chrono::seconds(0);
+  const std::uint64_t wanted = std::min(std::uint64_t(retry_after.count()), kLongestRetryAfter) * kSecond;
   std::uint64_t pause = next_pause(random);
   pause = wanted == 0 ? pause : wanted + std::uint64_t(double(std::max(wanted, pause_)) * random);
   due_ = now + std::clamp(pause, kShortestPause, kSecond);
-  if (++sent.attempts >= kMostAttempts) {
+  if (sent.attempts >= kMostAttempts) {
     return sent.done(std::move(answer));
   }
   sent.due = now + std::max(pause, kShortestPause);
@@ -142,13 +155,31 @@ void Sender::enter(State state, const std::string& why) {
 
 // What is forbidden stays forbidden until an administrator allows it: it is said once.
 void Sender::note_refusal(const apiserver::Request& request, const apiserver::Response& response) {
-  const std::string what = request.method + " " + resource_of(request.path);
+  const std::string what = kind_of(request);
   if (is_success(response.status)) {
     forbidden_.erase(what);
     return;
   }
-  if (response.status == 403 && forbidden_.size() < kMostForbidden && forbidden_.insert(what).second) {
+  if (response.status == 403 && forbidden_.size() < kMostSaid && forbidden_.insert(what).second) {
     log_("api-forbidden request=" + quote(what) + " error=" + quote(apiserver::message_of(response)), true);
+  }
+}
+
+void Sender::note_failure(const Waiting& sent, const Result<apiserver::Response>& answer) {
+  const bool is_busy = answer && answer->status == 429;
+  if (is_busy || sent.attempts < kFailuresBeforeLog || failing_.size() >= kMostSaid) {
+    return;
+  }
+  const std::string what = kind_of(sent.request);
+  if (failing_.insert(what).second) {
+    log_("api-fails request=" + quote(what) + " error=" + quote(why_of(answer)), true);
+  }
+}
+
+void Sender::note_answer(const apiserver::Request& request) {
+  const std::string what = kind_of(request);
+  if (failing_.erase(what) > 0) {
+    log_("api-answers request=" + quote(what), false);
   }
 }
 

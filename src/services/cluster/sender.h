@@ -34,8 +34,9 @@ class Sender {
   // Nothing is sent before: the server is away, or has just refused something.
   [[nodiscard]] std::uint64_t paused_until() const { return due_; }
 
-  // What became of next(): where the server did not take it for now (429, 5xx) it goes behind the others, and is given
-  // up after some attempts. `random`: from 0 to 1.
+  // What became of next(): where the server did not take it for now (429, 5xx, no answer to what was sent completely)
+  // it goes behind the others, and is given up after some attempts. A server that cannot be reached holds all of them.
+  // `random`: from 0 to 1.
   void settle(Result<apiserver::Response> answer, std::uint64_t now, double random);
 
   void drop_all();  // the thread ends
@@ -57,6 +58,8 @@ class Sender {
   std::uint64_t next_pause(double random);
   void enter(State state, const std::string& why);
   void note_refusal(const apiserver::Request& request, const apiserver::Response& response);
+  void note_failure(const Waiting& sent, const Result<apiserver::Response>& answer);
+  void note_answer(const apiserver::Request& request);
 
   Log log_;
   std::deque<Waiting> waiting_;
@@ -65,6 +68,7 @@ class Sender {
   std::uint64_t pause_ = 0;      // before the next attempt, at most; 0: the last one succeeded
   State state_ = State::unknown;
   std::set<std::string> forbidden_;  // methods and resources, as the log has said
+  std::set<std::string> failing_;    // the same of those that get 5xx or no answer
   std::uint64_t dropped_ = 0;
 };
 

@@ -29,6 +29,7 @@ class SenderTest : public testing::Test {
   }
 
   static Result<Response> away() { return fail(std::errc::connection_refused, "API server: connect: refused"); }
+  static Result<Response> unanswered() { return fail(std::errc::no_message, "API server: read its answer: too late"); }
   static Response status(unsigned number) { return {number, R"({"message": "so it is"})"}; }
 
   std::vector<std::string> lines_;
@@ -79,11 +80,28 @@ TEST_F(SenderTest, SaysOneLinePerChangeOfState) {
   for (int i = 0; i < 7; ++i) {  // one more 503 would give the request up
     (void)answer(i % 2 == 0 ? away() : Result<Response>(status(503)));
   }
-  EXPECT_EQ(lines_.size(), 1U);
+  EXPECT_EQ(lines_, (std::vector<std::string>{"api-away error='API server: connect: refused'",
+                                              "api-fails request='POST events' error='503 so it is'"}));
+  lines_.clear();
   (void)answer(status(201));
-  ASSERT_EQ(lines_.size(), 2U);
-  EXPECT_EQ(lines_[0], "api-away error='API server: connect: refused'");
-  EXPECT_EQ(lines_[1], "api-answers");
+  EXPECT_EQ(lines_, (std::vector<std::string>{"api-answers", "api-answers request='POST events'"}));
+}
+
+TEST_F(SenderTest, SaysThatRequestsOfAKindFail) {
+  for (int i = 0; i < 5; ++i) {
+    add();
+    (void)answer(status(500));
+    add("/api/v1/nodes/gpu-7/status");
+    (void)answer(status(200));
+    (void)answer(status(500));
+    (void)answer(status(429));
+    (void)answer(unanswered());
+    EXPECT_FALSE(sender_.is_away());
+  }
+  EXPECT_EQ(lines_, (std::vector<std::string>{"api-answers", "api-fails request='POST events' error='500 so it is'"}));
+  add();
+  (void)answer(status(422));
+  EXPECT_EQ(lines_.back(), "api-answers request='POST events'");
 }
 
 TEST_F(SenderTest, ObeysRetryAfter) {
@@ -133,6 +151,40 @@ TEST_F(SenderTest, OneRequestThatIsRefusedDoesNotHoldTheOthers) {
   EXPECT_EQ(answer(status(201)), 59 * kSecond);
   EXPECT_EQ(answers_.size(), 3U);
   EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"});
+}
+
+// An admission webhook on events that does not answer.
+TEST_F(SenderTest, OneRequestThatIsNotAnsweredDoesNotHoldTheOthers) {
+  add();
+  (void)answer(unanswered(), 0.5);
+  add("/api/v1/nodes/gpu-7/status");
+  EXPECT_EQ(answer(status(200)), kSecond);
+  EXPECT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"});
+  (void)answer(unanswered());
+  EXPECT_FALSE(sender_.is_away());
+  EXPECT_EQ(lines_.back(), "api-fails request='POST events' error='API server: read its answer: too late'");
+}
+
+TEST_F(SenderTest, WhatHasFailedGoesBehindTheOthersWhenItsPauseIsOver) {
+  add();
+  (void)answer(unanswered());
+  add("/api/v1/nodes/gpu-7/status");
+  now_ += 10 * kSecond;
+  ASSERT_NE(sender_.next(now_), nullptr);
+  EXPECT_EQ(sender_.next(now_)->path, "/api/v1/nodes/gpu-7/status");
+}
+
+TEST_F(SenderTest, GivesUpARequestThatIsNotAnswered) {
+  add();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(answers_.empty());
+    (void)answer(away());  // is no attempt
+    (void)answer(i % 2 == 0 ? unanswered() : fail(std::errc::connection_reset, "API server: read its answer: end"));
+  }
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answers_[0].error().code, std::errc::connection_reset);
+  EXPECT_EQ(sender_.next_due(), Sender::kNever);
 }
 
 TEST_F(SenderTest, AllWaitForAServerThatIsAway) {

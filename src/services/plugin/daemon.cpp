@@ -264,6 +264,7 @@ class Loop {
     kubelet_.work(now);
     if (dra_) {
       dra_->work(now);
+      kubelet_.note_driver(dra_->status());
     }
     errors_.work(now);
     if (is_ready_) {

@@ -141,6 +141,13 @@ std::uint64_t KubeletOffers::next_due() const {
   return due;
 }
 
+void KubeletOffers::note_driver(resource::OfferStatus driver) {
+  if (driver_ != driver) {
+    driver_ = std::move(driver);
+    is_written_ = false;
+  }
+}
+
 void KubeletOffers::write_status() {
   if (std::exchange(is_written_, true)) {
     return;
@@ -152,6 +159,9 @@ void KubeletOffers::write_status() {
     const auto plugin = plugins_.find(offer.resource);
     const bool is_connected = plugin != plugins_.end() && plugin->second->is_connected();
     status.resources.push_back({offer, is_connected, allocated_[offer.resource], refused_[offer.resource]});
+  }
+  if (driver_) {
+    status.resources.push_back(*driver_);
   }
   if (const Result<void> written = journal::write_plugin_status(host_, status); !written) {
     settings_.log("no-status error=" + quote(written.error().message), true);

@@ -44,6 +44,8 @@ class KubeletOffers {
   // Times are nanoseconds of CLOCK_MONOTONIC.
   void work(std::uint64_t now);
   [[nodiscard]] std::uint64_t next_due() const;
+  // What the DRA driver offers, for the status only.
+  void note_driver(resource::OfferStatus driver);
   // For other programs; written where something has changed.
   void write_status();
   // `stopped` is called in the loop, once for each resource; returns how often it will be.
@@ -67,6 +69,7 @@ class KubeletOffers {
   std::map<std::string, bool> connected_;
   std::map<std::string, std::uint64_t> allocated_;  // how often, by resource
   std::map<std::string, std::uint64_t> refused_;
+  std::optional<resource::OfferStatus> driver_;
   std::uint64_t next_check_ = 0;
   bool is_written_ = false;
 };

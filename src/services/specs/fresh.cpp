@@ -41,7 +41,8 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
     return false;
   }
   const device::Inventory plain = host::take_inventory(host_, config);
-  const std::string fingerprint = fingerprint_of(host_, plain, file + " " + config.cdi.device_class);
+  const std::string fingerprint =
+      fingerprint_of(host_, plain, file + " " + config.cdi.device_class + " " + config.cdi.hook);
   if (fingerprint == last_ && kernel::exists(host_.root.get(), kernel::below_root(file))) {
     return false;
   }
@@ -49,6 +50,9 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   Settings settings = settings_;
   settings.device_class = config.cdi.device_class;
   settings.driver_root = config.runtime.driver_root;
+  if (!config.cdi.hook.empty()) {
+    settings.hook.path = config.cdi.hook;
+  }
   const Result<Generated> generated =
       generate(host_, host::take_inventory(host_, config, host::Libraries::ask_for_mig), settings);
   last_ = fingerprint;  // a library that fails now is asked again only after the next change

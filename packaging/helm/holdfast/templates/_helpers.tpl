@@ -48,6 +48,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if $kube -}}
 {{- $_ := set $config "kube" $kube -}}
 {{- end -}}
+{{- /* Programs look beside themselves, which is in the image's directory. */ -}}
+{{- if ne .Values.runtime.directory "/opt/holdfast/bin" -}}
+{{- $_ := set $config "cdi" (merge ($config.cdi | default dict) (dict "hook" (printf "%s/holdfast-runtime" .Values.runtime.directory))) -}}
+{{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
 

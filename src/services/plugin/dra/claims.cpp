@@ -30,16 +30,17 @@ std::string devices_of(const PreparedClaim& claim) {
   return join(names, ",");
 }
 
+// Only an answer that the claim is gone (404) or another one counts against what was prepared. Every other refusal is
+// about this request: its token (401), its rights (403, also while the server starts), its number (429), the server.
 Result<resource::ResourceClaim> claim_in(const Result<apiserver::Response>& response, const ClaimName& name) {
-  if (!response || response->status >= 500) {
+  if (!response || (response->status != kOk && response->status != kNotFound)) {
     return fail(kUnreadable, response ? kube::refusal_in(response->status, response->body) : response.error().message);
   }
   const auto refuse = [&](const std::string& why) {
     return fail(std::errc::invalid_argument, "claim " + to_string(name) + ": " + why);
   };
-  if (response->status != kOk) {
-    return refuse(response->status == kNotFound ? "the API server does not have it"
-                                                : kube::refusal_in(response->status, response->body));
+  if (response->status == kNotFound) {
+    return refuse("the API server does not have it");
   }
   Result<resource::ResourceClaim> claim = kube::parse_claim(response->body);
   return claim ? std::move(claim) : refuse(claim.error().message);
@@ -143,6 +144,7 @@ void Claims::answer(Batch& batch, kube::PrepareAnswers answers, Prepared prepare
     if (answer && !written) {
       answer = std::unexpected(written.error());
     }
+    ++(answer ? counts_.prepared : counts_.refused);
     if (answer) {
       settings_.log("prepared claim=" + to_string(answer->name) + " devices=" + devices_of(*answer), false);
     } else {

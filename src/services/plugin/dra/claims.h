@@ -41,6 +41,11 @@ class Claims {
   void stop();
 
   [[nodiscard]] const std::map<std::string, resource::PreparedClaim>& prepared() const { return prepared_; }
+  struct Counts {  // of answers since the start
+    std::uint64_t prepared = 0;
+    std::uint64_t refused = 0;
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
   // The claims of one call. They are decided together, when the API server has answered for all of them.
@@ -73,6 +78,7 @@ class Claims {
   ClaimSettings settings_;
   Prepared prepared_;
   std::vector<BatchPtr> batches_;  // without an answer; those that are complete wait for their CDI names
+  Counts counts_;
   bool tries_again_ = false;
   bool is_stopped_ = false;
   std::string last_problem_;  // of the file; said once

@@ -126,6 +126,7 @@ void DraDriver::keep_sockets() {
 }
 
 void DraDriver::take_registration(bool is_registered, const std::string& error) {
+  is_registered_ = is_registered;
   if (!is_registered) {
     return note("kubelet refuses it: " + error);
   }
@@ -156,6 +157,11 @@ resource::Taken DraDriver::taken() {
     }
   }
   return taken;
+}
+
+resource::OfferStatus DraDriver::status() const {
+  return {resource::offer_of(settings_.pool.driver, devices_.value_or(std::vector<resource::ClusterDevice>())),
+          is_registered_, claims_.counts().prepared, claims_.counts().refused};
 }
 
 void DraDriver::stop(std::function<void()> stopped) {

@@ -65,6 +65,7 @@ class DraDriver {
   [[nodiscard]] std::uint64_t next_due() const;
   // The devices of prepared claims, and whose they are.
   [[nodiscard]] resource::Taken taken();
+  [[nodiscard]] resource::OfferStatus status() const;
   // Removes the sockets and ends all calls; `stopped` is called in the loop when this object may be destroyed. The
   // slices stay: kubelet removes them if no driver comes back.
   void stop(std::function<void()> stopped);
@@ -86,6 +87,7 @@ class DraDriver {
   std::optional<std::vector<resource::ClusterDevice>> devices_;  // as they were published last
   std::uint64_t next_health_ = 0;
   std::uint64_t next_sockets_ = 0;
+  bool is_registered_ = false;  // as kubelet said last
   bool is_stopping_ = false;
   std::string last_problem_;  // said once
 };

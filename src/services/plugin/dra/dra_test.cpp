@@ -1,4 +1,5 @@
 // SliceWriter and Claims against an API server that is a map, without threads.
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -52,6 +53,7 @@ class FakeApi {
   std::map<std::string, std::string> objects;  // bodies, by path
   std::vector<std::string> asked;
   unsigned status_of_writes = 0;  // not 0: each write is answered with it
+  unsigned status_of_reads = 0;   // the same
   bool is_away = false;
   bool is_forbidden = false;  // to read the node
 
@@ -65,6 +67,9 @@ class FakeApi {
     const std::string list = kube::slice_path("");
     if (is_away) {
       return fail(std::errc::connection_refused, "connect: Connection refused");
+    }
+    if (request.method == "GET" && status_of_reads != 0) {
+      return apiserver::Response{status_of_reads, R"({"message":"refused"})"};
     }
     if (request.method == "GET" && request.path.starts_with(list + "?")) {
       std::string items;
@@ -293,6 +298,29 @@ TEST_F(ClaimsTest, AnotherProcessRemembersWhatWasPrepared) {
   EXPECT_FALSE(prepare(second)) << "not with half a set";
   EXPECT_TRUE(second.unprepare({kClaim}).at(kClaim.uid));
   EXPECT_TRUE(make().prepared().empty());
+}
+
+TEST_F(ClaimsTest, AClaimThatCannotBeReadKeepsWhatWasPrepared) {
+  allocate("gpu-0");
+  Claims claims = make();
+  ASSERT_TRUE(prepare(claims));
+  for (const unsigned status : {401U, 403U, 429U, 500U, 503U}) {
+    api.status_of_reads = status;
+    EXPECT_TRUE(prepare(claims)) << status;
+    ask(claims, {kOther});
+    api.answer_all(loop);
+    const Result<resource::PreparedClaim> unknown = answers->at(kOther.uid);
+    ASSERT_FALSE(unknown) << status;
+    EXPECT_NE(unknown.error().message.find(std::to_string(status)), std::string::npos) << unknown.error().message;
+  }
+  EXPECT_EQ(claims.counts().prepared, 6U);
+  EXPECT_EQ(claims.counts().refused, 5U);
+  api.status_of_reads = 404;
+  EXPECT_FALSE(prepare(claims));
+  api.status_of_reads = 0;
+  EXPECT_TRUE(prepare(claims));
+  allocate("gpu-0", {kClaim.name_space, kClaim.name, "another-uid"});
+  EXPECT_FALSE(prepare(claims));
 }
 
 TEST_F(ClaimsTest, WaitsForTheCdiSpecButNotForEver) {
