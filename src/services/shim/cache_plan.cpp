@@ -27,9 +27,8 @@ using nvidia::HookOptions;
 
 constexpr std::size_t kMostCache = std::size_t(16) << 20U;
 constexpr std::size_t kMostLoader = std::size_t(4) << 20U;
-// Of paths in the cache: two for a library of the same name as a driver's, one for what may be left from another
-// driver.
-constexpr std::size_t kMostLookups = 128;
+constexpr std::size_t kMostLookups = 128;   // of paths in the cache: two for a library of the same name as a driver's
+constexpr std::size_t kMostLeftOver = 256;  // entries of the cache that may be left from another driver
 
 // Where programs of this architecture expect glibc's loader.
 #if defined(__aarch64__)
@@ -215,10 +214,10 @@ class CachePlan {
     std::size_t looked_up = 0;
     std::erase_if(cache.libraries, [&](const CachedLibrary& library) {
       const std::string path(library.path);
-      return may_be_left_over(library.name, directory_of(path)) && ++looked_up <= kMostLookups &&
+      return may_be_left_over(library.name, directory_of(path)) && ++looked_up <= kMostLeftOver &&
              !paths_.is_mounted(paths_.follow(path)) && !image_.read(path);
     });
-    return looked_up <= kMostLookups;
+    return looked_up <= kMostLeftOver;
   }
 
   [[nodiscard]] bool may_be_left_over(std::string_view name, const std::string& directory) const {
