@@ -167,7 +167,6 @@ class Examination {
   void view_container(kernel::Depth depth) {
     const Shared<container::Entitlement> owed(facts_.entitlement);
     if (!handle_) {
-      facts_.view_problem = facts_.observed_problem;
       facts_.nodes = host::unseen_nodes(owed, facts_.observed_problem);
       return;
     }
@@ -179,7 +178,6 @@ class Examination {
     }
     facts_.nodes = std::move(view.nodes);
     facts_.not_owed = std::move(view.not_owed);
-    facts_.view_problem = std::move(view.problem);
   }
 
   host::OpenHost& opened_;
