@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "render/demo.h"
+#include "render/json_string.h"
 
 namespace hf::report {
 namespace {
@@ -64,7 +65,7 @@ std::string render_json(const DemoReport& report) {
                          {"watching", report.watching},
                          {"guarded_ms", report.guarded_ms},
                          {"containers", containers}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return render_document(document);
 }
 
 }  // namespace hf::report

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include <fcntl.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
@@ -40,13 +39,6 @@ struct SetupOptions {
   [[nodiscard]] RunMode mode() const { return run_mode(dry_run); }
 };
 
-// Does not need cgroups, because a machine image that is being built may have none.
-Result<kernel::Host> open_root() {
-  kernel::Host host;
-  host.root = TRY(kernel::open_directory(AT_FDCWD, "/"));
-  return host;
-}
-
 int show(const Result<SetupReport>& report, const SetupOptions& options) {
   if (!report) {
     return complain(report.error());
@@ -70,7 +62,7 @@ Result<std::string> find_runtime(const SetupOptions& options) {
 }
 
 Result<SetupReport> set_up_engine(const std::string& engine, const SetupOptions& options) {
-  const kernel::Host host = TRY(open_root());
+  const kernel::Host host = TRY(kernel::open_host_without_cgroups());
   setup::EngineSetupOptions engine_options{engine, "", {}, options.mode()};
   if (!options.config.empty()) {
     engine_options.file = std::filesystem::absolute(options.config).lexically_normal();
@@ -108,7 +100,7 @@ Result<SetupReport> restart_engine(SetupReport report) {
   if (!report.is_done) {
     return report;
   }
-  const kernel::Host host = TRY(open_root());
+  const kernel::Host host = TRY(kernel::open_host_without_cgroups());
   add_earlier_restart(host, report);
   if (report.command.empty()) {
     return report;
@@ -138,7 +130,7 @@ Result<SetupReport> set_up_program(const SetupOptions& options) {
 }
 
 Result<SetupReport> set_up_host(const SetupOptions& options) {
-  const kernel::Host host = TRY(open_root());
+  const kernel::Host host = TRY(kernel::open_host_without_cgroups());
   setup::HostSetupOptions host_options;
   host_options.program = kernel::own_path();
   host_options.mode = options.mode();
