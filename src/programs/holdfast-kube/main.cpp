@@ -3,8 +3,8 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <span>
 
-#include <malloc.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -15,10 +15,8 @@
 #include "host/inventory.h"
 #include "kernel/files/file.h"
 #include "kernel/process/command.h"
-#include "kernel/process/host_root.h"
-#include "kernel/process/signals.h"
 #include "programs/console/exit_code.h"
-#include "programs/daemon/arguments.h"
+#include "programs/daemon/daemon_program.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "render/plugin.h"
@@ -31,18 +29,10 @@
 namespace hf::programs {
 namespace {
 
-struct KubeOptions {
-  std::string config_file;
+struct KubeOptions : CommonOptions {
   std::string nvidia_config;
-  std::string log = "text";
-  bool check_config = false;
   bool once = false;
 };
-
-int complain(const Error& error) {
-  std::cerr << "holdfast-kube: " << error.message << '\n';
-  return kCannotTell;
-}
 
 struct ReadConfig {
   config::Config config;
@@ -100,26 +90,20 @@ Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& opti
 }
 
 // What the API server would be told, and as whom.
-int show_api(const kernel::Host& host, const config::ApiSettings& api) {
+Result<int> show_api(const kernel::Host& host, const config::ApiSettings& api) {
   if (!uses_api(host, api)) {
     std::cout << "  speaks to no API server\n";
     return kFine;
   }
-  const Result<apiserver::Access> access = apiserver::read_access(host, api.kubeconfig);
-  if (!access) {
-    return complain(access.error());
-  }
-  const Result<std::string> node = cluster::node_name(api.node);
-  if (!node) {
-    return complain(node.error());
-  }
+  const apiserver::Access access = TRY(apiserver::read_access(host, api.kubeconfig));
+  const std::string node = TRY(cluster::node_name(api.node));
   std::cout << "  writes" << (api.writes_events ? " events of pods," : "")
             << (api.writes_condition ? " the condition DeviceAccess," : "") << (api.writes_taint ? " a taint," : "")
-            << " as node " << *node << ", to the API server " << access->host << ":" << access->port << '\n';
+            << " as node " << node << ", to the API server " << access.host << ":" << access.port << '\n';
   return kFine;
 }
 
-int show_config(const kernel::Host& host, const ReadConfig& read) {
+Result<int> show_config(const kernel::Host& host, const ReadConfig& read) {
   const config::KubeSettings& kube = read.config.kube;
   std::cout << "config is fine" << (read.config.files.empty() ? ": no file, all defaults" : "") << '\n';
   for (const std::string& file : read.config.files) {
@@ -224,37 +208,28 @@ std::unique_ptr<cluster::ApiThread> start_api(const kernel::Host& host, const co
   return std::make_unique<cluster::ApiThread>(host, std::move(settings));
 }
 
-int serve(const KubeOptions& options) {
-  if (const Result<void> entered = kernel::enter_host_root(); !entered) {
-    return complain(entered.error());
-  }
-  Result<kernel::Host> host = kernel::open_host();
-  if (!host) {
-    return complain(host.error());
-  }
-  const Result<ReadConfig> read = read_config(*host, options);
-  if (!read) {
-    return complain(read.error());
-  }
+Result<int> serve(const KubeOptions& options) {
+  const kernel::Host host = TRY(enter_host());
+  const ReadConfig read = TRY(read_config(host, options));
   if (options.check_config) {
-    return show_config(*host, *read);
+    return show_config(host, read);
   }
   if (options.once) {
-    return show_once(*host, read->config);
+    return show_once(host, read.config);
   }
   if (::geteuid() != 0) {
-    return complain({std::errc::operation_not_permitted, "needs root: kubelet's directory belongs to it"});
+    return fail(std::errc::operation_not_permitted, "needs root: kubelet's directory belongs to it");
   }
   Log log(options.log == "json" ? Log::Format::json : Log::Format::text);
-  for (const std::string& note : read->notes) {
+  for (const std::string& note : read.notes) {
     log.write("config note=" + quote(note), false);
   }
-  const std::unique_ptr<cluster::ApiThread> api = start_api(*host, read->config, log);
-  Specs specs(*host);
+  const std::unique_ptr<cluster::ApiThread> api = start_api(host, read.config, log);
+  Specs specs(host);
   plugin::DaemonSettings settings;
-  settings.config = read->config;
+  settings.config = read.config;
   settings.version = HOLDFAST_VERSION;
-  settings.reload = [&host, &options]() -> Result<config::Config> { return TRY(read_config(*host, options)).config; };
+  settings.reload = [&host, &options]() -> Result<config::Config> { return TRY(read_config(host, options)).config; };
   settings.refresh_specs = [&specs](const config::Config& config) { return specs.refresh(config); };
   if (api) {
     settings.record = [&api](const report::BlameRecord& record) { api->report(record); };
@@ -262,37 +237,37 @@ int serve(const KubeOptions& options) {
       api->request(std::move(request), std::move(done));
     };
     settings.node = api->node();
-    settings.read_access = [&host, file = read->config.kube.api.kubeconfig] {
-      return apiserver::read_access(*host, file);
+    settings.read_access = [&host, file = read.config.kube.api.kubeconfig] {
+      return apiserver::read_access(host, file);
     };
   }
   settings.notify = notify;
   settings.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
-  const Result<void> ran = plugin::run_daemon(*host, settings);
-  return ran ? kFine : complain(ran.error());
+  TRY(plugin::run_daemon(host, settings));
+  return kFine;
 }
 
-int run(int argc, char** argv) {
-  ::mallopt(M_ARENA_MAX, 2);
-  kernel::block_signals();
-  CLI::App app("holdfast-kube: offers devices to kubelet, each with its whole set of device nodes or not at all",
-               "holdfast-kube");
-  app.set_version_flag("--version", std::string("holdfast-kube ") + HOLDFAST_VERSION);
-  KubeOptions options;
-  app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
+void add_options(CLI::App& app, KubeOptions& options) {
   app.add_option("--nvidia-config", options.nvidia_config, "a config file of NVIDIA's device plugin, read as well");
-  app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
+  add_check_option(app, options);
   app.add_flag("--once", options.once, "print what would be offered and allocated, as JSON, and end");
-  add_log_option(app, options.log);
-  app.footer(
+}
+
+int run(std::span<char* const> argv) {
+  KubeOptions options;
+  DaemonProgram program;
+  program.name = "holdfast-kube";
+  program.task = "offers devices to kubelet, each with its whole set of device nodes or not at all";
+  program.footer =
       "signals: SIGHUP reads the configuration again, SIGTERM ends; running pods keep what they have\n"
-      "exit: 0 fine, 1 --once found a device that cannot be given, 2 usage, or it cannot run here");
-  const std::optional<int> ended =
-      parse_arguments(app, {argv, std::size_t(argc)}, {&options.config_file, &options.nvidia_config});
-  return ended ? *ended : serve(options);
+      "exit: 0 fine, 1 --once found a device that cannot be given, 2 usage, or it cannot run here";
+  program.add_options = [&options](CLI::App& app) { add_options(app, options); };
+  program.paths = {&options.nvidia_config};
+  program.serve = [&options] { return serve(options); };
+  return run_program(program, options, argv);
 }
 
 }  // namespace
 }  // namespace hf::programs
 
-int main(int argc, char** argv) { return hf::programs::run(argc, argv); }
+int main(int argc, char** argv) { return hf::programs::run({argv, std::size_t(argc)}); }
