@@ -66,7 +66,7 @@ std::string render_json(const CdiCheck& check) {
                         {"severity", to_string(finding.severity)},
                         {"subject", finding.subject},
                         {"container", nullptr},
-                        {"verdict", finding.verdict},
+                        {"verdict", sentence_of(finding)},
                         {"evidence", finding.evidence},
                         {"cure", finding.cure}});
   }

@@ -13,7 +13,7 @@ constexpr int kVersion = 1;  // of the schema in docs/JSON.md
 Json to_json(const std::optional<Finding>& finding) {
   return finding ? Json{{"code", finding->code},
                         {"severity", to_string(finding->severity)},
-                        {"verdict", finding->verdict},
+                        {"verdict", sentence_of(*finding)},
                         {"evidence", finding->evidence},
                         {"cure", finding->cure}}
                  : Json(nullptr);

@@ -107,10 +107,14 @@ Json to_json(const ContainerLine& line) {
 }
 
 Json to_json(const Finding& finding) {
-  return {{"code", finding.code},       {"severity", to_string(finding.severity)},
-          {"subject", finding.subject}, {"container", text_or_null(finding.container)},
-          {"verdict", finding.verdict}, {"evidence", finding.evidence},
-          {"cure", finding.cure},       {"needs_all_cures", finding.needs_all_cures}};
+  return {{"code", finding.code},
+          {"severity", to_string(finding.severity)},
+          {"subject", finding.subject},
+          {"container", text_or_null(finding.container)},
+          {"verdict", sentence_of(finding)},
+          {"evidence", finding.evidence},
+          {"cure", finding.cure},
+          {"needs_all_cures", finding.needs_all_cures}};
 }
 
 Json to_json(const std::vector<Finding>& findings) {

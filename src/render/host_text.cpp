@@ -182,7 +182,7 @@ std::string render_text(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     text += "\n" + marked(kBold, finding.code) + " " + coloured(finding.severity) + " " +
-            on_one_line(finding.subject + ": " + finding.verdict) + "\n";
+            on_one_line(finding.subject + ": " + sentence_of(finding)) + "\n";
     for (const std::string& line : finding.evidence) {
       text += "    " + on_one_line(with_short_ids(line)) + "\n";
     }
@@ -285,7 +285,7 @@ std::string render_worst(const DoctorReport& report) {
   }
   const auto count = std::ranges::count_if(report.findings, is_problem);
   const std::string more = count > 1 ? " (and " + std::to_string(count - 1) + " more)" : "";
-  return on_one_line(worst->code + " " + worst->subject + ": " + worst->verdict + more) + "\n";
+  return on_one_line(worst->code + " " + worst->subject + ": " + sentence_of(*worst) + more) + "\n";
 }
 
 std::string render_text(const Explanation& explanation) {

@@ -14,6 +14,10 @@ std::string to_string(Severity severity) {
   return "";
 }
 
+std::string sentence_of(const Finding& finding) {
+  return finding.what + (finding.because.empty() ? "" : ": ") + finding.because;
+}
+
 bool is_undecided(const Finding& finding) { return finding.code == "HF-116"; }
 
 bool is_denied(const Finding& finding) { return finding.code == "HF-101"; }

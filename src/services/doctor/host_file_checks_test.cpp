@@ -193,7 +193,7 @@ TEST(HostNodeChecks, LinkEveryNodeThatLacksOne) {
   scene.host.linked.erase(*scene.node(kControl).live);
   scene.host.linked.erase(*scene.node(kUvm).live);
   const report::Finding finding = doctor::find_missing_links(scene.host, scene.census).front();
-  EXPECT_EQ(finding.verdict, "links under /dev/char are missing, and runc 1.1.5 needs them");
+  EXPECT_EQ(sentence_of(finding), "links under /dev/char are missing, and runc 1.1.5 needs them");
   EXPECT_EQ(finding.cure.front(), "ln -s /dev/nvidiactl /dev/char/195:255 && ln -s /dev/nvidia-uvm /dev/char/238:0");
 }
 

@@ -172,7 +172,7 @@ TEST(NodeChecks, OnlyWarnWhereNothingIsKnown) {
   ContainerScene scene;
   scene.fail(kGpu, AccessFailure::unknown);
   EXPECT_EQ(first_finding(scene).severity, Severity::warning);
-  EXPECT_EQ(first_finding(scene).verdict, "about /dev/nvidia0: it cannot be judged");
+  EXPECT_EQ(sentence_of(first_finding(scene)), "about /dev/nvidia0: it cannot be judged");
 }
 
 }  // namespace
