@@ -37,5 +37,7 @@ bool is_about_access(std::string_view code);
 bool is_hosts_fault(std::string_view code);
 // Devices that the rules refuse, and nothing else: a later visit that leaves no loss disproves it.
 bool is_about_rules(std::string_view code);
+// Devices that the container asks for, and no trusted source gives it.
+bool is_unconfirmed_request(std::string_view code);
 
 }  // namespace hf::report
