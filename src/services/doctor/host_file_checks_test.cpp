@@ -149,7 +149,7 @@ std::vector<HostCase> kubelet_cases() {
        [](HostScene& scene) { scene.host.sources.checkpoint_problem = "not JSON"; }},
       {"HF-318", "no kubelet", kNotFound, [](HostScene& scene) { scene.host.sources.checkpoint.reset(); }},
 
-      {"HF-319", "NRI is wanted, and nobody has it", Found{},
+      {"HF-319", "NRI is wanted, and no engine has it", Found{},
        [](HostScene& scene) { scene.host.config.nri.is_enabled = true; }},
       {"HF-319", "the engine has it", kNotFound,
        [](HostScene& scene) {

@@ -138,7 +138,7 @@ std::vector<std::string> evidence_of(const HostFacts& host, const ContainerFacts
   return lines;
 }
 
-// In a pod nobody passes --device: its devices come from the device plugin and its runtime.
+// A pod has no option --device: its devices come from the device plugin and its runtime.
 std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFacts& facts, const UpdateRisk& risk) {
   std::vector<std::string> cures;
   if (!host.has_guard) {
