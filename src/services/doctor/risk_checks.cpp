@@ -2,7 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/base/version.h"
-#include "core/container/gate/shield.h"
+#include "core/container/guard/shield.h"
 #include "core/report/verdict.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/runtime_matrix.h"
