@@ -1,7 +1,5 @@
 // holdfast-kube: everything that speaks to Kubernetes: the device plugin and the DRA driver.
-#include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <span>
 
@@ -12,19 +10,17 @@
 #include "adapters/config/plugin_options.h"
 #include "core/base/text.h"
 #include "core/resource/allocation.h"
-#include "host/inventory.h"
 #include "kernel/files/file.h"
-#include "kernel/process/command.h"
 #include "programs/console/exit_code.h"
 #include "programs/daemon/daemon_program.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
+#include "programs/holdfast-kube/class_specs.h"
 #include "render/plugin.h"
 #include "services/cluster/api_thread.h"
 #include "services/cluster/node_name.h"
 #include "services/plugin/daemon.h"
 #include "services/plugin/once.h"
-#include "services/specs/fresh.h"
 
 namespace hf::programs {
 namespace {
@@ -133,55 +129,6 @@ Result<int> show_config(const kernel::Host& host, const ReadConfig& read) {
   return show_api(host, kube.api);
 }
 
-// One spec per class that is offered by CDI names.
-class Specs {
- public:
-  // The hook is holdfast-runtime: beside this program, or where it is installed.
-  explicit Specs(const kernel::Host& host) : host_(host) {
-    const std::string own = kernel::own_path();
-    const std::string beside = own.substr(0, own.rfind('/')) + "/holdfast-runtime";
-    hook_ = kernel::exists(host.root.get(), kernel::below_root(beside)) ? beside : nvidia::HookSettings().path;
-  }
-
-  Result<void> refresh(const config::Config& config) {
-    const resource::Policy& policy = config.kube.policy;
-    const bool uses_cdi = config.kube.dra.is_enabled || policy.ways.contains(resource::Way::cdi_cri) ||
-                          policy.ways.contains(resource::Way::cdi_annotations);
-    if (!uses_cdi) {
-      return {};
-    }
-    const device::Inventory inventory = host::take_inventory(host_, config);
-    for (const resource::ResourceRule& rule : policy.rules) {
-      if (std::ranges::find(inventory.units, rule.device_class, &device::Unit::device_class) != inventory.units.end()) {
-        TRY(refresh(config, rule.device_class));
-      }
-    }
-    return {};
-  }
-
- private:
-  // A file that holdfastd keeps current is not written twice.
-  Result<void> refresh(config::Config config, const std::string& device_class) {
-    const bool is_by_guard = !config.cdi.file.empty() && config.cdi.device_class == device_class;
-    config.cdi.file = is_by_guard ? config.cdi.file : "/var/run/cdi/holdfast-" + device_class + ".yaml";
-    config.cdi.device_class = device_class;
-    specs::Settings settings;
-    settings.incomplete = specs::Incomplete::left_out;
-    settings.hook.path = hook_;
-    if (device_class == "nvidia" && !kernel::exists(host_.root.get(), kernel::below_root(hook_))) {
-      return fail(std::errc::no_such_file_or_directory,
-                  hook_ + " is not there, and CDI specs need it as their hook: install it, or set kube.strategies");
-    }
-    auto& spec = specs_.try_emplace(device_class, host_, settings).first->second;
-    (void)TRY(spec.refresh(config));
-    return spec.problem() ? Result<void>(std::unexpected(*spec.problem())) : Result<void>();
-  }
-
-  const kernel::Host& host_;
-  std::string hook_;
-  std::map<std::string, specs::FreshSpec> specs_;
-};
-
 int show_once(const kernel::Host& host, const config::Config& config) {
   const report::PluginReport report = plugin::look_once(host, config);
   std::cout << report::render_json(report) << '\n';
@@ -225,7 +172,7 @@ Result<int> serve(const KubeOptions& options) {
     log.write("config note=" + quote(note), false);
   }
   const std::unique_ptr<cluster::ApiThread> api = start_api(host, read.config, log);
-  Specs specs(host);
+  ClassSpecs specs(host);
   plugin::DaemonSettings settings;
   settings.config = read.config;
   settings.version = HOLDFAST_VERSION;

@@ -1,7 +1,6 @@
 // holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
 #include <cstdio>
 #include <iostream>
-#include <mutex>
 #include <span>
 
 #include <sys/stat.h>
@@ -23,6 +22,7 @@
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "programs/holdfastd/capabilities.h"
+#include "programs/holdfastd/cpu_board.h"
 #include "services/cpus/manager_thread.h"
 #include "services/doctor/doctor.h"
 #include "services/guard/daemon.h"
@@ -117,23 +117,6 @@ Result<int> remove_shields(const kernel::Host& host) {
   std::cout << (removed.empty() ? "there was no shield\n" : "");
   return kFine;
 }
-
-// The CPU manager's thread publishes, the recorder's reads.
-class CpuBoard {
- public:
-  void publish(std::shared_ptr<const report::CpuStatus> status) {
-    const std::scoped_lock lock(mutex_);
-    status_ = std::move(status);
-  }
-  [[nodiscard]] std::shared_ptr<const report::CpuStatus> latest() const {
-    const std::scoped_lock lock(mutex_);
-    return status_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const report::CpuStatus> status_;  // shared with snapshots
-};
 
 Result<int> guard_host(const kernel::Host& host, const config::Config& config, const DaemonOptions& options) {
   const Result<kernel::Fd> only_here = journal::lock_host(host);
