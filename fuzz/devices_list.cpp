@@ -1,4 +1,5 @@
-// devices.list: a list that is parsed is written and parsed again unchanged, and its shortest rules mean the same.
+// devices.list: a list that is parsed is written and parsed again unchanged, its shortest rules mean the same, and they
+// can be granted to an empty list.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
