@@ -1,7 +1,9 @@
-// devices.list: a list that is parsed is written and parsed again unchanged, and its shortest rules mean the same.
+// devices.list: a list that is parsed is written and parsed again unchanged, its shortest rules mean the same, and they
+// can be granted to an empty list.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "check.h"
 #include "core/device/shortest.h"
@@ -22,9 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const Table table = meaning(*list);
   check(askable(Table::of_rules(shortest_rules(table))) == askable(table), "the shortest rules mean the list");
-  const V1List nothing;
-  const hf::Result<V1Plan> plan = plan_v1(nothing, *list);
-  check(plan.has_value(), "every list can be reached");
-  check(askable(meaning(after(nothing, *plan))) == askable(table), "the plan reaches it");
+  V1List state;
+  const hf::Result<V1Plan> plan = plan_v1_grant(state, shortest_rules(table));
+  check(plan.has_value(), "every list can be granted");
+  for (const CgroupWrite& write : *plan) {
+    state = after(std::move(state), write);
+  }
+  check(meaning(state).contains(askable(table)), "the grant reaches it");
   return 0;
 }

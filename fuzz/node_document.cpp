@@ -34,7 +34,7 @@ void show(const Result<T>& parsed, report::Question question) {
     check(is_mark || byte == '\n' || static_cast<unsigned char>(byte) >= 0x20U, "a text controls no terminal");
   }
   for (const report::Finding& finding : report.nodes.front().findings) {
-    check(printable(finding.verdict) == finding.verdict, "a text has no mark");
+    check(printable(finding.what) == finding.what, "a text has no mark");
     for (const std::string& cure : finding.cure) {
       const std::string typed = cure_from_afar(report, member, cure);
       check(typed.starts_with("on node: ") || arguments_in(typed), "a cure is one command");

@@ -44,7 +44,7 @@ THIRD_PARTY = {
     "boost/beast": (["services/web", "adapters/apiserver"], False),
     "openssl/": (["adapters/apiserver"], True),
     "nlohmann/json.hpp": (["adapters", "render"], True),
-    "nlohmann/json_fwd.hpp": (["adapters/document"], False),
+    "nlohmann/json_fwd.hpp": (["adapters/document", "render"], False),
     "yaml-cpp/": (["adapters"], True),
     "dbus/": (["adapters/systemd"], True),
     "grpcpp/": (["services/plugin"], True),

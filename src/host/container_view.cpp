@@ -140,11 +140,10 @@ ContainerView view_container(const kernel::Host& host, kernel::NodeProber& probe
   const ContainerViewer viewer(host, inventory, request);
   const Result<std::vector<NodeView>> seen = viewer.see(prober);
   ContainerView view;
-  view.problem = seen ? "" : seen.error().message;
   view.has_timed_out = !seen && seen.error().code == std::errc::timed_out;
   const std::vector<OwedNode>& owed = request.owed->nodes;
   for (std::size_t i = 0; i < owed.size(); ++i) {
-    view.nodes.push_back(seen ? viewer.judge(owed[i], (*seen)[i]) : viewer.unseen(owed[i], view.problem));
+    view.nodes.push_back(seen ? viewer.judge(owed[i], (*seen)[i]) : viewer.unseen(owed[i], seen.error().message));
   }
   for (std::size_t i = owed.size(); seen && i < seen->size(); ++i) {
     if ((*seen)[i].lookup_error == 0 && (*seen)[i].device) {

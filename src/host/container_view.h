@@ -27,7 +27,6 @@ struct ViewRequest {
 struct ContainerView {
   std::vector<container::NodeState> nodes;    // one for each owed node
   std::vector<container::NodeView> not_owed;  // units of this host that it sees and is not owed
-  std::string problem;
   bool has_timed_out = false;
 };
 ContainerView view_container(const kernel::Host& host, kernel::NodeProber& prober, const device::Inventory& inventory,

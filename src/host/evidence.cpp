@@ -269,7 +269,6 @@ Sources read_sources(const kernel::Host& host, const config::Config& config) {
       kernel::read_trusted_file(host.root.get(), kernel::below_root(nvidia::kSettingsFile));
   if (settings) {
     const Result<nvidia::Settings> parsed = nvidia::parse_settings(*settings);
-    sources.has_nvidia_settings = parsed.has_value();
     sources.nvidia = parsed.value_or(nvidia::Settings());
     if (!parsed) {
       sources.notes.push_back(parsed.error().message);

@@ -27,7 +27,6 @@ struct Sources {
   std::vector<kube::PreparedClaim> prepared;
   bool knows_allocations = false;
   nvidia::Settings nvidia;
-  bool has_nvidia_settings = false;
   std::vector<container::TrustRule> trust;
   std::vector<std::string> notes;
 };

@@ -229,7 +229,7 @@ TEST(BlameText, SaysWhatWasDoneForEveryAction) {
   record.error = "no such program";
   const std::vector<std::pair<Action, const char*>> table = {
       {Action::observed, "observed"}, {Action::failed, "not healed"}, {Action::waits, "waits"},
-      {Action::hardened, "hardened"}, {Action::locked, "locked"},     {Action::mended, "mended"}};
+      {Action::hardened, "hardened"}, {Action::locked, "locked"},     {Action::recreated, "mended"}};
   for (const auto& [action, part] : table) {
     record.action = action;
     EXPECT_NE(render_text(record).find(part), std::string::npos) << part;

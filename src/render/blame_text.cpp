@@ -66,7 +66,7 @@ std::string what_was_done(const BlameRecord& record) {
     case Action::none: return "";
     case Action::observed: return marked(kYellow, "observed") + ": the policy says to look on";
     case Action::healed: return with(marked(kGreen, "healed") + times_of(record), steps);
-    case Action::mended: return with(marked(kGreen, "mended") + times_of(record), steps);
+    case Action::recreated: return with(marked(kGreen, "mended") + times_of(record), steps);
     case Action::shielded: return with(marked(kGreen, "shielded") + ": " + held_by_the_shield(record), steps);
     case Action::completed: return with(marked(kGreen, "completed") + ": its runtime had not given it all", steps);
     case Action::hardened: return with(marked(kGreen, "hardened"), steps);

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "render/finding.h"
+#include "render/json_string.h"
 #include "render/text_table.h"
 
 namespace hf::report {
@@ -13,13 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 std::string coloured(const std::string& state) { return marked(state == "ok" ? kGreen : kYellow, state); }
-
-std::string count_of(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 }  // namespace
 
@@ -52,7 +47,7 @@ std::string render_json(const CdiList& list) {
   for (const CdiList::Broken& entry : list.broken) {
     broken.push_back({{"file", entry.file}, {"why", entry.why}});
   }
-  return dump({{"version", 1}, {"devices", std::move(devices)}, {"broken", std::move(broken)}});
+  return render_document({{"version", 1}, {"devices", std::move(devices)}, {"broken", std::move(broken)}});
 }
 
 std::string render_text(const CdiCheck& check) {
@@ -71,19 +66,19 @@ std::string render_json(const CdiCheck& check) {
                         {"severity", to_string(finding.severity)},
                         {"subject", finding.subject},
                         {"container", nullptr},
-                        {"verdict", finding.verdict},
+                        {"verdict", sentence_of(finding)},
                         {"evidence", finding.evidence},
                         {"cure", finding.cure}});
   }
-  return dump({{"version", 1},
-               {"well", check.is_well()},
-               {"specs", check.specs},
-               {"devices", check.devices},
-               {"findings", std::move(findings)}});
+  return render_document({{"version", 1},
+                          {"well", check.is_well()},
+                          {"specs", check.specs},
+                          {"devices", check.devices},
+                          {"findings", std::move(findings)}});
 }
 
 std::string render_json(const CdiResolved& resolved) {
-  return dump({{"version", 1}, {"names", resolved.names}, {"edits", Json::parse(resolved.edits)}});
+  return render_document({{"version", 1}, {"names", resolved.names}, {"edits", Json::parse(resolved.edits)}});
 }
 
 }  // namespace hf::report

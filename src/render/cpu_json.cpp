@@ -1,13 +1,12 @@
 #include <nlohmann/json.hpp>
 
 #include "render/cpu.h"
+#include "render/json_string.h"
 
 namespace hf::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
@@ -94,7 +93,7 @@ std::string render_json(const CpuMap& map) {
   if (map.state) {
     json["state"] = state_of(*map.state);
   }
-  return dump(json);
+  return render_document(json);
 }
 
 std::string render_json(const CpuPlan& plan) {
@@ -109,18 +108,18 @@ std::string render_json(const CpuPlan& plan) {
   for (const cpu::Step& step : plan.story) {
     steps.push_back({{"because", step.because}, {"cpus", to_string(step.cpus)}});
   }
-  return dump({{"version", 1},
-               {"cpus", to_string(plan.cpus)},
-               {"error", or_null(plan.error)},
-               {"requested", plan.requested},
-               {"topology", plan.source},
-               {"options", options_of(plan.options)},
-               {"reserved", to_string(plan.reserved)},
-               {"free", to_string(plan.free)},
-               {"hint", plan.wish.hint ? nodes_of(*plan.wish.hint) : Json(nullptr)},
-               {"device_nodes", nodes_of(plan.wish.device_nodes)},
-               {"numa", std::move(by_node)},
-               {"steps", std::move(steps)}});
+  return render_document({{"version", 1},
+                          {"cpus", to_string(plan.cpus)},
+                          {"error", or_null(plan.error)},
+                          {"requested", plan.requested},
+                          {"topology", plan.source},
+                          {"options", options_of(plan.options)},
+                          {"reserved", to_string(plan.reserved)},
+                          {"free", to_string(plan.free)},
+                          {"hint", plan.wish.hint ? nodes_of(*plan.wish.hint) : Json(nullptr)},
+                          {"device_nodes", nodes_of(plan.wish.device_nodes)},
+                          {"numa", std::move(by_node)},
+                          {"steps", std::move(steps)}});
 }
 
 std::string render_json(const cpu::Simulation& simulation) {
@@ -134,10 +133,10 @@ std::string render_json(const cpu::Simulation& simulation) {
                      {"preferred_numa", preferred_in(result.hints)},
                      {"error", or_null(result.error)}});
   }
-  return dump({{"version", 1},
-               {"reserved", to_string(simulation.reserved)},
-               {"steps", std::move(steps)},
-               {"state", state_of(simulation.state)}});
+  return render_document({{"version", 1},
+                          {"reserved", to_string(simulation.reserved)},
+                          {"steps", std::move(steps)},
+                          {"state", state_of(simulation.state)}});
 }
 
 std::string render_json(const CpuStateReport& report) {
@@ -160,7 +159,7 @@ std::string render_json(const CpuStateReport& report) {
                {"notes", report.notes},
                {"unnamed", std::move(unnamed)}};
   json.update(state_of(report.state));
-  return dump(json);
+  return render_document(json);
 }
 
 }  // namespace hf::report

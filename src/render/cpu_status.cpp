@@ -11,8 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
 std::string list_of(const std::vector<cpu::NumaId>& nodes) {
   std::vector<std::string> names;
   names.reserve(nodes.size());

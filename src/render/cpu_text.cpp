@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::size_t kCoresPerLine = 8;
 
-std::string count_of(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
-std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
 std::string title_of(const cpu::Owner& owner) { return on_one_line(owner.pod + "/" + owner.container); }
 
 // Owners as letters: a to z, then A to Z, then all the others alike.

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "render/demo.h"
+#include "render/json_string.h"
 
 namespace hf::report {
 namespace {
@@ -12,7 +13,7 @@ constexpr int kVersion = 1;  // of the schema in docs/JSON.md
 Json to_json(const std::optional<Finding>& finding) {
   return finding ? Json{{"code", finding->code},
                         {"severity", to_string(finding->severity)},
-                        {"verdict", finding->verdict},
+                        {"verdict", sentence_of(*finding)},
                         {"evidence", finding->evidence},
                         {"cure", finding->cure}}
                  : Json(nullptr);
@@ -64,7 +65,7 @@ std::string render_json(const DemoReport& report) {
                          {"watching", report.watching},
                          {"guarded_ms", report.guarded_ms},
                          {"containers", containers}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return render_document(document);
 }
 
 }  // namespace hf::report

@@ -35,10 +35,6 @@ std::string duration_or_dash(std::uint64_t nanoseconds) {
   return nanoseconds == 0 ? std::string("-") : render_duration(nanoseconds);
 }
 
-std::string counted(std::uint64_t number, const std::string& noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 std::string verdict_of(const DemoReport& report) {
   std::uint64_t attacks = 0;
   std::uint64_t repaired = 0;
@@ -49,22 +45,22 @@ std::string verdict_of(const DemoReport& report) {
     losses.insert(losses.end(), it.losses_ns.begin(), it.losses_ns.end());
   }
   if (report.is_interrupted) {
-    return marked(kYellow, "interrupted") + " after " + counted(attacks, "attack") + ", " + std::to_string(repaired) +
+    return marked(kYellow, "interrupted") + " after " + count_of(attacks, "attack") + ", " + std::to_string(repaired) +
            " repaired";
   }
   if (!report.has_held()) {
-    return marked(kRed, "not held") + ": " + counted(attacks, "attack") + ", " + std::to_string(attacks - repaired) +
+    return marked(kRed, "not held") + ": " + count_of(attacks, "attack") + ", " + std::to_string(attacks - repaired) +
            " not repaired";
   }
   const Spread spread = spread_of(std::move(losses));
   std::string shielded;
   for (const DemoContainer& it : report.containers) {
     if (it.held > 0) {
-      shielded += std::string("; behind the shield (cgroup v2) ") + counted(it.seen.refused, "open") + " refused";
+      shielded += std::string("; behind the shield (cgroup v2) ") + count_of(it.seen.refused, "open") + " refused";
     }
   }
   const std::string where = shielded.empty() || spread.count == 0 ? "" : " on cgroup v1";
-  return marked(kGreen, "held") + ": " + counted(attacks, "attack") + ", all repaired" +
+  return marked(kGreen, "held") + ": " + count_of(attacks, "attack") + ", all repaired" +
          (spread.count > 0 ? ", in " + render_duration(spread.median) + " (median)" + where : std::string()) + shielded;
 }
 
@@ -99,16 +95,16 @@ void add_rows(const DemoContainer& it, TextTable& table) {
   if (spread.count > 0) {
     table.add({"  loss, by the guard's record",
                "median " + render_duration(spread.median) + ", p99 " + render_duration(spread.p99) + ", longest " +
-                   render_duration(spread.max) + " (" + counted(spread.count, "record") + ")"});
+                   render_duration(spread.max) + " (" + count_of(spread.count, "record") + ")"});
   }
   if (!it.delay.empty()) {
     table.add({"  of which it waits", it.delay});
   }
   if (it.held > 0) {
-    table.add({"  held by the shield", counted(it.held, "rewrite") + " of its rules, " +
-                                           counted(it.held_opens, "open") + " would have failed"});
+    table.add({"  held by the shield", count_of(it.held, "rewrite") + " of its rules, " +
+                                           count_of(it.held_opens, "open") + " would have failed"});
   }
-  table.add({"  seen by the program inside", counted(it.seen.count, "open") + ", " + std::to_string(it.seen.refused) +
+  table.add({"  seen by the program inside", count_of(it.seen.count, "open") + ", " + std::to_string(it.seen.refused) +
                                                  " refused, longest outage " + duration_or_dash(it.seen.longest_ns)});
   table.add({"  done by", writers_of(it)});
   table.add({"  without the guard", it.refusal + ", until the container is restarted (here for " +

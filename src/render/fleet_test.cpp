@@ -16,14 +16,16 @@ DoctorReport sick() {
                       .severity = Severity::critical,
                       .subject = "train",
                       .container = "4f1c",
-                      .verdict = "lost the right to open /dev/nvidia0",
+                      .what = "lost the right to open /dev/nvidia0",
+                      .because = {},
                       .evidence = {"program:57 denies it"},
                       .cure = {"holdfast heal train", "systemctl daemon-reload"}},
                      {.code = "HF-301",
                       .severity = Severity::note,
                       .subject = "host",
                       .container = "",
-                      .verdict = "worth knowing",
+                      .what = "worth knowing",
+                      .because = {},
                       .evidence = {},
                       .cure = {}}};
   report.containers = 2;
@@ -117,7 +119,7 @@ TEST(FleetText, CutsColouredCells) {
 TEST(FleetText, EscapesWhatANodeSends) {
   DoctorReport report = sick();
   report.guard = "runs\n\x1b[31mgpu-8  all fine";
-  report.findings.front().verdict = "x\x1b]0;title\x07\ny";
+  report.findings.front().what = "x\x1b]0;title\x07\ny";
   report.findings.front().cure = {"holdfast heal 'a\nb'"};
   FleetReport fleet;
   fleet.nodes = {answer_of(member("a"), report, Notes::hidden), no_answer(member("b"), "bad\r\x1b[2J")};

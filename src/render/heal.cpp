@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "render/json_string.h"
 #include "render/text_table.h"
 
 namespace hf::report {
@@ -53,7 +54,7 @@ std::string render_json(const HealReport& report) {
   }
   const nlohmann::ordered_json json = {
       {"version", 1}, {"done", report.is_done}, {"containers", std::move(lines)}, {"not_owed", report.not_owed}};
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return render_document(json);
 }
 
 }  // namespace hf::report

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "render/finding.h"
 #include "render/host.h"
+#include "render/json_string.h"
 #include "render/plugin.h"
 #include "render/rules.h"
 #include "render/time.h"
@@ -16,8 +17,6 @@ using Json = nlohmann::ordered_json;
 using container::Container;
 
 constexpr int kVersion = 1;  // of the schema in docs/JSON.md
-
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json text_or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
@@ -108,10 +107,14 @@ Json to_json(const ContainerLine& line) {
 }
 
 Json to_json(const Finding& finding) {
-  return {{"code", finding.code},       {"severity", to_string(finding.severity)},
-          {"subject", finding.subject}, {"container", text_or_null(finding.container)},
-          {"verdict", finding.verdict}, {"evidence", finding.evidence},
-          {"cure", finding.cure},       {"needs_all_cures", finding.needs_all_cures}};
+  return {{"code", finding.code},
+          {"severity", to_string(finding.severity)},
+          {"subject", finding.subject},
+          {"container", text_or_null(finding.container)},
+          {"verdict", sentence_of(finding)},
+          {"evidence", finding.evidence},
+          {"cure", finding.cure},
+          {"needs_all_cures", finding.needs_all_cures}};
 }
 
 Json to_json(const std::vector<Finding>& findings) {
@@ -172,7 +175,7 @@ std::string render_json(const ContainerList& list) {
   for (const ContainerLine& line : list.lines) {
     containers.push_back(to_json(line));
   }
-  return dump({{"version", kVersion}, {"containers", containers}, {"notes", list.notes}});
+  return render_document({{"version", kVersion}, {"containers", containers}, {"notes", list.notes}});
 }
 
 std::string render_json(const DoctorReport& report) {
@@ -182,14 +185,14 @@ std::string render_json(const DoctorReport& report) {
     json["container"] = shielded.container;
     shields.push_back(std::move(json));
   }
-  return dump({{"version", kVersion},
-               {"summary", summary_line(report)},
-               {"containers", report.containers},
-               {"states", report.states},
-               {"findings", to_json(report.findings)},
-               {"shields", shields},
-               {"guard", report.guard},
-               {"notes", report.notes}});
+  return render_document({{"version", kVersion},
+                          {"summary", summary_line(report)},
+                          {"containers", report.containers},
+                          {"states", report.states},
+                          {"findings", to_json(report.findings)},
+                          {"shields", shields},
+                          {"guard", report.guard},
+                          {"notes", report.notes}});
 }
 
 std::string render_json(const Explanation& explanation) {
@@ -201,15 +204,15 @@ std::string render_json(const Explanation& explanation) {
   for (const container::NodeState& node : explanation.nodes) {
     nodes.push_back(to_json(node));
   }
-  return dump({{"version", kVersion},
-               {"container", to_json(explanation.line)},
-               {"claims", claims},
-               {"nodes", nodes},
-               {"gates", Json::parse(render_json(explanation.gates))},
-               {"gates_problem", text_or_null(explanation.gates_problem)},
-               {"systemd_allows", explanation.unit_allows},
-               {"not_owed", explanation.not_owed},
-               {"findings", to_json(explanation.findings)}});
+  return render_document({{"version", kVersion},
+                          {"container", to_json(explanation.line)},
+                          {"claims", claims},
+                          {"nodes", nodes},
+                          {"gates", Json::parse(render_json(explanation.gates))},
+                          {"gates_problem", text_or_null(explanation.gates_problem)},
+                          {"systemd_allows", explanation.unit_allows},
+                          {"not_owed", explanation.not_owed},
+                          {"findings", to_json(explanation.findings)}});
 }
 
 std::string render_json(const DeviceList& list) {
@@ -241,19 +244,19 @@ std::string render_json(const DeviceList& list) {
                        {"error", text_or_null(state.library_error)},
                        {"meaning", text_or_null(state.meaning)}});
   }
-  return dump({{"version", kVersion},
-               {"units", units},
-               {"nodes", nodes},
-               {"drivers", drivers},
-               {"offers", Json::parse(render_json(list.offers))},
-               {"notes", list.inventory.notes}});
+  return render_document({{"version", kVersion},
+                          {"units", units},
+                          {"nodes", nodes},
+                          {"drivers", drivers},
+                          {"offers", Json::parse(render_json(list.offers))},
+                          {"notes", list.inventory.notes}});
 }
 
 std::string render_page_json(std::string_view code, std::string_view page) {
   const std::size_t end = page.find('\n');
   const std::string_view title = trim(page.substr(code.size(), end - code.size()));
   const std::string_view text = trim(page.substr(std::min(end, page.size())));
-  return dump({{"version", kVersion}, {"code", code}, {"title", title}, {"text", text}});
+  return render_document({{"version", kVersion}, {"code", code}, {"title", title}, {"text", text}});
 }
 
 }  // namespace hf::report

@@ -18,12 +18,6 @@ using container::State;
 
 std::string line_of(const std::string& text) { return on_one_line(text) + "\n"; }
 
-std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
-std::string count_of(int count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 std::string coloured(State state) {
   std::string text = to_string(state);
   switch (state) {
@@ -188,7 +182,7 @@ std::string render_text(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     text += "\n" + marked(kBold, finding.code) + " " + coloured(finding.severity) + " " +
-            on_one_line(finding.subject + ": " + finding.verdict) + "\n";
+            on_one_line(finding.subject + ": " + sentence_of(finding)) + "\n";
     for (const std::string& line : finding.evidence) {
       text += "    " + on_one_line(with_short_ids(line)) + "\n";
     }
@@ -205,7 +199,7 @@ std::string render_text(const std::vector<Finding>& findings) {
 namespace {
 
 std::string shield_text(const container::ShieldCover& cover) {
-  return cover.is_on ? "on (" + count_of(int(cover.devices), "device") + ")" : "off";
+  return cover.is_on ? "on (" + count_of(cover.devices, "device") + ")" : "off";
 }
 
 std::string shields_of(const DoctorReport& report) {
@@ -217,7 +211,7 @@ std::string shields_of(const DoctorReport& report) {
   }
   return report.shields.empty() ? ""
                                 : "shield: " + std::to_string(on) + " of " +
-                                      count_of(int(report.shields.size()), "container") + " with devices\n" + off;
+                                      count_of(report.shields.size(), "container") + " with devices\n" + off;
 }
 
 }  // namespace
@@ -291,14 +285,14 @@ std::string render_worst(const DoctorReport& report) {
   }
   const auto count = std::ranges::count_if(report.findings, is_problem);
   const std::string more = count > 1 ? " (and " + std::to_string(count - 1) + " more)" : "";
-  return on_one_line(worst->code + " " + worst->subject + ": " + worst->verdict + more) + "\n";
+  return on_one_line(worst->code + " " + worst->subject + ": " + sentence_of(*worst) + more) + "\n";
 }
 
 std::string render_text(const Explanation& explanation) {
   std::string text = identity_of(explanation);
   const container::ShieldCover& shield = explanation.line.shield;
   if (!explanation.line.entitlement.owes_nothing()) {
-    text += line_of(shield.is_on ? "shield: on, " + count_of(int(shield.devices), "device") + "; it let through " +
+    text += line_of(shield.is_on ? "shield: on, " + count_of(shield.devices, "device") + "; it let through " +
                                        std::to_string(shield.count) + " that the rules refused"
                                  : "shield: off: " + shield.why);
   }

@@ -10,4 +10,8 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(as_utf8(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string render_document(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace hf::report

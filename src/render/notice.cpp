@@ -154,8 +154,7 @@ Result<HostState> parse_host_state(std::string_view snapshot) {
   const std::map<std::string, std::string> verdicts = verdicts_of(list_at(json, "findings"));
   for (const Json& entry : list_at(json, "containers")) {
     const std::optional<State> state = state_of(text_at(entry, "state"));
-    const bool is_ignored =
-        state == State::not_owed && has_code(entry, [](const std::string& code) { return code == "HF-125"; });
+    const bool is_ignored = state == State::not_owed && has_code(entry, report::is_unconfirmed_request);
     if (!state || (*state == State::not_owed && !is_ignored) || host.containers.size() >= kMostContainers) {
       continue;
     }

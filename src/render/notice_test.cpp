@@ -89,7 +89,7 @@ TEST(HostState, IsReadBackFromASnapshot) {
   finding.code = "HF-101";
   finding.severity = report::Severity::critical;
   finding.container = "abc";
-  finding.verdict = "trainer-0/main: lost the right";
+  finding.what = "trainer-0/main: lost the right";
   snapshot.findings = std::vector{finding};
 
   const Result<HostState> state = parse_host_state(render_json(snapshot));

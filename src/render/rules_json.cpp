@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/shortest.h"
+#include "render/json_string.h"
 #include "render/rule_memo.h"
 #include "render/rules.h"
 #include "render/time.h"
@@ -14,8 +15,6 @@ using container::Gate;
 constexpr int kVersion = 1;  // of the schema in docs/JSON.md
 
 // Names of programs and paths of cgroups may hold any bytes.
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json number_of(const std::optional<device::Span>& span) {
@@ -127,34 +126,34 @@ std::string name_of(Outcome outcome) {
 
 std::string render_json(const std::vector<TargetRules>& targets) {
   if (targets.size() == 1) {
-    return dump(to_json(targets.front()));
+    return render_document(to_json(targets.front()));
   }
   Json list = Json::array();
   for (const TargetRules& target : targets) {
     list.push_back(to_json(target));
   }
-  return dump(list);
+  return render_document(list);
 }
 
-std::string render_json(const std::vector<Gate>& gates) { return dump(to_json(gates)); }
+std::string render_json(const std::vector<Gate>& gates) { return render_document(to_json(gates)); }
 
 std::string render_json(const HostRules& host) {
-  return dump({{"version", kVersion},
-               {"layout", host.layout},
-               {"gates", to_json(host.gates)},
-               {"hiding", host.hiding},
-               {"too_deep", host.too_deep}});
+  return render_document({{"version", kVersion},
+                          {"layout", host.layout},
+                          {"gates", to_json(host.gates)},
+                          {"hiding", host.hiding},
+                          {"too_deep", host.too_deep}});
 }
 
 std::string render_json(const TargetDifference& difference) {
-  return dump({{"version", kVersion},
-               {"left", difference.left},
-               {"right", difference.right},
-               {"same", difference.difference.none()},
-               {"exact", difference.doubt.empty()},
-               {"why", text_or_null(difference.doubt)},
-               {"only_left", to_json(difference.difference.only_left)},
-               {"only_right", to_json(difference.difference.only_right)}});
+  return render_document({{"version", kVersion},
+                          {"left", difference.left},
+                          {"right", difference.right},
+                          {"same", difference.difference.none()},
+                          {"exact", difference.doubt.empty()},
+                          {"why", text_or_null(difference.doubt)},
+                          {"only_left", to_json(difference.difference.only_left)},
+                          {"only_right", to_json(difference.difference.only_right)}});
 }
 
 std::string render_json(const std::string& target, const std::vector<AskedQuestion>& questions) {
@@ -167,7 +166,7 @@ std::string render_json(const std::string& target, const std::vector<AskedQuesti
                        {"gate", denied ? Json(asked.answer.detail) : Json(nullptr)},
                        {"why", unknown ? Json(asked.answer.detail) : Json(nullptr)}});
   }
-  return dump({{"version", kVersion}, {"target", target}, {"answers", answers}});
+  return render_document({{"version", kVersion}, {"target", target}, {"answers", answers}});
 }
 
 std::string render_json(const ChangeReport& change) {
@@ -175,15 +174,15 @@ std::string render_json(const ChangeReport& change) {
   for (const container::Step& step : change.plan.steps) {
     steps.push_back(to_string(step));
   }
-  return dump({{"version", kVersion},
-               {"target", change.target},
-               {"verb", change.change.verb == device::Verb::allow ? "grant" : "revoke"},
-               {"rules", to_json(change.change.rules)},
-               {"outcome", name_of(change.outcome)},
-               {"why", text_or_null(change.detail)},
-               {"attempts", change.attempts},
-               {"steps", steps},
-               {"notes", change.plan.notes}});
+  return render_document({{"version", kVersion},
+                          {"target", change.target},
+                          {"verb", change.change.verb == device::Verb::allow ? "grant" : "revoke"},
+                          {"rules", to_json(change.change.rules)},
+                          {"outcome", name_of(change.outcome)},
+                          {"why", text_or_null(change.detail)},
+                          {"attempts", change.attempts},
+                          {"steps", steps},
+                          {"notes", change.plan.notes}});
 }
 
 }  // namespace hf::report

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "core/base/text.h"
 #include "core/device/shortest.h"
 #include "render/rule_memo.h"
 #include "render/rules.h"
@@ -13,10 +14,6 @@ namespace hf::report {
 namespace {
 
 using container::Gate;
-
-std::string count_of(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 std::string lines_of(const device::RuleSet& rules, const std::string& prefix) {
   std::string text;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "render/json_string.h"
 #include "render/text_table.h"
 
 namespace hf::report {
@@ -88,7 +89,7 @@ std::string render_json(const SetupReport& report) {
   if (!report.manifest.empty()) {
     json["manifest"] = report.manifest;
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return render_document(json);
 }
 
 }  // namespace hf::report

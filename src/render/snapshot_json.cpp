@@ -149,7 +149,7 @@ Json json_of_status(const ContainerStatus& guarded) {
 Json json_of_finding(const Finding& finding) {
   Json json = {{"code", finding.code}, {"severity", to_string(finding.severity)}, {"subject", finding.subject}};
   put(json, "container", finding.container);
-  json["verdict"] = finding.verdict;
+  json["verdict"] = sentence_of(finding);
   put(json, "evidence", finding.evidence);
   put(json, "cure", finding.cure);
   json["needs_all_cures"] = finding.needs_all_cures;

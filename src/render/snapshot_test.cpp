@@ -52,7 +52,7 @@ Snapshot snapshot() {
   made.containers = {guarded("web", State::ok), guarded("gone", State::lost), guarded("soon", State::at_risk)};
   made.containers.push_back({});
   made.findings =
-      std::vector<Finding>{{"HF-101", Severity::critical, "gone", "id of gone", "lost it", {"read"}, {"mend it"}}};
+      std::vector<Finding>{{"HF-101", Severity::critical, "gone", "id of gone", "lost it", {}, {"read"}, {"mend it"}}};
   device::Unit unit;
   unit.device_class = "nvidia";
   unit.name = "0";

@@ -32,6 +32,8 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
 std::string cut_to_width(std::string_view text, std::size_t width) {
   if (width_of(text) <= width) {
     return std::string(text);

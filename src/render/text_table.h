@@ -25,6 +25,8 @@ std::string on_one_line(std::string_view text);
 // Ids of 64 digits cut to 12, as people know them. Not for commands.
 std::string with_short_ids(std::string_view text);
 
+std::string or_dash(const std::string& text);  // "-" where it is empty
+
 // At most so many columns wide, with "…" where something was left out. Marks stay, so that a colour ends.
 std::string cut_to_width(std::string_view text, std::size_t width);
 

@@ -218,7 +218,7 @@ class Events(Api):
         token.write_text("first")
         self.cluster.token = "first"
         port = free_port()
-        kube = self.kube(port, user=f"{{tokenFile: {token}}}")  # nobody listens yet
+        kube = self.kube(port, user=f"{{tokenFile: {token}}}")  # no server listens yet
         self.assertTrue(eventually(lambda: kube.said("api-away"), WAIT), kube.said())
         server = self.serve(port)
         self.wait_for_condition("True", kube)

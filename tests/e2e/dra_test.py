@@ -218,7 +218,7 @@ class Dra(plugin_test.Stands):
         self.addCleanup(driver.kill)
 
         def wait_for_question() -> int:
-            with contextlib.suppress(OSError):  # nobody reads it yet
+            with contextlib.suppress(OSError):  # no process reads it yet
                 return os.open(self.stage.path("/run/late/libnvidia-ml.so.1"), os.O_WRONLY | os.O_NONBLOCK)
             return 0
 

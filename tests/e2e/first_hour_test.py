@@ -583,7 +583,7 @@ def documents() -> list[str]:
 
 
 def claim_of(item: Item) -> Claim | NotHere | str | None:
-    """What is done with it; None: nobody has claimed it."""
+    """What is done with it; None: no test has claimed it."""
     if item.kind == "config":
         return ""
     if item.document in (KUBERNETES, KUBECTL, CPU, DRA, HTTP):

@@ -703,7 +703,7 @@ class Daemons(Plainly):
             self.assertIn(f"holdfastd runs already (pid {daemon.pid()})", second.stderr)
         self.assertEqual(pathlib.Path("/run/holdfast/status.json").read_text(), status)
         daemon.kill()
-        daemon.start()  # one that was killed keeps nobody out
+        daemon.start()  # one that was killed keeps no other out
 
     def test_an_address_that_is_none_is_an_error(self):
         for address in ("127.0.0.1:99999", "localhost", "127.0.0.1:http"):

@@ -67,6 +67,20 @@ std::string value(const std::map<std::string, std::string>& fields, const std::s
   return found == fields.end() ? otherwise : found->second;
 }
 
+// Whether the mount that a path is on has the option nodev.
+bool is_on_nodev_mount(const std::string& mountinfo, const std::string& path) {
+  const std::vector<container::Mount> mounts = container::parse_mountinfo(mountinfo);
+  const container::Mount* mount = mount_over(mounts, path);
+  bool is_nodev = false;
+  for (const std::string_view line : split(mountinfo, '\n')) {
+    const std::vector<std::string_view> fields = split_fields(line);
+    if (mount != nullptr && fields.size() > 5 && fields[4] == mount->point) {
+      is_nodev = list_contains(fields[5], "nodev");  // a later mount covers an earlier one at the same place
+    }
+  }
+  return is_nodev;
+}
+
 // As containerd does: the bundle of a container names its cgroup. A cgroup of a user belongs to no container.
 void write_cgroup_to_bundle(const std::string& root, const std::string& cgroup) {
   constexpr std::size_t kId = 64;
@@ -115,7 +129,7 @@ FakeNodeProber::FakeNodeProber(std::string root, const std::vector<std::vector<s
 
 Result<std::vector<container::NodeView>> FakeNodeProber::probe(const kernel::ProbeRequest& request) {
   const std::string directory = root_ + "/proc/" + std::to_string(request.container.process().pid.value);
-  const std::vector<container::Mount> mounts = container::parse_mountinfo(read(directory + "/mountinfo"));
+  const std::string mountinfo = read(directory + "/mountinfo");
   std::vector<container::NodeView> all;
   for (const std::string& path : request.paths) {
     container::NodeView& seen = all.emplace_back();
@@ -132,8 +146,7 @@ Result<std::vector<container::NodeView>> FakeNodeProber::probe(const kernel::Pro
     seen.mode = status.st_mode & 07777U;
     seen.uid = status.st_uid;
     seen.gid = status.st_gid;
-    const container::Mount* mount = mount_over(mounts, path);
-    seen.is_on_nodev_mount = mount != nullptr && mount->has_option("nodev");
+    seen.is_on_nodev_mount = is_on_nodev_mount(mountinfo, path);
     if (const auto answer = answers_.find({request.container.process().pid.value, path}); answer != answers_.end()) {
       seen.access = answer->second.access;
       seen.open = answer->second.open;

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdlib>
 
-#include <openssl/evp.h>
 #include <yaml-cpp/yaml.h>
 
+#include "core/base/base64.h"
 #include "core/base/text.h"
 #include "kernel/files/file.h"
 
@@ -48,18 +48,12 @@ Result<Access> read_service_account(const kernel::Host& host) {
 
 // ---- A kubeconfig ----
 
-Result<std::string> decode_base64(std::string_view text) {
+// Editors break long lines.
+Result<std::string> decode_lines(std::string_view text) {
   std::string packed;
   std::ranges::copy_if(text, std::back_inserter(packed), [](char character) { return character > ' '; });
-  std::string bytes(packed.size() / 4 * 3 + 3, '\0');
-  const int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                     reinterpret_cast<const unsigned char*>(packed.data()), int(packed.size()));
-  if (length < 0 || packed.size() % 4 != 0) {
-    return fail(std::errc::invalid_argument, "not base64");
-  }
-  const std::size_t padding = packed.ends_with("==") ? 2 : packed.ends_with('=') ? 1 : 0;
-  bytes.resize(std::size_t(length) - padding);
-  return bytes;
+  const std::optional<std::string> bytes = decode_base64(packed);
+  return bytes ? Result<std::string>(*bytes) : fail(std::errc::invalid_argument, "not base64");
 }
 
 class Kubeconfig {
@@ -106,7 +100,7 @@ class Kubeconfig {
   // "key-data" as base64, or the file that "key" names.
   Result<std::string> read_text(const YAML::Node& map, const std::string& key) const {
     if (const std::string data = scalar(map[key + "-data"]); !data.empty()) {
-      const Result<std::string> text = decode_base64(data);
+      const Result<std::string> text = decode_lines(data);
       return text ? *text : Result<std::string>(malformed(key + "-data: " + text.error().message));
     }
     const std::string file = scalar(map[key]);

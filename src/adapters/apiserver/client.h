@@ -23,7 +23,7 @@ struct Request {
   std::string path;  // with its query, without the prefix
   std::string body = {};
   std::string content_type = kJson;
-  std::uint64_t deadline = kNoDeadline;  // nanoseconds of CLOCK_MONOTONIC: nobody waits for a later answer
+  std::uint64_t deadline = kNoDeadline;  // nanoseconds of CLOCK_MONOTONIC: no caller waits for a later answer
 
   friend bool operator==(const Request&, const Request&) = default;
 };

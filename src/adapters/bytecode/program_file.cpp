@@ -25,14 +25,14 @@ Result<ProgramFile> parse_record(std::string_view text) {
     digits += instruction.get_ref<const std::string&>() + "\n";
   }
   return ProgramFile{TRY(bpf::parse_hex(digits)), string_at(record, "prog_name").value_or(""),
-                     string_at(record, "producer").value_or(""), string_at(record, "kernel").value_or("")};
+                     string_at(record, "kernel").value_or("")};
 }
 
 }  // namespace
 
 Result<ProgramFile> parse_program_file(std::string_view text) {
   const bool is_json = trim(text).starts_with('{');
-  ProgramFile file = is_json ? TRY(parse_record(text)) : ProgramFile{TRY(bpf::parse_hex(text)), {}, {}, {}};
+  ProgramFile file = is_json ? TRY(parse_record(text)) : ProgramFile{TRY(bpf::parse_hex(text)), {}, {}};
   TRY(bpf::check_shape(file.code));
   return file;
 }

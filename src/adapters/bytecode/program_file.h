@@ -11,9 +11,8 @@ namespace hf::bytecode {
 
 struct ProgramFile {
   bpf::Code code;
-  std::string name;      // of the program, where the record has it
-  std::string producer;  // likewise
-  std::string kernel;    // the kernel release it was dumped from, likewise
+  std::string name;    // of the program, where the record has it
+  std::string kernel;  // the kernel release it was dumped from, likewise
 };
 
 // JSON (an object with "insns": a list of 16 hex digits each) or plain hex, one instruction a line. The code's shape is

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::array<const char*, 2> kDirectories = {"/etc/cdi", "/var/run/cdi"};  // in increasing precedence
 
-std::string directory_of(const std::string& file) { return file.substr(0, file.rfind('/')); }
-
 // The spec that defines a device's name: the one in the directory of the highest precedence. `rival` is another spec of
 // the same directory that defines it too.
 struct Owner {

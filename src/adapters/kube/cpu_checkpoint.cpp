@@ -229,10 +229,6 @@ std::string restart_error(const std::string& kubelet_says, const std::string& fi
          "\" before restarting Kubelet";
 }
 
-std::string hashed_text(CpuFormat format, const std::string& policy, const cpu::State& state) {
-  return hashed_text(format, fields_of(policy, state));
-}
-
 std::uint32_t fnv1a(std::string_view text) {
   std::uint32_t hash = 2166136261U;
   for (const char character : text) {

@@ -45,8 +45,7 @@ std::string render_cpu_checkpoint(const std::string& policy, const cpu::State& s
 // What kubelet logs when it exits because of a fault.
 std::string restart_error(const std::string& kubelet_says, const std::string& file);
 
-// The text whose hash is the checksum: a Go value as a debug printer writes it.
-std::string hashed_text(CpuFormat format, const std::string& policy, const cpu::State& state);
+// The checksum of a text.
 std::uint32_t fnv1a(std::string_view text);
 
 }  // namespace hf::kube

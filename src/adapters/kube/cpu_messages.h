@@ -27,6 +27,7 @@ struct CpuFields {
 std::unexpected<CheckpointFault> fault(std::string what, std::string kubelet_says);
 
 std::expected<CpuFields, CheckpointFault> read_cpu_fields(std::string_view json);
+// The text whose hash is the checksum: a Go value as a debug printer writes it.
 std::string hashed_text(CpuFormat format, const CpuFields& fields);
 
 // A CPU list as Go parses it, or kubelet's error: about the text, or, if it begins with kNoSuchCpu, about the host.

@@ -1,12 +1,11 @@
 #include "adapters/kube/slice_json.h"
 
-#include <algorithm>
-#include <array>
 #include <type_traits>
 
 #include <nlohmann/json.hpp>
 
 #include "adapters/document/json.h"
+#include "adapters/kube/quantity.h"
 #include "core/base/text.h"
 
 namespace hf::kube {
@@ -28,8 +27,6 @@ using resource::SliceAction;
 
 constexpr const char* kSlices = "/apis/resource.k8s.io/v1/resourceslices";
 constexpr document::Limits kLimits{std::size_t(8) << 20U, 32};
-constexpr std::array<std::string_view, 4> kBinary = {"Ki", "Mi", "Gi", "Ti"};
-constexpr std::array<std::string_view, 4> kDecimal = {"k", "M", "G", "T"};
 
 OrderedJson json_of(const Attribute& attribute) {
   return std::visit(
@@ -178,40 +175,6 @@ Result<std::string> parse_uid(std::string_view json) {
   std::optional<std::string> uid = string_at(object_at(object, "metadata"), "uid");
   return uid && !uid->empty() ? Result<std::string>(*std::move(uid))
                               : fail(std::errc::invalid_argument, "the answer of the API server has no UID");
-}
-
-std::string render_quantity(std::uint64_t bytes) {
-  constexpr unsigned kStep = 1024;
-  std::string_view unit;
-  for (const std::string_view larger : kBinary) {
-    if (bytes == 0 || bytes % kStep != 0) {
-      break;
-    }
-    bytes /= kStep;
-    unit = larger;
-  }
-  return std::to_string(bytes).append(unit);
-}
-
-std::optional<std::uint64_t> parse_quantity(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  std::optional<std::uint64_t> number = parse_number<std::uint64_t>(text.substr(0, digits));
-  const std::string_view unit = text.substr(digits);
-  const auto binary = std::ranges::find(kBinary, unit);
-  const auto decimal = std::ranges::find(kDecimal, unit);
-  if (!number || (!unit.empty() && binary == kBinary.end() && decimal == kDecimal.end())) {
-    return std::nullopt;
-  }
-  const std::uint64_t step = binary != kBinary.end() ? 1024 : 1000;
-  const auto times = unit.empty()              ? 0
-                     : binary != kBinary.end() ? binary - kBinary.begin() + 1
-                                               : decimal - kDecimal.begin() + 1;
-  for (std::ptrdiff_t i = 0; i < times; ++i) {
-    if (__builtin_mul_overflow(*number, step, &*number)) {
-      return std::nullopt;
-    }
-  }
-  return number;
 }
 
 std::string refusal_in(unsigned status, std::string_view body) {

@@ -1,8 +1,6 @@
 // SliceJson: ResourceSlices (resource.k8s.io/v1) as the API server sends and takes them.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +17,6 @@ std::string render_slice(const resource::Pool& pool, const resource::SliceStep& 
 // Those of the pool's driver and host, whatever else a server or a proxy sends.
 Result<std::vector<resource::FoundSlice>> parse_slices(const resource::Pool& pool, std::string_view json);
 Result<std::string> parse_uid(std::string_view json);  // of any object
-
-// An amount of bytes as Kubernetes writes it: "80Gi", and as any program may have written it.
-std::string render_quantity(std::uint64_t bytes);
-std::optional<std::uint64_t> parse_quantity(std::string_view text);
 
 // Why the API server refused: the message of its Status, or the body's first characters.
 std::string refusal_in(unsigned status, std::string_view body);

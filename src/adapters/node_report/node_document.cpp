@@ -148,7 +148,7 @@ Result<report::Finding> finding_of(const Json& json) {
   finding.severity = TRY(one_of(kSeverities, text_at(json, "severity"), "severity"));
   finding.subject = text_at(json, "subject");
   finding.container = text_at(json, "container");
-  finding.verdict = text_at(json, "verdict");
+  finding.what = text_at(json, "verdict");
   finding.evidence = texts_at(json, "evidence");
   finding.cure = cures_at(json);
   finding.needs_all_cures = document::bool_at(json, "needs_all_cures").value_or(false);

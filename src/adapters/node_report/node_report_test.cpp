@@ -58,7 +58,8 @@ TEST(NodeDocument, IsReadBackFromADoctor) {
                       .severity = report::Severity::critical,
                       .subject = "train",
                       .container = "4f1c",
-                      .verdict = "lost it",
+                      .what = "lost it",
+                      .because = {},
                       .evidence = {"a", "b"},
                       .cure = {"holdfast heal train", std::string(5000, 'x')},
                       .nodes = {},
@@ -157,7 +158,7 @@ TEST(NodeDocument, HasNoControlCharactersAndNoEndlessTexts) {
                                    evil + R"(,"evidence":[)" + evil + R"(],"cure":["holdfast heal '\u0001'"]}]})");
   ASSERT_TRUE(doctor) << doctor.error().message;
   EXPECT_TRUE(is_safe(doctor->guard));
-  EXPECT_TRUE(is_safe(doctor->findings.front().verdict));
+  EXPECT_TRUE(is_safe(doctor->findings.front().what));
   EXPECT_TRUE(is_safe(doctor->findings.front().evidence.front()));
   EXPECT_EQ(doctor->findings.front().cure, std::vector{"holdfast doctor"s}) << "never another command";
   const auto blame = parse_blame(R"({"version":1,"records":[{"at":"2026-11-15T05:14:08.123Z","kind":"attach",)"

@@ -19,8 +19,6 @@ namespace {
 constexpr std::array kKinds = {FileKind::library,  FileKind::library32, FileKind::binary,
                                FileKind::firmware, FileKind::config,    FileKind::other};
 
-std::string parent_of(std::string_view path) { return std::string(path.substr(0, path.rfind('/'))); }
-
 // The directories in which files of the driver may appear or disappear.
 std::set<std::string> searched_directories(const DriverFiles& driver) {
   std::set<std::string> all = {"/etc/ld.so.cache", "/lib/firmware/nvidia", "/lib/firmware/updates/nvidia",
@@ -30,11 +28,11 @@ std::set<std::string> searched_directories(const DriverFiles& driver) {
   }
   for (const std::string_view directory : config_directories()) {
     for (const KnownFile& file : config_files()) {
-      all.insert(parent_of(std::string(directory).append("/").append(file.name)));
+      all.insert(directory_of(std::string(directory).append("/").append(file.name)));
     }
   }
   for (const DriverFile& file : driver.files) {
-    all.insert(parent_of(file.path));
+    all.insert(directory_of(file.path));
   }
   return all;
 }
@@ -115,13 +113,6 @@ std::optional<DriverFiles> read_cache(const kernel::Host& host, const std::strin
   return is_current ? std::optional(*std::move(driver)) : std::nullopt;
 }
 
-void write_cache(const kernel::Host& host, const DriverFiles& driver, const std::string& stamps) {
-  const std::string text = render_driver_files(driver);
-  if (!text.empty() && kernel::make_directories(host.root.get(), kernel::below_root(parent_of(kDriverCache)))) {
-    (void)kernel::replace_file(host.root.get(), kernel::below_root(kDriverCache), {stamps + "\n" + text, 0600});
-  }
-}
-
 }  // namespace
 
 std::string render_driver_files(const DriverFiles& driver) {
@@ -163,13 +154,13 @@ Result<DriverFiles> parse_driver_files(std::string_view text) {
   return driver;
 }
 
-Result<DriverFiles> read_driver_files_once(const kernel::Host& host, const std::string& driver_root) {
+Result<CachedDriver> read_cached_driver(const kernel::Host& host, const std::string& driver_root) {
   const std::string root = driver_root == "/" ? "" : driver_root;
   const std::string version =
       parse_driver_version(kernel::read_text(host.root.get(), "proc/driver/nvidia/version").value_or(""));
   if (!version.empty()) {
     if (std::optional<DriverFiles> cached = read_cache(host, version, root)) {
-      return with_sockets(host, *std::move(cached));
+      return CachedDriver{TRY(with_sockets(host, *std::move(cached))), ""};
     }
   }
   DriverFiles driver = TRY(read_driver_files(host, driver_root));
@@ -177,10 +168,14 @@ Result<DriverFiles> read_driver_files_once(const kernel::Host& host, const std::
   const std::string stamps = stamps_of(host, root, directories);
   driver = TRY(read_driver_files(host, driver_root));  // what was added before the stamps were taken is in it
   identify_libraries(host, driver);
-  if (!version.empty() && searched_directories(driver) == directories) {
-    write_cache(host, driver, stamps);
-  }
-  return driver;
+  const bool is_stable = !version.empty() && searched_directories(driver) == directories;
+  const std::string text = is_stable ? render_driver_files(driver) : std::string();
+  return CachedDriver{std::move(driver), text.empty() ? "" : stamps + "\n" + text};
+}
+
+Result<void> write_driver_cache(const kernel::Host& host, const std::string& contents) {
+  TRY(kernel::make_directories(host.root.get(), kernel::below_root(directory_of(kDriverCache))));
+  return kernel::replace_file(host.root.get(), kernel::below_root(kDriverCache), {contents, 0600});
 }
 
 }  // namespace hf::nvidia

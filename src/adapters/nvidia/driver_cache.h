@@ -12,8 +12,15 @@ namespace hf::nvidia {
 
 inline constexpr const char* kDriverCache = "/run/holdfast/driver-files";
 
-// As read_driver_files, with the identities of its libraries. The cache is written where it can be.
-Result<DriverFiles> read_driver_files_once(const kernel::Host& host, const std::string& driver_root);
+struct CachedDriver {
+  DriverFiles files;     // with the identities of its libraries
+  std::string to_cache;  // the contents of a new cache; "" where it is current, or there can be none
+};
+
+// As read_driver_files, but from the cache where that is current.
+Result<CachedDriver> read_cached_driver(const kernel::Host& host, const std::string& driver_root);
+
+Result<void> write_driver_cache(const kernel::Host& host, const std::string& contents);
 
 // One line per fact, fields separated by tabs. "" where a name has a tab or a line break.
 std::string render_driver_files(const DriverFiles& driver);

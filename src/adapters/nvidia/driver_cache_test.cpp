@@ -22,7 +22,12 @@ constexpr const char* kVersion = "NVRM version: NVIDIA UNIX x86_64 Kernel Module
 class DriverCacheTest : public testing::Test {
  protected:
   [[nodiscard]] std::string path_of(const std::string& path) const { return fake_.root() + "/" + path; }
-  [[nodiscard]] DriverFiles read() const { return *read_driver_files_once(host_, ""); }
+  // As a container that is created reads it.
+  [[nodiscard]] DriverFiles read() const {
+    const CachedDriver driver = *read_cached_driver(host_, "");
+    EXPECT_TRUE(driver.to_cache.empty() || write_driver_cache(host_, driver.to_cache));
+    return driver.files;
+  }
   [[nodiscard]] std::string cache() const {
     return kernel::read_text(host_.root.get(), kernel::below_root(kDriverCache)).value_or("");
   }
@@ -39,6 +44,7 @@ TEST_F(DriverCacheTest, GivesTheSameFilesASecondTime) {
   const DriverFiles first = read();
   ASSERT_NE(cache(), "");
   EXPECT_EQ(first.identities.at("/usr/lib64/libcuda.so.550.54.15").name, "libcuda.so.1");
+  EXPECT_EQ(read_cached_driver(host_, "")->to_cache, "");
   const DriverFiles second = read();
   EXPECT_EQ(second.files, first.files);
   EXPECT_EQ(second.links, first.links);
@@ -66,7 +72,7 @@ TEST_F(DriverCacheTest, EndsWithAChangeOfItsDirectoriesOrTheDriver) {
   EXPECT_EQ(read().files.size(), before + 2);
   std::ofstream(path_of("proc/driver/nvidia/version"))
       << "NVRM version: NVIDIA UNIX x86_64 Kernel Module  560.1  Tue\n";
-  EXPECT_FALSE(read_driver_files_once(host_, "")) << "there are no libraries of that version";
+  EXPECT_FALSE(read_cached_driver(host_, "")) << "there are no libraries of that version";
 }
 
 TEST_F(DriverCacheTest, HasTheSocketsOfNow) {

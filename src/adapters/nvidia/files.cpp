@@ -22,8 +22,6 @@ bool needs(const DriverCapabilities& capabilities, const DriverFile& file) {
   return has_capability && (file.kind != FileKind::library32 || capabilities.has("compat32"));
 }
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
 bool is_library(const DriverFile& file) { return file.kind == FileKind::library || file.kind == FileKind::library32; }
 
 std::vector<std::string> cuda_directories(const std::vector<DriverFile>& selected) {

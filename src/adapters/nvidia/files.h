@@ -40,7 +40,7 @@ struct DriverFiles {
   std::vector<DriverFile> files;
   std::vector<DriverLink> links;
   std::vector<std::string> library_directories;  // in the container
-  // Of its libraries, by their paths on the host. Only read_driver_files_once() reads them.
+  // Of its libraries, by their paths on the host. Only read_cached_driver() reads them.
   std::map<std::string, LibraryIdentity> identities;
 };
 

@@ -18,7 +18,10 @@ using kernel::EntryKind;
 
 constexpr std::string_view kAnchors[] = {"libcuda.so.", "libnvidia-ml.so."};
 
-std::string directory_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)); }
+std::string directory_or_root(const std::string& path) {
+  const std::string directory = directory_of(path);
+  return directory.empty() ? "/" : directory;
+}
 
 // The word size is the fifth byte of an ELF file: 1 is 32 bits, 2 is 64.
 FileKind kind_of_library(int root, const std::string& path) {
@@ -59,7 +62,7 @@ void add_directory(std::vector<LibraryDirectory>& directories, int root, const s
   if (!anchor) {
     return;
   }
-  const LibraryDirectory directory{directory_of(*anchor), kind_of_library(root, *anchor)};
+  const LibraryDirectory directory{directory_or_root(*anchor), kind_of_library(root, *anchor)};
   append_if_new(directories, directory);
   // Debian has the libraries that an alternative may replace in a subdirectory, and the others in the directory above.
   constexpr std::string_view kAlternative = "/nvidia/current";
@@ -73,7 +76,7 @@ std::set<std::string> directories_of_loader(int root) {
   const std::string cache = kernel::read_text(root, "etc/ld.so.cache").value_or("");
   for (const CachedLibrary& library : parse_loader_cache(cache).value_or(LoaderCache()).libraries) {
     if (library.name.starts_with("libcuda.so") || library.name.starts_with("libnvidia-ml.so")) {
-      directories.insert(directory_of(std::string(library.path)));
+      directories.insert(directory_or_root(std::string(library.path)));
     }
   }
   return directories;
@@ -115,8 +118,9 @@ class DirectoryReader {
         });
     add_files(opened->get(), entries);
     add_links(opened->get(), entries);
-    if (std::ranges::any_of(driver_.files,
-                            [this](const DriverFile& file) { return directory_of(file.path) == directory_.path; })) {
+    if (std::ranges::any_of(driver_.files, [this](const DriverFile& file) {
+          return directory_or_root(file.path) == directory_.path;
+        })) {
       driver_.library_directories.push_back(directory_.path);
     }
   }
@@ -239,7 +243,7 @@ void add_known_links(DriverFiles& driver) {
       if (!is_library || stem_of(base_name(file.path)) != known.library) {
         continue;
       }
-      const std::string path = directory_of(file.path) + "/" + std::string(known.name);
+      const std::string path = directory_or_root(file.path) + "/" + std::string(known.name);
       const std::string target(known.target.empty() ? base_name(file.path) : known.target);
       if (std::ranges::find(driver.links, path, &DriverLink::path) == driver.links.end()) {
         more.push_back({target, path, file.path});

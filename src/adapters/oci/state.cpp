@@ -46,7 +46,6 @@ Result<RuntimeState> parse_crun_status(std::string_view json) {
   state.started_at = uint_at(file, "process-start-time");
   state.bundle = string_at(file, "bundle").value_or("");
   state.systemd_cgroup = bool_at(file, "systemd-cgroup");
-  state.scope = string_at(file, "scope").value_or("");
   return state;
 }
 

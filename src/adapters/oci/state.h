@@ -18,7 +18,6 @@ struct RuntimeState {
   std::optional<std::uint64_t> started_at;  // in clock ticks since boot; detects that the pid was reused
   std::string bundle;
   std::optional<bool> systemd_cgroup;
-  std::string scope;
 };
 
 Result<RuntimeState> parse_runc_state(std::string_view json);   // state.json

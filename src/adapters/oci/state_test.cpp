@@ -39,7 +39,6 @@ TEST(CrunStatus, IsReadInCrunsFormat) {
   EXPECT_EQ(state->started_at, 1154851U);
   EXPECT_EQ(state->bundle, "/run/bundles/web");
   EXPECT_EQ(state->systemd_cgroup, true);
-  EXPECT_EQ(state->scope, "crun-web.scope");
 }
 
 TEST(RuntimeStates, HaveNoPidWhereTheNumberIsInvalid) {
@@ -68,7 +67,7 @@ TEST(RuntimeStates, IgnoreFieldsOfAnotherType) {
   for (const char* json :
        {"{}", R"({"id":7,"config":[]})", R"({"config":null})", R"({"config":{"labels":{},"cgroups":[]}})",
         R"({"config":{"labels":[1,null,"bundle"],"cgroups":{"Systemd":"yes"}}})",
-        R"({"bundle":["/x"],"scope":7,"systemd-cgroup":1})"}) {
+        R"({"bundle":["/x"],"systemd-cgroup":1})"}) {
     for (const auto& parse : {parse_runc_state, parse_crun_status}) {
       const Result<RuntimeState> state = parse(json);
       ASSERT_TRUE(state) << json;

@@ -115,6 +115,8 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+std::string directory_of(std::string_view path) { return std::string(path.substr(0, path.rfind('/'))); }
+
 std::string quote(std::string_view text) {
   std::size_t end = std::min(text.size(), kLongestQuote);
   while (end < text.size() && end > 0 && continues(text[end])) {

@@ -42,5 +42,16 @@ TEST(Quote, IsShortPrintableAndCutsNoCharacter) {
   EXPECT_EQ(quoted, "'" + std::string(119, 'x') + "…'");
 }
 
+TEST(Text, NamesTheDirectoryOfAPath) {
+  EXPECT_EQ(directory_of("/dev/nvidia0"), "/dev");
+  EXPECT_EQ(directory_of("/dev"), "");
+  EXPECT_EQ(directory_of("dev"), "dev");
+}
+
+TEST(Text, CountsWhatANounNames) {
+  EXPECT_EQ(count_of(1, "rule") + ", " + count_of(0, "gate") + ", " + count_of(2U, "NUMA node"),
+            "1 rule, 0 gates, 2 NUMA nodes");
+}
+
 }  // namespace
 }  // namespace hf

@@ -53,11 +53,6 @@ Result<std::optional<Kind>> parse_kind(std::string_view text) {
 
 }  // namespace
 
-bool Selector::matches(const Device& device) const {
-  return (!kind || *kind == device.kind) && (!major || major->contains(device.major)) &&
-         (!minor || minor->contains(device.minor));
-}
-
 bool Selector::contains(const Selector& other) const {
   return (!kind || kind == other.kind) && contains_span(major, other.major) && contains_span(minor, other.minor);
 }

@@ -34,7 +34,6 @@ struct Selector {
   std::optional<Span> major;
   std::optional<Span> minor;
 
-  [[nodiscard]] bool matches(const Device& device) const;
   [[nodiscard]] bool contains(const Selector& other) const;
   [[nodiscard]] bool overlaps(const Selector& other) const;
   friend auto operator<=>(const Selector&, const Selector&) = default;

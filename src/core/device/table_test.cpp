@@ -27,9 +27,14 @@ std::vector<std::string> text(const RuleSet& rules) {
   return lines;
 }
 
+bool matches(const Selector& selector, const Device& device) {
+  return selector.kind.value_or(device.kind) == device.kind && selector.major.value_or(Span()).contains(device.major) &&
+         selector.minor.value_or(Span()).contains(device.minor);
+}
+
 bool some_rule_covers(const RuleSet& rules, const Request& request) {
   return std::ranges::any_of(rules, [&](const Rule& rule) {
-    return rule.selector.matches(request.device) && rule.allowed().allows(request.access);
+    return matches(rule.selector, request.device) && rule.allowed().allows(request.access);
   });
 }
 

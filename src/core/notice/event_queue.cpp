@@ -7,7 +7,8 @@
 namespace hf::notice {
 namespace {
 
-// FNV-1a: names of events must be the same for the same event and differ for others; nobody gains by a collision.
+// FNV-1a: names of events must be the same for the same event and differ for others; a collision gains an attacker
+// nothing.
 std::uint64_t hash(std::string_view text, std::uint64_t before = 14695981039346656037U) {
   std::uint64_t value = before;
   for (const char character : text) {

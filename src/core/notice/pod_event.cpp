@@ -11,7 +11,7 @@ using report::BlameRecord;
 std::optional<Reason> reason_of(const BlameRecord& record) {
   switch (record.action) {
     case Action::completed: return Reason::device_set_completed;
-    case Action::mended: return Reason::device_restored;
+    case Action::recreated: return Reason::device_restored;
     case Action::shielded: return Reason::device_shielded;
     case Action::healed: return record.is_loss() ? std::optional(Reason::device_restored) : std::nullopt;
     case Action::observed:

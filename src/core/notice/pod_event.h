@@ -18,7 +18,7 @@ namespace hf::notice {
 // device_shielded:      its rules were rewritten without it, and the shield kept it open.
 // device_at_risk:       the next reload or update would take it away.
 // device_set_completed: its runtime had given it a part of the set; it got the rest.
-// device_request_ignored: it asks for devices that nobody allocated, and runs without them.
+// device_request_ignored: it asks for devices that kubelet did not allocate, and runs without them.
 enum class Reason : std::uint8_t {
   device_lost,
   device_restored,

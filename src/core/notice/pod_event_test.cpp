@@ -30,7 +30,7 @@ TEST(PodEvent, FollowsFromTheActionOfARecord) {
       {Action::waits, Reason::device_lost},
       {Action::hardened, std::nullopt},
       {Action::locked, std::nullopt},
-      {Action::mended, Reason::device_restored},
+      {Action::recreated, Reason::device_restored},
       {Action::shielded, Reason::device_shielded},
       {Action::completed, Reason::device_set_completed},
   };

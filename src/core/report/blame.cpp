@@ -14,7 +14,7 @@ constexpr std::array<std::pair<Action, const char*>, 10> kActions = {{{Action::n
                                                                       {Action::waits, "waits"},
                                                                       {Action::hardened, "hardened"},
                                                                       {Action::locked, "locked"},
-                                                                      {Action::mended, "mended"},
+                                                                      {Action::recreated, "mended"},
                                                                       {Action::shielded, "shielded"},
                                                                       {Action::completed, "completed"}}};
 

@@ -20,7 +20,7 @@ namespace hf::report {
 // healed:   it was restored. failed: it could not be. waits: another writer undoes each repair; the next is delayed.
 // hardened: before any loss, systemd was configured with what the container is owed. locked: no other writer can change
 //           the rules now.
-// mended:   device nodes were recreated in the container.
+// recreated: device nodes were recreated in the container ("mended" in JSON).
 // shielded: the rules refused it, the shield kept it open, and the rules were repaired: nothing was lost.
 // completed: a new container got what it is owed and its runtime did not give it. No loss: it never had it.
 enum class Action : std::uint8_t {
@@ -31,7 +31,7 @@ enum class Action : std::uint8_t {
   waits,
   hardened,
   locked,
-  mended,
+  recreated,
   shielded,
   completed
 };

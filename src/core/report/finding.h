@@ -17,12 +17,15 @@ struct Finding {
   Severity severity = Severity::warning;
   std::string subject;    // "host", or the title of the container
   std::string container;  // its id; "" for the host
-  std::string verdict;    // one sentence
+  std::string what;       // "lost the right to open /dev/nvidia0"; of the host a whole sentence
+  std::string because;    // "its device rules were rewritten by systemd"; "" where `what` says all
   std::vector<std::string> evidence;
   std::vector<std::string> cure;        // commands for this host, or advice where no command helps
   std::vector<std::string> nodes = {};  // paths of the device nodes that it is about; not shown
   bool needs_all_cures = false;         // one after the other; false: each of them helps
 };
+
+std::string sentence_of(const Finding& finding);  // what it is, and because of what: its verdict in every rendering
 
 // What programs decide by a code.
 bool is_undecided(const Finding& finding);  // what a container may open could not be determined
@@ -34,5 +37,7 @@ bool is_about_access(std::string_view code);
 bool is_hosts_fault(std::string_view code);
 // Devices that the rules refuse, and nothing else: a later visit that leaves no loss disproves it.
 bool is_about_rules(std::string_view code);
+// Devices that the container asks for, and no trusted source gives it.
+bool is_unconfirmed_request(std::string_view code);
 
 }  // namespace hf::report

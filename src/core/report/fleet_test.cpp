@@ -104,8 +104,14 @@ TEST(FleetReport, IsSortedByHowBadTheNodesAre) {
 
 TEST(Judge, KnowsProblemsFromNotesAndDoubts) {
   const auto finding = [](const std::string& code, Severity severity) {
-    return Finding{
-        .code = code, .severity = severity, .subject = {}, .container = {}, .verdict = {}, .evidence = {}, .cure = {}};
+    return Finding{.code = code,
+                   .severity = severity,
+                   .subject = {},
+                   .container = {},
+                   .what = {},
+                   .because = {},
+                   .evidence = {},
+                   .cure = {}};
   };
   const Finding note = finding("HF-301", Severity::note);
   const Finding doubt = finding("HF-116", Severity::warning);

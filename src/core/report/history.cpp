@@ -4,7 +4,8 @@ namespace hf::report {
 namespace {
 
 bool gave_back(Action action) {
-  return action == Action::healed || action == Action::waits || action == Action::mended || action == Action::completed;
+  return action == Action::healed || action == Action::waits || action == Action::recreated ||
+         action == Action::completed;
 }
 
 }  // namespace
@@ -18,7 +19,8 @@ void add_to(Histories& histories, const BlameRecord& record) {
   } else if (record.is_loss()) {
     history.last_loss = {record.at / 1000, record.writer.is_known() ? title_of(record.writer) : "", record.devices};
   }
-  history.is_completed = history.is_completed || record.action == Action::completed || record.action == Action::mended;
+  history.is_completed =
+      history.is_completed || record.action == Action::completed || record.action == Action::recreated;
 }
 
 Histories histories_of(const std::vector<BlameRecord>& records) {

@@ -11,7 +11,7 @@
 #include "core/container/entitlement/entitlement.h"
 #include "core/container/entitlement/node_state.h"
 #include "core/container/gate/gate.h"
-#include "core/container/gate/shield.h"
+#include "core/container/guard/shield.h"
 #include "core/device/inventory.h"
 #include "core/report/finding.h"
 #include "core/resource/offer.h"

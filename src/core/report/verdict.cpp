@@ -12,7 +12,6 @@ namespace {
 
 using container::State;
 
-constexpr std::string_view kBeforeReason = ": ";
 constexpr std::size_t kMostDevices = 4;  // in a headline
 
 bool is_critical(const Finding& finding) { return finding.severity == Severity::critical; }
@@ -28,14 +27,12 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-// The findings of the doctor are sentences without a subject: "lost the right to open /dev/nvidia0: its rules were …".
+// Of a container the findings of the doctor have no subject: "lost the right to open /dev/nvidia0".
 Verdict verdict_from(const Finding& finding) {
   Verdict verdict;
   verdict.level = is_critical(finding) ? Level::critical : Level::warning;
-  const std::size_t reason = finding.verdict.find(kBeforeReason);
-  const std::string what = finding.verdict.substr(0, reason);
-  verdict.headline = finding.container.empty() ? capitalised(what) : finding.subject + " " + what;
-  verdict.because = reason == std::string::npos ? std::string() : finding.verdict.substr(reason + kBeforeReason.size());
+  verdict.headline = finding.container.empty() ? capitalised(finding.what) : finding.subject + " " + finding.what;
+  verdict.because = finding.because;
   verdict.code = finding.code;
   verdict.container = finding.container;
   verdict.cure = finding.cure;

@@ -17,8 +17,10 @@ ContainerStatus in_state(const std::string& name, State state) {
   return status;
 }
 
-Finding finding(const std::string& code, Severity severity, const std::string& name, const std::string& verdict) {
-  return {code, severity, name.empty() ? "host" : name, name.empty() ? "" : "id of " + name, verdict, {}, {"cure it"}};
+Finding finding(const std::string& code, Severity severity, const std::string& name, const std::string& what,
+                const std::string& because = "") {
+  return {code, severity,   name.empty() ? "host" : name, name.empty() ? "" : "id of " + name, what, because,
+          {},   {"cure it"}};
 }
 
 Snapshot with(std::vector<ContainerStatus> containers, std::vector<Finding> findings) {
@@ -61,7 +63,7 @@ TEST(VerdictOf, NamesTheContainerTheDeviceAndTheCure) {
   const Verdict verdict = verdict_of(
       with({in_state("train", State::lost), in_state("other", State::lost), in_state("soon", State::at_risk),
             in_state("web", State::ok), in_state("job", State::not_owed)},
-           {finding("HF-101", Severity::critical, "train", "lost the right to open /dev/nvidia0: systemd did it")}));
+           {finding("HF-101", Severity::critical, "train", "lost the right to open /dev/nvidia0", "systemd did it")}));
   EXPECT_EQ(verdict.headline, "train lost the right to open /dev/nvidia0");
   EXPECT_EQ(verdict.because, "systemd did it");
   EXPECT_EQ(verdict.code, "HF-101");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/add_missing.h"
 #include "core/base/text.h"
 
 namespace hf::resource {
@@ -46,11 +47,7 @@ template <class Key>
 std::vector<std::string> unique_in_order(const std::vector<const OfferedDevice*>& devices, Key key) {
   std::vector<std::string> all;
   for (const OfferedDevice* device : devices) {
-    for (const std::string& one : key(*device)) {
-      if (std::ranges::find(all, one) == all.end()) {
-        all.push_back(one);
-      }
-    }
+    add_missing(all, key(*device));
   }
   return all;
 }

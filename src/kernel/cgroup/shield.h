@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/container/gate/shield.h"
+#include "core/container/guard/shield.h"
 #include "kernel/cgroup/bpf_api.h"
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/cgroup/filters.h"

@@ -8,8 +8,7 @@
 namespace hf::kernel {
 
 Result<Host> open_host(const std::string& root) {
-  Host host;
-  host.root = TRY(open_directory(AT_FDCWD, root));
+  Host host = TRY(open_host_without_cgroups(root));
   const std::string mountinfo = TRY(read_text(host.root.get(), "proc/self/mountinfo"));
   for (container::CgroupMount& mount : container::parse_cgroup_mounts(mountinfo)) {
     std::optional<container::CgroupMount>& slot = mount.hierarchy == container::Hierarchy::v1 ? host.v1 : host.v2;
@@ -20,6 +19,12 @@ Result<Host> open_host(const std::string& root) {
   if (!host.v1 && !host.v2) {
     return fail(std::errc::no_such_device, "find cgroups: neither cgroup2 nor the v1 devices controller is mounted");
   }
+  return host;
+}
+
+Result<Host> open_host_without_cgroups(const std::string& root) {
+  Host host;
+  host.root = TRY(open_directory(AT_FDCWD, root));
   return host;
 }
 

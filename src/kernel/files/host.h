@@ -23,6 +23,9 @@ struct Host {
 // Fails where neither hierarchy is mounted.
 Result<Host> open_host(const std::string& root = "/");
 
+// Needs no cgroups: a machine image that is being built may have none.
+Result<Host> open_host_without_cgroups(const std::string& root = "/");
+
 // v1 alone, v2 alone, or both: "v1", "v2", "hybrid".
 std::string layout_of(const Host& host);
 

@@ -1,10 +1,8 @@
 // holdfast-kube: everything that speaks to Kubernetes: the device plugin and the DRA driver.
-#include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
+#include <span>
 
-#include <malloc.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -12,39 +10,27 @@
 #include "adapters/config/plugin_options.h"
 #include "core/base/text.h"
 #include "core/resource/allocation.h"
-#include "host/inventory.h"
 #include "kernel/files/file.h"
-#include "kernel/process/command.h"
-#include "kernel/process/host_root.h"
-#include "kernel/process/signals.h"
 #include "programs/console/exit_code.h"
-#include "programs/daemon/arguments.h"
+#include "programs/daemon/daemon_program.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
+#include "programs/holdfast-kube/class_specs.h"
 #include "render/plugin.h"
 #include "render/yaml.h"
 #include "services/cluster/api_thread.h"
 #include "services/cluster/node_name.h"
 #include "services/plugin/daemon.h"
 #include "services/plugin/once.h"
-#include "services/specs/fresh.h"
 
 namespace hf::programs {
 namespace {
 
-struct KubeOptions {
-  std::string config_file;
+struct KubeOptions : CommonOptions {
   std::string nvidia_config;
-  std::string log = "text";
   std::string format = "json";  // of --once
-  bool check_config = false;
   bool once = false;
 };
-
-int complain(const Error& error) {
-  std::cerr << "holdfast-kube: " << error.message << '\n';
-  return kCannotTell;
-}
 
 struct ReadConfig {
   config::Config config;
@@ -102,26 +88,20 @@ Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& opti
 }
 
 // What the API server would be told, and as whom.
-int show_api(const kernel::Host& host, const config::ApiSettings& api) {
+Result<int> show_api(const kernel::Host& host, const config::ApiSettings& api) {
   if (!uses_api(host, api)) {
     std::cout << "  speaks to no API server\n";
     return kFine;
   }
-  const Result<apiserver::Access> access = apiserver::read_access(host, api.kubeconfig);
-  if (!access) {
-    return complain(access.error());
-  }
-  const Result<std::string> node = cluster::node_name(api.node);
-  if (!node) {
-    return complain(node.error());
-  }
+  const apiserver::Access access = TRY(apiserver::read_access(host, api.kubeconfig));
+  const std::string node = TRY(cluster::node_name(api.node));
   std::cout << "  writes" << (api.writes_events ? " events of pods," : "")
             << (api.writes_condition ? " the condition DeviceAccess," : "") << (api.writes_taint ? " a taint," : "")
-            << " as node " << *node << ", to the API server " << access->host << ":" << access->port << '\n';
+            << " as node " << node << ", to the API server " << access.host << ":" << access.port << '\n';
   return kFine;
 }
 
-int show_config(const kernel::Host& host, const ReadConfig& read) {
+Result<int> show_config(const kernel::Host& host, const ReadConfig& read) {
   const config::KubeSettings& kube = read.config.kube;
   std::cout << "config is fine" << (read.config.files.empty() ? ": no file, all defaults" : "") << '\n';
   for (const std::string& file : read.config.files) {
@@ -151,56 +131,6 @@ int show_config(const kernel::Host& host, const ReadConfig& read) {
   return show_api(host, kube.api);
 }
 
-// One spec per class that is offered by CDI names.
-class Specs {
- public:
-  // The hook is holdfast-runtime: where the config says, beside this program, or where it is installed.
-  explicit Specs(const kernel::Host& host) : host_(host) {
-    const std::string own = kernel::own_path();
-    const std::string beside = own.substr(0, own.rfind('/')) + "/holdfast-runtime";
-    hook_ = kernel::exists(host.root.get(), kernel::below_root(beside)) ? beside : nvidia::HookSettings().path;
-  }
-
-  Result<void> refresh(const config::Config& config) {
-    const resource::Policy& policy = config.kube.policy;
-    const bool uses_cdi = config.kube.dra.is_enabled || policy.ways.contains(resource::Way::cdi_cri) ||
-                          policy.ways.contains(resource::Way::cdi_annotations);
-    if (!uses_cdi) {
-      return {};
-    }
-    const device::Inventory inventory = host::take_inventory(host_, config);
-    for (const resource::ResourceRule& rule : policy.rules) {
-      if (std::ranges::find(inventory.units, rule.device_class, &device::Unit::device_class) != inventory.units.end()) {
-        TRY(refresh(config, rule.device_class));
-      }
-    }
-    return {};
-  }
-
- private:
-  // A file that holdfastd keeps current is not written twice.
-  Result<void> refresh(config::Config config, const std::string& device_class) {
-    const bool is_by_guard = !config.cdi.file.empty() && config.cdi.device_class == device_class;
-    config.cdi.file = is_by_guard ? config.cdi.file : "/var/run/cdi/holdfast-" + device_class + ".yaml";
-    config.cdi.device_class = device_class;
-    specs::Settings settings;
-    settings.incomplete = specs::Incomplete::left_out;
-    settings.hook.path = config.cdi.hook.empty() ? hook_ : config.cdi.hook;
-    const std::string& hook = settings.hook.path;
-    if (device_class == "nvidia" && !kernel::exists(host_.root.get(), kernel::below_root(hook))) {
-      return fail(std::errc::no_such_file_or_directory,
-                  hook + " is not there, and CDI specs need it as their hook: install it, or set kube.strategies");
-    }
-    auto& spec = specs_.try_emplace(device_class, host_, settings).first->second;
-    (void)TRY(spec.refresh(config));
-    return spec.problem() ? Result<void>(std::unexpected(*spec.problem())) : Result<void>();
-  }
-
-  const kernel::Host& host_;
-  std::string hook_;
-  std::map<std::string, specs::FreshSpec> specs_;
-};
-
 int show_once(const kernel::Host& host, const config::Config& config, const std::string& format) {
   const report::PluginReport report = plugin::look_once(host, config);
   const std::string json = report::render_json(report);
@@ -228,37 +158,28 @@ std::unique_ptr<cluster::ApiThread> start_api(const kernel::Host& host, const co
   return std::make_unique<cluster::ApiThread>(host, std::move(settings));
 }
 
-int serve(const KubeOptions& options) {
-  if (const Result<void> entered = kernel::enter_host_root(); !entered) {
-    return complain(entered.error());
-  }
-  Result<kernel::Host> host = kernel::open_host();
-  if (!host) {
-    return complain(host.error());
-  }
-  const Result<ReadConfig> read = read_config(*host, options);
-  if (!read) {
-    return complain(read.error());
-  }
+Result<int> serve(const KubeOptions& options) {
+  const kernel::Host host = TRY(enter_host());
+  const ReadConfig read = TRY(read_config(host, options));
   if (options.check_config) {
-    return show_config(*host, *read);
+    return show_config(host, read);
   }
   if (options.once) {
-    return show_once(*host, read->config, options.format);
+    return show_once(host, read.config, options.format);
   }
   if (::geteuid() != 0) {
-    return complain({std::errc::operation_not_permitted, "needs root: kubelet's directory belongs to it"});
+    return fail(std::errc::operation_not_permitted, "needs root: kubelet's directory belongs to it");
   }
   Log log(options.log == "json" ? Log::Format::json : Log::Format::text);
-  for (const std::string& note : read->notes) {
+  for (const std::string& note : read.notes) {
     log.write("config note=" + quote(note), false);
   }
-  const std::unique_ptr<cluster::ApiThread> api = start_api(*host, read->config, log);
-  Specs specs(*host);
+  const std::unique_ptr<cluster::ApiThread> api = start_api(host, read.config, log);
+  ClassSpecs specs(host);
   plugin::DaemonSettings settings;
-  settings.config = read->config;
+  settings.config = read.config;
   settings.version = HOLDFAST_VERSION;
-  settings.reload = [&host, &options]() -> Result<config::Config> { return TRY(read_config(*host, options)).config; };
+  settings.reload = [&host, &options]() -> Result<config::Config> { return TRY(read_config(host, options)).config; };
   settings.refresh_specs = [&specs](const config::Config& config) { return specs.refresh(config); };
   if (api) {
     settings.record = [&api](const report::BlameRecord& record) { api->report(record); };
@@ -266,41 +187,41 @@ int serve(const KubeOptions& options) {
       api->request(std::move(request), std::move(done));
     };
     settings.node = api->node();
-    settings.read_access = [&host, file = read->config.kube.api.kubeconfig] {
-      return apiserver::read_access(*host, file);
+    settings.read_access = [&host, file = read.config.kube.api.kubeconfig] {
+      return apiserver::read_access(host, file);
     };
   }
   settings.notify = notify;
   settings.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
-  const Result<void> ran = plugin::run_daemon(*host, settings);
-  return ran ? kFine : complain(ran.error());
+  TRY(plugin::run_daemon(host, settings));
+  return kFine;
 }
 
-int run(int argc, char** argv) {
-  ::mallopt(M_ARENA_MAX, 2);
-  kernel::block_signals();
-  CLI::App app("holdfast-kube: offers devices to kubelet, each with its whole set of device nodes or not at all",
-               "holdfast-kube");
-  app.set_version_flag("-V,--version", std::string("holdfast-kube ") + HOLDFAST_VERSION);
-  KubeOptions options;
-  app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
+void add_options(CLI::App& app, KubeOptions& options) {
   app.add_option("--nvidia-config", options.nvidia_config, "a config file of NVIDIA's device plugin, read as well");
-  app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
+  add_check_option(app, options);
   CLI::Option* once = app.add_flag("--once", options.once, "print what would be offered and allocated, and end");
   app.add_option("-o,--output", options.format, "the output format of --once (docs/JSON.md)")
       ->check(CLI::IsMember({"json", "yaml"}))
       ->capture_default_str()
       ->needs(once);
-  add_log_option(app, options.log);
-  app.footer(
+}
+
+int run(std::span<char* const> argv) {
+  KubeOptions options;
+  DaemonProgram program;
+  program.name = "holdfast-kube";
+  program.task = "offers devices to kubelet, each with its whole set of device nodes or not at all";
+  program.footer =
       "signals: SIGHUP reads the configuration again, SIGTERM ends; running pods keep what they have\n"
-      "exit: 0 fine, 1 --once found a device that cannot be given, 2 usage, or it cannot run here");
-  const std::optional<int> ended =
-      parse_arguments(app, {argv, std::size_t(argc)}, {&options.config_file, &options.nvidia_config});
-  return ended ? *ended : serve(options);
+      "exit: 0 fine, 1 --once found a device that cannot be given, 2 usage, or it cannot run here";
+  program.add_options = [&options](CLI::App& app) { add_options(app, options); };
+  program.paths = {&options.nvidia_config};
+  program.serve = [&options] { return serve(options); };
+  return run_program(program, options, argv);
 }
 
 }  // namespace
 }  // namespace hf::programs
 
-int main(int argc, char** argv) { return hf::programs::run(argc, argv); }
+int main(int argc, char** argv) { return hf::programs::run({argv, std::size_t(argc)}); }

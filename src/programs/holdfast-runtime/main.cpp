@@ -25,7 +25,7 @@ int refuse_as_dockers_hook(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "prestart") {
     return 0;
   }
-  (void)hf::kernel::read_input();  // where nobody reads it, crun says "broken pipe" instead of what follows
+  (void)hf::kernel::read_input();  // where no process reads it, crun says "broken pipe" instead of what follows
   (void)std::fputs(
       "holdfast: --gpus needs the runtime holdfast: docker run --runtime holdfast --gpus …, or for all containers "
       "holdfast setup docker --default && systemctl reload docker\n",

@@ -110,12 +110,13 @@ void fold_notes(report::DoctorReport& report) {
   const auto is_note = [](const report::Finding& finding) { return finding.severity == Severity::note; };
   std::set<std::string> asking;
   for (const report::Finding& finding : report.findings) {
-    if (is_note(finding) && finding.code == "HF-125") {
+    if (is_note(finding) && report::is_unconfirmed_request(finding.code)) {
       asking.insert(finding.subject);
     }
   }
-  const auto notes = std::ranges::count_if(
-      report.findings, [&](const report::Finding& finding) { return is_note(finding) && finding.code != "HF-125"; });
+  const auto notes = std::ranges::count_if(report.findings, [&](const report::Finding& finding) {
+    return is_note(finding) && !report::is_unconfirmed_request(finding.code);
+  });
   std::erase_if(report.findings, is_note);
   for (const std::string& container : asking) {
     report.notes.push_back(quote(container) +

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include <fcntl.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -41,13 +40,6 @@ struct SetupOptions {
   [[nodiscard]] RunMode mode() const { return run_mode(dry_run); }
 };
 
-// Does not need cgroups, because a machine image that is being built may have none.
-Result<kernel::Host> open_root() {
-  kernel::Host host;
-  host.root = TRY(kernel::open_directory(AT_FDCWD, "/"));
-  return host;
-}
-
 // Otherwise the first file that cannot be written would be named, or every step as one that failed.
 Result<void> check_root(const SetupOptions& options, const std::string& activity) {
   const bool writes = !options.dry_run;
@@ -80,7 +72,7 @@ Result<SetupReport> set_up_engine(const std::string& engine, const SetupOptions&
   if (options.config.empty()) {  // a file that is named may be the user's own
     TRY(check_root(options, "setup " + engine + ": change the engine's config"));
   }
-  const kernel::Host host = TRY(open_root());
+  const kernel::Host host = TRY(kernel::open_host_without_cgroups());
   setup::EngineSetupOptions engine_options{engine, "", {}, options.mode()};
   if (!options.config.empty()) {
     engine_options.file = std::filesystem::absolute(options.config).lexically_normal();
@@ -118,7 +110,7 @@ Result<SetupReport> restart_engine(SetupReport report) {
   if (!report.is_done) {
     return report;
   }
-  const kernel::Host host = TRY(open_root());
+  const kernel::Host host = TRY(kernel::open_host_without_cgroups());
   add_earlier_restart(host, report);
   if (report.command.empty()) {
     return report;
@@ -149,7 +141,7 @@ Result<SetupReport> set_up_program(const SetupOptions& options) {
 
 Result<SetupReport> set_up_host(const SetupOptions& options) {
   TRY(check_root(options, "setup node: change this host's device nodes, links and udev rules"));
-  const kernel::Host host = TRY(open_root());
+  const kernel::Host host = TRY(kernel::open_host_without_cgroups());
   setup::HostSetupOptions host_options;
   host_options.program = kernel::own_path();
   host_options.mode = options.mode();

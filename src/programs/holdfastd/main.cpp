@@ -1,9 +1,8 @@
 // holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
 #include <cstdio>
 #include <iostream>
-#include <mutex>
+#include <span>
 
-#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -18,13 +17,12 @@
 #include "kernel/cgroup/shield.h"
 #include "kernel/container/node_prober.h"
 #include "kernel/net/socket.h"
-#include "kernel/process/host_root.h"
-#include "kernel/process/signals.h"
 #include "programs/console/exit_code.h"
-#include "programs/daemon/arguments.h"
+#include "programs/daemon/daemon_program.h"
 #include "programs/daemon/log.h"
 #include "programs/daemon/notify.h"
 #include "programs/holdfastd/capabilities.h"
+#include "programs/holdfastd/cpu_board.h"
 #include "services/cpus/manager_thread.h"
 #include "services/doctor/doctor.h"
 #include "services/guard/daemon.h"
@@ -34,21 +32,13 @@
 namespace hf::programs {
 namespace {
 
-struct DaemonOptions {
-  std::string config_file;
+struct DaemonOptions : CommonOptions {
   std::string tier;
   std::string journal;
   std::string listen;
   std::string socket;
-  std::string log = "text";
-  bool check_config = false;
   bool remove_shields = false;
 };
-
-int complain(const Error& error) {
-  std::cerr << "holdfastd: " << error.message << '\n';
-  return kCannotTell;
-}
 
 Result<config::Config> read_config(const kernel::Host& host, const DaemonOptions& options) {
   config::Config config = options.config_file.empty() ? TRY(config::read_config(host))
@@ -113,47 +103,27 @@ std::vector<std::string> drop_capabilities(Log& log) {
 }
 
 // For uninstalling: only repaired rules stay in the kernel, and those belong to the containers.
-int remove_shields(const kernel::Host& host) {
+Result<int> remove_shields(const kernel::Host& host) {
   if (const std::optional<journal::Status> running = journal::read_status(host)) {
-    return complain({std::errc::device_or_resource_busy, "holdfastd runs (pid " + std::to_string(running->pid.value) +
-                                                             ") and would restore them: stop it first"});
+    return fail(std::errc::device_or_resource_busy, "holdfastd runs (pid " + std::to_string(running->pid.value) +
+                                                        ") and would restore them: stop it first");
   }
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   kernel::Filters filters(host, *bpf);
-  const Result<std::vector<std::string>> removed = kernel::remove_shields(host, filters);
-  if (!removed) {
-    return complain(removed.error());
-  }
-  for (const std::string& cgroup : *removed) {
+  const std::vector<std::string> removed = TRY(kernel::remove_shields(host, filters));
+  for (const std::string& cgroup : removed) {
     std::cout << "removed the shield from " << printable(cgroup) << '\n';
   }
-  std::cout << (removed->empty() ? "there was no shield\n" : "");
+  std::cout << (removed.empty() ? "there was no shield\n" : "");
   return kFine;
 }
 
-// The CPU manager's thread publishes, the recorder's reads.
-class CpuBoard {
- public:
-  void publish(std::shared_ptr<const report::CpuStatus> status) {
-    const std::scoped_lock lock(mutex_);
-    status_ = std::move(status);
-  }
-  [[nodiscard]] std::shared_ptr<const report::CpuStatus> latest() const {
-    const std::scoped_lock lock(mutex_);
-    return status_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const report::CpuStatus> status_;  // shared with snapshots
-};
-
-int guard_host(const kernel::Host& host, const config::Config& config, const DaemonOptions& options) {
+Result<int> guard_host(const kernel::Host& host, const config::Config& config, const DaemonOptions& options) {
   const Result<kernel::Fd> only_here = journal::lock_host(host);
   const Result<kernel::Fd> only_writer = journal::lock_journal(host, config.journal.directory);
   for (const Result<kernel::Fd>* lock : {&only_here, &only_writer}) {
     if (!*lock && lock->error().code == std::errc::device_or_resource_busy) {
-      return complain(lock->error());  // without a lock, for any other reason, it guards all the same
+      return std::unexpected(lock->error());  // without a lock, for any other reason, it guards all the same
     }
   }
   guard::DaemonSettings settings;
@@ -190,62 +160,53 @@ int guard_host(const kernel::Host& host, const config::Config& config, const Dae
   if (only_here) {
     journal::remove_host_lock(host);
   }
-  return ran ? kFine : complain(ran.error());
+  TRY(ran);
+  return kFine;
 }
 
-int serve(const DaemonOptions& options) {
-  if (const Result<void> entered = kernel::enter_host_root(); !entered) {
-    return complain(entered.error());
-  }
-  Result<kernel::Host> host = kernel::open_host();
-  if (!host) {
-    return complain(host.error());
-  }
-  const Result<config::Config> config = read_config(*host, options);
-  if (!config) {
-    return complain(config.error());
-  }
-  const std::string& address = config->web.listen;
-  if (const Result<void> checked = address.empty() ? Result<void>() : kernel::check_address(address); !checked) {
-    return complain(checked.error());
+Result<int> serve(const DaemonOptions& options) {
+  const kernel::Host host = TRY(enter_host());
+  const config::Config config = TRY(read_config(host, options));
+  if (!config.web.listen.empty()) {
+    TRY(kernel::check_address(config.web.listen));
   }
   if (options.check_config) {
-    return show_config(*config);
+    return show_config(config);
   }
   if (::geteuid() != 0) {
-    return complain({std::errc::operation_not_permitted, "needs root: it changes the device rules of containers"});
+    return fail(std::errc::operation_not_permitted, "needs root: it changes the device rules of containers");
   }
   if (options.remove_shields) {
-    return remove_shields(*host);
+    return remove_shields(host);
   }
-  return guard_host(*host, *config, options);
+  return guard_host(host, config, options);
 }
 
-int run(int argc, char** argv) {
-  // Three threads that allocate little: an arena for each would cost memory and gain nothing.
-  ::mallopt(M_ARENA_MAX, 2);
-  kernel::block_signals();
-  CLI::App app("holdfastd: watches the device rules of every container and restores what was lost", "holdfastd");
-  app.set_version_flag("-V,--version", std::string("holdfastd ") + HOLDFAST_VERSION);
-  DaemonOptions options;
-  app.add_option("--config", options.config_file, "this file instead of /etc/holdfast/config.yaml and its drop-ins");
-  app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
+void add_options(CLI::App& app, DaemonOptions& options) {
+  add_check_option(app, options);
   app.add_option("--tier", options.tier, "detect changes by no better means")
       ->check(CLI::IsMember({"tracepoints", "files", "polling"}));
   app.add_flag("--remove-shields", options.remove_shields, "remove every shield from this host, and end: to uninstall");
   app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
   app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
   app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none");
-  add_log_option(app, options.log);
-  app.footer(
+}
+
+int run(std::span<char* const> argv) {
+  DaemonOptions options;
+  DaemonProgram program;
+  program.name = "holdfastd";
+  program.task = "watches the device rules of every container and restores what was lost";
+  program.footer =
       "signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have, and shields stay\n"
-      "exit: 0 ended as requested, 2 usage, or it cannot run here");
-  const std::optional<int> ended =
-      parse_arguments(app, {argv, std::size_t(argc)}, {&options.config_file, &options.journal});
-  return ended ? *ended : serve(options);
+      "exit: 0 ended as requested, 2 usage, or it cannot run here";
+  program.add_options = [&options](CLI::App& app) { add_options(app, options); };
+  program.paths = {&options.journal};
+  program.serve = [&options] { return serve(options); };
+  return run_program(program, options, argv);
 }
 
 }  // namespace
 }  // namespace hf::programs
 
-int main(int argc, char** argv) { return hf::programs::run(argc, argv); }
+int main(int argc, char** argv) { return hf::programs::run({argv, std::size_t(argc)}); }

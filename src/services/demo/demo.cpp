@@ -230,7 +230,7 @@ class Demonstration {
 
   void show(const report::Finding& finding) const {
     say("   " + marked(kRed, finding.code + " " + to_string(finding.severity)) + " " + finding.subject + ": " +
-        finding.verdict);
+        sentence_of(finding));
     for (std::size_t i = 0; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
       say("       " + finding.evidence[i]);
     }

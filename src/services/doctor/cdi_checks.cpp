@@ -84,8 +84,8 @@ Findings find_stale_cdi_specs(const HostFacts& host, const host::Census& /*censu
       continue;
     }
     Finding& finding = findings.emplace_back(
-        finding_for_host("HF-308", Severity::critical,
-                         "the CDI spec " + spec.file + " is stale: new containers get nodes with wrong numbers"));
+        finding_for_host("HF-308", Severity::critical, "the CDI spec " + spec.file + " is stale"));
+    finding.because = "new containers get nodes with wrong numbers";
     for (const auto& [path, lines] : stale) {
       finding.nodes.push_back(path);
       finding.evidence.insert(finding.evidence.end(), lines.begin(), lines.end());

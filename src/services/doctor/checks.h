@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/container/entitlement/node_state.h"
-#include "core/container/gate/shield.h"
+#include "core/container/guard/shield.h"
 #include "core/report/finding.h"
 #include "services/doctor/facts.h"
 

@@ -115,9 +115,8 @@ Findings find_lost_access(const HostFacts& host, const ContainerFacts& facts) {
   const std::string when = recorded != nullptr ? " at " + report::render_time(recorded->at) : "";
   const std::string by = recorded != nullptr && !recorded->writer.empty() ? " by " + recorded->writer
                                                                           : by_writer(facts, lost.front().gate);
-  Finding finding =
-      finding_about(facts, "HF-101", nodes,
-                    "lost the right to open " + list_paths(nodes) + ": its device rules were rewritten" + by + when);
+  Finding finding = finding_about(facts, "HF-101", nodes, "lost the right to open " + list_paths(nodes));
+  finding.because = "its device rules were rewritten" + by + when;
   finding.evidence = evidence_of(facts, lost);
   if (recorded != nullptr) {
     finding.evidence.push_back("recorded by holdfastd: holdfast blame " + report::argument_of(facts.container()));
@@ -149,8 +148,8 @@ Findings find_denial_above(const HostFacts& host, const ContainerFacts& facts) {
     return {};
   }
   const Nodes nodes = nodes_of(above);
-  Finding finding = finding_about(facts, "HF-103", nodes,
-                                  "cannot open " + list_paths(nodes) + ": a cgroup above the container denies it");
+  Finding finding = finding_about(facts, "HF-103", nodes, "cannot open " + list_paths(nodes));
+  finding.because = "a cgroup above the container denies it";
   for (const Denial& denial : above) {
     finding.evidence.push_back(evidence_line(facts, denial));
     std::string where = denial.gate->where;

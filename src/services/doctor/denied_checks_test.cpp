@@ -153,7 +153,7 @@ TEST(DeniedChecks, NameTheWriterAndTheCure) {
   scene.put_in_unit(table({"c 195:255 rw"}));
   scene.facts.holders.pids[{device::Kind::character, 195, 0}] = {container::Pid{7}, container::Pid{7}};
   const Finding finding = first_finding(scene);
-  EXPECT_EQ(finding.verdict, "lost the right to open /dev/nvidia0: its device rules were rewritten by systemd");
+  EXPECT_EQ(sentence_of(finding), "lost the right to open /dev/nvidia0: its device rules were rewritten by systemd");
   EXPECT_EQ(finding.severity, Severity::critical);
   ASSERT_EQ(finding.evidence.size(), 2U);
   EXPECT_EQ(finding.evidence[1], "processes 7 opened it before and go on using it: no need to restart them");
@@ -184,12 +184,12 @@ TEST(DeniedChecks, NameTheWriterThatTheGuardHasRecorded) {
   report::History& history = scene.host.history[scene.container().id.value];
   history.last_loss = {0, "runc (pid 7), for kubelet", {kGpu}};
   const Finding finding = first_finding(scene);
-  EXPECT_EQ(finding.verdict,
+  EXPECT_EQ(sentence_of(finding),
             "lost the right to open /dev/nvidia0: its device rules were rewritten by runc (pid 7), for kubelet at "
             "1970-01-01T00:00:00Z");
   EXPECT_EQ(finding.evidence.back(), "recorded by holdfastd: holdfast blame web");
   history.last_loss->devices = {"/dev/nvidia1"};  // another loss
-  EXPECT_EQ(first_finding(scene).verdict,
+  EXPECT_EQ(sentence_of(first_finding(scene)),
             "lost the right to open /dev/nvidia0: its device rules were rewritten by runc");
 }
 
@@ -218,7 +218,7 @@ TEST(DeniedChecks, TakeTheOwnerOfTheGateWhereTheRecordedWriterIsUnknown) {
   ContainerScene scene;
   deny_since(scene, 3600);
   scene.host.history[scene.container().id.value].last_loss = {0, "", {kGpu}};
-  EXPECT_EQ(first_finding(scene).verdict,
+  EXPECT_EQ(sentence_of(first_finding(scene)),
             "lost the right to open /dev/nvidia0: its device rules were rewritten by runc at 1970-01-01T00:00:00Z");
 }
 

@@ -79,7 +79,7 @@ void sort_by_severity(Findings& findings) {
   std::ranges::sort(findings, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& finding) {
       return std::tuple(-int(finding.severity), !finding.container.empty(), finding.subject, finding.code,
-                        finding.verdict);
+                        sentence_of(finding));
     };
     return key(a) < key(b);
   });

@@ -32,8 +32,8 @@ std::vector<std::string> log_lines_about(const HostFacts& host, const device::Un
 
 Finding finding_about_sick(const device::Unit& unit, const std::vector<std::string>& log_lines) {
   Finding finding =
-      finding_for_host("HF-306", Severity::critical,
-                       "GPU " + unit.name + (unit.health_text.empty() ? " is sick" : ": " + unit.health_text));
+      finding_for_host("HF-306", Severity::critical, "GPU " + unit.name + (unit.health_text.empty() ? " is sick" : ""));
+  finding.because = unit.health_text;
   finding.nodes = unit.nodes;
   finding.evidence.push_back("PCI " + unit.pci + (unit.model.empty() ? "" : ", " + unit.model));
   finding.evidence.insert(finding.evidence.end(), log_lines.begin(), log_lines.end());
@@ -106,8 +106,8 @@ Findings find_hardened_jit(const HostFacts& host, const host::Census& /*census*/
   if (host.jit_harden != kForAllUsers || !host.has_v2 || host.inventory.state_of("nvidia") == nullptr) {
     return {};
   }
-  Finding finding = finding_for_host("HF-307", Severity::warning,
-                                     "bpf_jit_harden is 2: NVIDIA's hook cannot edit device filters on this host");
+  Finding finding = finding_for_host("HF-307", Severity::warning, "bpf_jit_harden is 2");
+  finding.because = "NVIDIA's hook cannot edit device filters on this host";
   finding.evidence.emplace_back("net.core.bpf_jit_harden = 2: the constants of programs are blinded");
   finding.cure.emplace_back("sysctl -w net.core.bpf_jit_harden=1, or give GPUs by CDI");
   return {finding};
@@ -117,9 +117,9 @@ Findings find_hook_without_rules(const HostFacts& host, const host::Census& /*ce
   if (!host.sources.nvidia.no_cgroups) {
     return {};
   }
-  Finding finding = finding_for_host(
-      "HF-312", Severity::warning,
-      "NVIDIA's hook is configured to leave the device rules alone: rootful containers get nodes they cannot open");
+  Finding finding =
+      finding_for_host("HF-312", Severity::warning, "NVIDIA's hook is configured to leave the device rules alone");
+  finding.because = "rootful containers get nodes they cannot open";
   finding.evidence.push_back(std::string(nvidia::kSettingsFile) + ": no-cgroups = true");
   finding.cure.emplace_back("nvidia-ctk config --set nvidia-container-cli.no-cgroups=false --in-place");
   return {finding};
@@ -129,8 +129,8 @@ Findings find_half_loaded_driver(const HostFacts& host, const host::Census& /*ce
   if (loaded_driver(host) == nullptr || host.inventory.drivers.character.contains("nvidia-uvm")) {
     return {};
   }
-  Finding finding = finding_for_host("HF-313", Severity::critical,
-                                     "the NVIDIA driver is half loaded: nvidia-uvm is missing, CUDA cannot start");
+  Finding finding = finding_for_host("HF-313", Severity::critical, "the NVIDIA driver is half loaded");
+  finding.because = "nvidia-uvm is missing, CUDA cannot start";
   finding.evidence.emplace_back("/proc/devices has no nvidia-uvm");
   finding.cure.emplace_back("modprobe nvidia-uvm && nvidia-modprobe -u -c 0");
   return {finding};
@@ -142,8 +142,8 @@ Findings find_missing_fabric(const HostFacts& host, const host::Census& /*census
     if (unit.device_class != "nvidia" || !unit.lacks_fabric) {
       continue;
     }
-    Finding& finding = findings.emplace_back(finding_for_host(
-        "HF-314", Severity::critical, "GPU " + unit.name + ": " + unit.health_text + ", CUDA gives 802"));
+    Finding& finding = findings.emplace_back(finding_for_host("HF-314", Severity::critical, "GPU " + unit.name));
+    finding.because = unit.health_text + ", CUDA gives 802";
     finding.nodes = unit.nodes;
     finding.evidence.push_back("PCI " + unit.pci + ", by NVML");
     finding.cure.emplace_back("systemctl restart nvidia-fabricmanager");
@@ -156,8 +156,8 @@ Findings find_failing_library(const HostFacts& host, const host::Census& /*censu
   if (driver == nullptr || driver->library_error.empty()) {
     return {};
   }
-  Finding finding = finding_for_host("HF-315", Severity::critical,
-                                     "NVIDIA's own library fails on the host: " + driver->library_error);
+  Finding finding = finding_for_host("HF-315", Severity::critical, "NVIDIA's own library fails on the host");
+  finding.because = driver->library_error;
   if (!driver->meaning.empty()) {
     finding.evidence.push_back("which means: " + driver->meaning);
   }

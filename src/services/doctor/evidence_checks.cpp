@@ -135,14 +135,15 @@ Findings find_untrusted_records(const HostFacts& /*host*/, const ContainerFacts&
   Findings findings;
   const host::DiscoveredContainer& discovered = *facts.discovered;
   if (!discovered.spec && !discovered.spec_problem.empty() && facts.container().bundle) {
-    Finding& finding = findings.emplace_back(
-        finding_for(facts, "HF-129", Severity::warning, "has a bundle that cannot be believed: nothing in it counts"));
+    Finding& finding =
+        findings.emplace_back(finding_for(facts, "HF-129", Severity::warning, "has a bundle that cannot be believed"));
+    finding.because = "nothing in it counts";
     finding.evidence.push_back(discovered.spec_problem);
   }
   if (!facts.ledger_problem.empty()) {
-    Finding& finding =
-        findings.emplace_back(finding_for(facts, "HF-129", Severity::warning,
-                                          "has an entry in the ledger that cannot be believed: nothing in it counts"));
+    Finding& finding = findings.emplace_back(
+        finding_for(facts, "HF-129", Severity::warning, "has an entry in the ledger that cannot be believed"));
+    finding.because = "nothing in it counts";
     finding.evidence.push_back(facts.ledger_problem);
   }
   return findings;

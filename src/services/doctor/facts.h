@@ -77,7 +77,6 @@ struct ContainerFacts {
   std::string observed_problem;  // why the rules could not be read
   std::vector<container::NodeState> nodes;
   std::vector<container::NodeView> not_owed;  // units of this host it is not owed, as seen from inside the container
-  std::string view_problem;
   std::optional<systemd::UnitDevices> unit;
   device::Table unit_table;  // what systemd's unit would allow
   device::Table spec_table;  // what the bundle's rules allow

@@ -67,8 +67,8 @@ Findings find_moved_container(const HostFacts& /*host*/, const ContainerFacts& f
     return {};
   }
   const Nodes denied = nodes_with(facts, container::AccessFailure::cgroup_denies);
-  Finding finding =
-      finding_about(facts, "HF-117", denied, "is no longer in a devices cgroup of its own: systemd has moved it up");
+  Finding finding = finding_about(facts, "HF-117", denied, "is no longer in a devices cgroup of its own");
+  finding.because = "systemd has moved it up";
   finding.severity = denied.empty() ? Severity::warning : Severity::critical;
   finding.evidence.push_back("/proc/" + std::to_string(it.init.value) + "/cgroup: devices:" + it.v1.at("devices") +
                              ", while the container is " + it.cgroup);
@@ -111,8 +111,8 @@ Findings find_ineffective_denials(const HostFacts& /*host*/, const ContainerFact
       continue;
     }
     Finding& finding = findings.emplace_back(
-        finding_for(facts, "HF-119", Severity::warning,
-                    "has a filter that means less than it says: a denied access passes with O_RDWR"));
+        finding_for(facts, "HF-119", Severity::warning, "has a filter that means less than it says"));
+    finding.because = "a denied access passes with O_RDWR";
     finding.evidence.push_back(name_of(gate) + ": " + join(slips, ", ") +
                                " can be opened for reading and writing at once only");
     finding.cure.push_back("holdfast revoke " + report::argument_of(facts.container()) + " '" + slips.front() + " rw'");
@@ -153,8 +153,8 @@ Findings find_unattached_program(const HostFacts& /*host*/, const ContainerFacts
   if (has_program) {
     return {};
   }
-  Finding finding = finding_for(facts, "HF-121", Severity::warning,
-                                "runs without the device filter its unit names: systemd could not attach it");
+  Finding finding = finding_for(facts, "HF-121", Severity::warning, "runs without the device filter its unit names");
+  finding.because = "systemd could not attach it";
   finding.evidence.push_back("BPFProgram=device:" + facts.unit->pinned.front() + " in " +
                              join(facts.unit->files, ", ") + ", but no program on the scope");
   finding.cure.emplace_back("ausearch -m avc -c systemd | audit2allow (SELinux denies systemd prog_run)");

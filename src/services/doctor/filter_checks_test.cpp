@@ -39,7 +39,7 @@ void pin_program(ContainerScene& scene) {
 }
 
 void mount(ContainerScene& scene, const char* point, const char* root) {
-  scene.facts.mounts.push_back(Mount{point, root, "ro", "ext4", "/dev/sda1"});
+  scene.facts.mounts.push_back(Mount{point, root, "ext4", "/dev/sda1"});
 }
 
 std::vector<ContainerCase> place_cases() {

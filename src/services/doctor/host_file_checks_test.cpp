@@ -149,7 +149,7 @@ std::vector<HostCase> kubelet_cases() {
        [](HostScene& scene) { scene.host.sources.checkpoint_problem = "not JSON"; }},
       {"HF-318", "no kubelet", kNotFound, [](HostScene& scene) { scene.host.sources.checkpoint.reset(); }},
 
-      {"HF-319", "NRI is wanted, and nobody has it", Found{},
+      {"HF-319", "NRI is wanted, and no engine has it", Found{},
        [](HostScene& scene) { scene.host.config.nri.is_enabled = true; }},
       {"HF-319", "the engine has it", kNotFound,
        [](HostScene& scene) {
@@ -193,7 +193,7 @@ TEST(HostNodeChecks, LinkEveryNodeThatLacksOne) {
   scene.host.linked.erase(*scene.node(kControl).live);
   scene.host.linked.erase(*scene.node(kUvm).live);
   const report::Finding finding = doctor::find_missing_links(scene.host, scene.census).front();
-  EXPECT_EQ(finding.verdict, "links under /dev/char are missing, and runc 1.1.5 needs them");
+  EXPECT_EQ(sentence_of(finding), "links under /dev/char are missing, and runc 1.1.5 needs them");
   EXPECT_EQ(finding.cure.front(), "ln -s /dev/nvidiactl /dev/char/195:255 && ln -s /dev/nvidia-uvm /dev/char/238:0");
 }
 

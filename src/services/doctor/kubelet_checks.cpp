@@ -34,9 +34,9 @@ Findings find_plugin_without_uvm(const HostFacts& host, const host::Census& /*ce
   if (!host.sources.checkpoint || !host.inventory.drivers.character.contains("nvidia-uvm")) {
     return {};
   }
-  Finding finding = finding_for_host(
-      "HF-311", Severity::critical,
-      "the device plugin hands out GPUs without /dev/nvidia-uvm: it started before the driver was complete");
+  Finding finding =
+      finding_for_host("HF-311", Severity::critical, "the device plugin hands out GPUs without /dev/nvidia-uvm");
+  finding.because = "it started before the driver was complete";
   for (const kube::Allocation& allocation : host.sources.checkpoint->allocations) {
     if (allocation.resource.starts_with("nvidia.com/") && hands_out(allocation, "/dev/nvidiactl") &&
         !hands_out(allocation, "/dev/nvidia-uvm")) {
@@ -58,9 +58,9 @@ Findings find_unregistered_devices(const HostFacts& host, const host::Census& /*
   if (!host.sources.checkpoint) {
     return {};
   }
-  Finding finding = finding_for_host(
-      "HF-317", Severity::warning,
-      "kubelet has given out devices that no plugin registers any more: such pods fail when they start again");
+  Finding finding =
+      finding_for_host("HF-317", Severity::warning, "kubelet has given out devices that no plugin registers any more");
+  finding.because = "such pods fail when they start again";
   for (const kube::Allocation& allocation : host.sources.checkpoint->allocations) {
     const std::vector<std::string> ids = unregistered_ids(*host.sources.checkpoint, allocation);
     if (!ids.empty()) {
@@ -79,8 +79,8 @@ Findings find_unreadable_checkpoint(const HostFacts& host, const host::Census& /
   if (host.sources.checkpoint_problem.empty()) {
     return {};
   }
-  Finding finding = finding_for_host("HF-318", Severity::warning,
-                                     "kubelet's record of devices cannot be read: in pods nothing can be believed");
+  Finding finding = finding_for_host("HF-318", Severity::warning, "kubelet's record of devices cannot be read");
+  finding.because = "in pods nothing can be believed";
   finding.evidence.push_back(host.sources.checkpoint_problem);
   finding.cure.emplace_back("run holdfast as root; kubelet replaces a damaged file at its next allocation");
   return {finding};
@@ -91,10 +91,10 @@ Findings find_engine_without_nri(const HostFacts& host, const host::Census& /*ce
   if (is_wanted ? host.has_nri : !host.config.cpus.manages) {
     return {};
   }
-  Finding finding = finding_for_host(
-      "HF-319", is_wanted ? Severity::warning : Severity::note,
-      is_wanted ? "no engine offers NRI: containers get their CPUs and whole device sets only after they have started"
-                : "NRI is not used: containers get their CPUs only after they have started");
+  Finding finding = finding_for_host("HF-319", is_wanted ? Severity::warning : Severity::note,
+                                     is_wanted ? "no engine offers NRI" : "NRI is not used");
+  finding.because = is_wanted ? "containers get their CPUs and whole device sets only after they have started"
+                              : "containers get their CPUs only after they have started";
   finding.evidence.push_back(std::string("nri.enabled is ") + (is_wanted ? "true" : "false") + ", and there is " +
                              (host.has_nri ? "the socket " : "no socket ") + host.config.nri.socket);
   if (!host.has_nri) {

@@ -92,11 +92,11 @@ Findings find_missing_nodes(const HostFacts& /*host*/, const ContainerFacts& fac
 }
 
 Findings find_nothing_injected(const HostFacts& host, const ContainerFacts& facts) {
-  const std::string verdict = "was to have " + summary_of(facts.entitlement) + ", but ";
+  const std::string what = "was to have " + summary_of(facts.entitlement) + ", but ";
   const std::string not_in_bundle = "neither nodes nor rules of it are in " + facts.discovered->spec_file;
   if (is_nothing_injected(facts)) {
     const Nodes missing = nodes_with(facts, AccessFailure::missing);
-    Finding finding = finding_about(facts, "HF-105", missing, verdict + "nothing was injected");
+    Finding finding = finding_about(facts, "HF-105", missing, what + "nothing was injected");
     finding.severity = Severity::critical;
     finding.evidence = owed_lines(missing);
     finding.evidence.push_back(not_in_bundle);
@@ -104,8 +104,8 @@ Findings find_nothing_injected(const HostFacts& host, const ContainerFacts& fact
     return {finding};
   }
   if (is_completed_without_libraries(host, facts)) {
-    Finding finding = finding_for(facts, "HF-105", Severity::critical,
-                                  verdict + "its runtime injected nothing: holdfast added nodes and rules alone");
+    Finding finding = finding_for(facts, "HF-105", Severity::critical, what + "its runtime injected nothing");
+    finding.because = "holdfast added nodes and rules alone";
     finding.evidence = {not_in_bundle, "no driver library is mounted in it"};
     finding.cure.push_back(start_again(facts));
     return {finding};
@@ -120,9 +120,8 @@ Findings find_stale_nodes(const HostFacts& /*host*/, const ContainerFacts& facts
   if (stale.empty()) {
     return {};
   }
-  Finding finding =
-      finding_about(facts, "HF-106", stale,
-                    "has " + list_paths(stale) + " with stale device numbers: another driver, or none, is behind");
+  Finding finding = finding_about(facts, "HF-106", stale, "has " + list_paths(stale) + " with stale device numbers");
+  finding.because = "another driver, or none, is behind";
   finding.evidence = diagnosis_lines(stale);
   finding.cure = heal_cure(facts, stale);
   return {finding};

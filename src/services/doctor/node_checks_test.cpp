@@ -71,7 +71,7 @@ std::vector<ContainerCase> missing_cases() {
       {"HF-105", "the guard added nodes and rules, and libraries are there", kNotFound,
        [](ContainerScene& scene) {
          complete(scene);
-         scene.facts.mounts = {Mount{"/usr/lib64/libcuda.so.550.54.15", "/", "ro", "ext4", "/dev/sda1"}};
+         scene.facts.mounts = {Mount{"/usr/lib64/libcuda.so.550.54.15", "/", "ext4", "/dev/sda1"}};
        }},
       {"HF-105", "the guard added nothing", kNotFound,
        [](ContainerScene& scene) {
@@ -155,7 +155,7 @@ TEST(NodeChecks, RemountTheMountThatTheNodeIsOn) {
   ContainerScene scene;
   scene.fail(kGpu, AccessFailure::nodev_mount);
   EXPECT_EQ(first_finding(scene).cure.front(), "mount -N 42 -o remount,bind,dev /dev");
-  scene.facts.mounts = {Mount{"/", "/", "rw", "overlay", "overlay"}, Mount{"/dev/nvidia0", "/", "rw", "tmpfs", "x"}};
+  scene.facts.mounts = {Mount{"/", "/", "overlay", "overlay"}, Mount{"/dev/nvidia0", "/", "tmpfs", "x"}};
   EXPECT_EQ(first_finding(scene).cure.front(), "mount -N 42 -o remount,bind,dev /dev/nvidia0");
 }
 
@@ -172,7 +172,7 @@ TEST(NodeChecks, OnlyWarnWhereNothingIsKnown) {
   ContainerScene scene;
   scene.fail(kGpu, AccessFailure::unknown);
   EXPECT_EQ(first_finding(scene).severity, Severity::warning);
-  EXPECT_EQ(first_finding(scene).verdict, "about /dev/nvidia0: it cannot be judged");
+  EXPECT_EQ(sentence_of(first_finding(scene)), "about /dev/nvidia0: it cannot be judged");
 }
 
 }  // namespace

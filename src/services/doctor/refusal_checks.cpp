@@ -14,7 +14,7 @@ using report::Severity;
 struct Refusal {
   AccessFailure failure;
   const char* code;
-  const char* verdict;  // follows the paths
+  const char* because;
   std::vector<std::string> cure = {};
 };
 
@@ -24,8 +24,8 @@ Findings find_refused(const ContainerFacts& facts, const Refusal& refusal) {
   if (nodes.empty()) {
     return {};
   }
-  Finding finding =
-      finding_about(facts, refusal.code, nodes, "cannot open " + list_paths(nodes) + ": " + refusal.verdict);
+  Finding finding = finding_about(facts, refusal.code, nodes, "cannot open " + list_paths(nodes));
+  finding.because = refusal.because;
   finding.evidence = diagnosis_lines(nodes);
   finding.cure = refusal.cure;
   return {finding};
@@ -126,7 +126,8 @@ Findings find_unclear_access(const HostFacts& /*host*/, const ContainerFacts& fa
   if (nodes.empty()) {
     return {};
   }
-  Finding finding = finding_about(facts, "HF-116", nodes, "about " + list_paths(nodes) + ": it cannot be judged");
+  Finding finding = finding_about(facts, "HF-116", nodes, "about " + list_paths(nodes));
+  finding.because = "it cannot be judged";
   finding.severity = Severity::warning;
   finding.evidence = diagnosis_lines(nodes);
   return {finding};

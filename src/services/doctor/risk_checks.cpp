@@ -2,7 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/base/version.h"
-#include "core/container/gate/shield.h"
+#include "core/container/guard/shield.h"
 #include "core/report/verdict.h"
 #include "services/doctor/checks.h"
 #include "services/doctor/runtime_matrix.h"
@@ -56,8 +56,8 @@ UnitLacks compare_with_unit(const HostFacts& host, const ContainerFacts& facts) 
 }
 
 Finding finding_about_unit(const ContainerFacts& facts, const char* code, const Nodes& nodes, const std::string& why) {
-  Finding finding =
-      finding_about(facts, code, nodes, "will lose " + list_paths(nodes) + " at the next daemon-reload: " + why);
+  Finding finding = finding_about(facts, code, nodes, "will lose " + list_paths(nodes) + " at the next daemon-reload");
+  finding.because = why;
   finding.severity = Severity::warning;
   for (const NodeState* node : nodes) {
     const bool by_program = facts.unit_table.allows({*node->owed->device, kReadWrite});
@@ -138,7 +138,7 @@ std::vector<std::string> evidence_of(const HostFacts& host, const ContainerFacts
   return lines;
 }
 
-// In a pod nobody passes --device: its devices come from the device plugin and its runtime.
+// A pod has no option --device: its devices come from the device plugin and its runtime.
 std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFacts& facts, const UpdateRisk& risk) {
   std::vector<std::string> cures;
   if (!host.has_guard) {
@@ -187,11 +187,12 @@ Finding finding_about_update(const HostFacts& host, const ContainerFacts& facts,
       risk.trigger == Trigger::unknown ? "at the next update of its resources" : "by kubelet's next update";
   const bool is_shielded = container::cover_of(facts.entitlement, facts.observed).is_on;
   const bool is_kept = host.has_guard || is_shielded;
-  Finding finding =
-      finding_about(facts, code, risk.nodes,
-                    is_kept ? "has its rules rewritten " + when + ", and keeps " + paths +
-                                  (is_shielded ? ": the shield holds it open" : ": holdfastd gives it back at once")
-                            : "will lose " + paths + " " + when);
+  Finding finding = finding_about(
+      facts, code, risk.nodes,
+      is_kept ? "has its rules rewritten " + when + ", and keeps " + paths : "will lose " + paths + " " + when);
+  if (is_kept) {
+    finding.because = is_shielded ? "the shield holds it open" : "holdfastd gives it back at once";
+  }
   finding.severity = is_kept ? Severity::note : Severity::warning;
   finding.evidence = evidence_of(host, facts, risk);
   finding.cure = cures_of(host, facts, risk);

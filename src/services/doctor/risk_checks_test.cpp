@@ -153,11 +153,12 @@ TEST(RiskChecks, AreNotesWhileTheGuardRuns) {
   lose_at_update(scene);
   const Findings alone = doctor::find_loss_at_update(scene.host, scene.facts);
   EXPECT_EQ(alone.front().severity, Severity::warning);
-  EXPECT_EQ(alone.front().verdict, "will lose /dev/nvidia0 at the next update of its resources");
+  EXPECT_EQ(sentence_of(alone.front()), "will lose /dev/nvidia0 at the next update of its resources");
   scene.host.has_guard = true;
   const Findings guarded = doctor::find_loss_at_update(scene.host, scene.facts);
   EXPECT_EQ(guarded.front().severity, Severity::note);
-  EXPECT_TRUE(guarded.front().verdict.ends_with("holdfastd gives it back at once")) << guarded.front().verdict;
+  EXPECT_TRUE(sentence_of(guarded.front()).ends_with("holdfastd gives it back at once"))
+      << sentence_of(guarded.front());
 }
 
 TEST(RiskChecks, SayHowOftenKubeletUpdates) {

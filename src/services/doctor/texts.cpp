@@ -52,18 +52,18 @@ std::vector<std::string> diagnosis_lines(const Nodes& nodes) {
   return lines;
 }
 
-Finding finding_for_host(const char* code, Severity severity, std::string verdict) {
-  return {code, severity, "host", {}, std::move(verdict), {}, {}};
+Finding finding_for_host(const char* code, Severity severity, std::string what) {
+  return {code, severity, "host", {}, std::move(what), {}, {}, {}};
 }
 
-Finding finding_for(const ContainerFacts& facts, const char* code, Severity severity, std::string verdict) {
+Finding finding_for(const ContainerFacts& facts, const char* code, Severity severity, std::string what) {
   const container::Container& it = facts.container();
   const std::string subject = title_of(it) + (it.shares_title ? " (" + short_id(it.id) + ")" : "");
-  return {code, severity, subject, it.id.value, std::move(verdict), {}, {}};
+  return {code, severity, subject, it.id.value, std::move(what), {}, {}, {}};
 }
 
-Finding finding_about(const ContainerFacts& facts, const char* code, const Nodes& nodes, std::string verdict) {
-  Finding finding = finding_for(facts, code, severity_of(nodes), std::move(verdict));
+Finding finding_about(const ContainerFacts& facts, const char* code, const Nodes& nodes, std::string what) {
+  Finding finding = finding_for(facts, code, severity_of(nodes), std::move(what));
   finding.nodes = paths_of(nodes);
   return finding;
 }

@@ -20,11 +20,10 @@ std::vector<std::string> paths_of(const Nodes& nodes);
 std::string list_paths(const Nodes& nodes);
 std::vector<std::string> diagnosis_lines(const Nodes& nodes);  // what is wrong with each of them
 
-report::Finding finding_for_host(const char* code, report::Severity severity, std::string verdict);
-report::Finding finding_for(const ContainerFacts& facts, const char* code, report::Severity severity,
-                            std::string verdict);
+report::Finding finding_for_host(const char* code, report::Severity severity, std::string what);
+report::Finding finding_for(const ContainerFacts& facts, const char* code, report::Severity severity, std::string what);
 // A finding about nodes of the container that is as severe as severity_of() says.
-report::Finding finding_about(const ContainerFacts& facts, const char* code, const Nodes& nodes, std::string verdict);
+report::Finding finding_about(const ContainerFacts& facts, const char* code, const Nodes& nodes, std::string what);
 
 // "holdfast grant web 'c 195:0 rw'"
 std::string grant_command(const ContainerFacts& facts, const Nodes& nodes);

@@ -25,8 +25,7 @@ struct GuardedContainer {
   kernel::ContainerHandlePtr handle;
   std::vector<std::string> missing_in_unit;    // paths that systemd's unit does not list: the next reload denies them
   std::vector<container::OwedNode> to_harden;  // those of them that the policy lets us add to the unit
-  bool has_unit = false;
-  std::uint64_t first_seen_at = 0;  // nanoseconds of CLOCK_MONOTONIC
+  std::uint64_t first_seen_at = 0;             // nanoseconds of CLOCK_MONOTONIC
   container::Pid creator;  // while it is being created: the runtime's process, whose hooks may still give it devices
 
   // The cgroups whose rules may be changed: none where its first process was moved out of the container's own cgroups.

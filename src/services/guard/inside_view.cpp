@@ -13,7 +13,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kFirstPause = 10 * kSecond;
 constexpr std::uint64_t kLongestPause = 600 * kSecond;
 
-// Nobody reports that a node was removed, so that all containers are probed again and again. A probe of one takes 0.05
+// The kernel reports no removal of a node, so that all containers are probed again and again. A probe of one takes 0.05
 // to 0.2 ms: a child looks the nodes up, and no process enters the container. With 1,000 of them a round takes 0.05 to
 // 0.2 s, and comes every minute or three; with 50 of them it comes every 15 s.
 constexpr std::uint64_t kRoundPause = 15 * kSecond;

@@ -46,7 +46,7 @@ class ProbeSchedule {
   void make_due(const GuardedContainer& guarded);
   // Makes every container that was probed due again, because something may have changed. Frequent calls are ignored.
   void make_all_due(std::uint64_t now);
-  // The same, now and then, though nothing is known to have changed: nobody reports that a node was removed.
+  // The same, now and then, though nothing is known to have changed: the kernel reports no removal of a node.
   void start_round_if_due(std::uint64_t now);
   [[nodiscard]] std::uint64_t next_round() const;  // kNever: there is no container
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/add_missing.h"
 #include "host/target.h"
 #include "kernel/cgroup/exchange_note.h"
 #include "kernel/cgroup/observe.h"
@@ -16,14 +17,6 @@ namespace {
 
 using report::HealReport;
 
-void add_new(const std::vector<std::string>& more, std::vector<std::string>& all) {
-  for (const std::string& one : more) {
-    if (std::ranges::find(all, one) == all.end()) {
-      all.push_back(one);
-    }
-  }
-}
-
 void add_error(const std::string& more, std::string& all) { all += (all.empty() || more.empty() ? "" : "; ") + more; }
 
 void add_plan(kernel::Filters& filters, const GuardedContainer& guarded, const kernel::CgroupsOfProcess& cgroups,
@@ -35,7 +28,7 @@ void add_plan(kernel::Filters& filters, const GuardedContainer& guarded, const k
   }
   const container::Drift drift = container::compare(*guarded.healed, *observed);
   const container::Repair repair = container::plan_repair(*observed, drift);
-  add_new(drift.denied, line.lost);
+  add_missing(line.lost, drift.denied);
   for (const container::Step& step : repair.plan.steps) {
     line.steps.push_back(to_string(step));
   }
@@ -53,8 +46,8 @@ void add_visit(kernel::Filters& filters, const GuardedContainer& guarded, const 
     add_error(made.error().message, line.error);
     return;
   }
-  add_new(made->drift.denied, line.lost);
-  add_new(made->left.denied, line.left);
+  add_missing(line.lost, made->drift.denied);
+  add_missing(line.left, made->left.denied);
   for (const container::Step& step : made->steps) {
     line.steps.push_back(to_string(step));
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/add_missing.h"
 #include "core/base/text.h"
 #include "core/device/compare.h"
 #include "core/report/verdict.h"
@@ -50,14 +51,6 @@ bool is_same_writer(const BlameRecord& record, const container::Event& event) {
   return event.writer.is_known() && record.writer.pid == event.writer.pid;
 }
 
-void add_new(const std::vector<std::string>& more, std::vector<std::string>& all) {
-  for (const std::string& one : more) {
-    if (std::ranges::find(all, one) == all.end()) {
-      all.push_back(one);
-    }
-  }
-}
-
 // The later of two actions, where the later one did anything.
 Action last_action(Action before, Action now) { return now == Action::none ? before : now; }
 
@@ -94,16 +87,16 @@ void add_to(BlameRecord& record, const VisitResult& result) {
   if (!result.event.text.empty() && record.text.find(result.event.text) == std::string::npos) {
     record.text += (record.text.empty() ? "" : "; ") + result.event.text;
   }
-  add_new(result.drift.denied, record.devices);
-  add_new(result.steps, record.steps);
+  add_missing(record.devices, result.drift.denied);
+  add_missing(record.steps, result.steps);
   record.error = join(result.refused, "; ");
   record.error += (record.error.empty() || result.error.empty() ? "" : "; ") + result.error;
   record.action = last_action(record.action, result.action);
   sum(result.loss_ns, record.loss_ns);
   sum(result.heal_ns, record.heal_ns);
   const device::Difference change = device::compare(result.before.table, result.found.table);
-  add_new(texts_of(change.only_left), record.lost);
-  add_new(texts_of(change.only_right), record.gained);
+  add_missing(record.lost, texts_of(change.only_left));
+  add_missing(record.gained, texts_of(change.only_right));
   record.doubt = result.before.exact ? result.found.why : result.before.why;
 }
 

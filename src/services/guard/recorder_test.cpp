@@ -65,7 +65,7 @@ class RecorderTest : public testing::Test {
   }
 
   static Finding finding(const std::string& code, Severity severity, const std::string& id) {
-    return {code, severity, id, id, "lost it", {}, {}};
+    return {code, severity, id, id, "lost it", {}, {}, {}};
   }
 
   test::FakeHost machine_{

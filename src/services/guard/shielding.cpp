@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/container/gate/shield.h"
+#include "core/container/guard/shield.h"
 
 namespace hf::guard {
 

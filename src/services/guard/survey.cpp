@@ -93,7 +93,6 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
   if (!unit) {
     return;
   }
-  guarded.has_unit = true;
   const device::Table table = meaning(*unit, host::device_allow_context(host, inventory));
   for (const OwedNode& node : guarded.owed->nodes) {
     if (node.device && !table.allows(request_for(node))) {

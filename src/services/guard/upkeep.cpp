@@ -101,7 +101,7 @@ void Upkeep::harden(const GuardedContainerPtr& guarded, std::vector<VisitResult>
 
 void Upkeep::recreate_nodes(const InsideView& view, std::vector<VisitResult>& results) {
   const GuardedContainerPtr& guarded = view.guarded;
-  VisitResult result = upkeep_result(guarded, Action::mended);
+  VisitResult result = upkeep_result(guarded, Action::recreated);
   for (const container::NodeState& node : view.to_recreate()) {
     if (!is_first_try(*guarded, "recreate " + node.owed->path + " " + to_string(*node.owed->device))) {
       continue;

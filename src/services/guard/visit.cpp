@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/base/add_missing.h"
 #include "kernel/cgroup/apply.h"
 #include "kernel/cgroup/observe.h"
 
@@ -11,11 +12,6 @@ namespace {
 
 // Bounds a visit while a writer changes the cgroup all the time; the next event leads to another visit.
 constexpr int kMostAttempts = 100;
-
-void add_new(const std::vector<std::string>& more, std::vector<std::string>& all) {
-  std::ranges::copy_if(more, std::back_inserter(all),
-                       [&all](const std::string& one) { return std::ranges::find(all, one) == all.end(); });
-}
 
 // A path that was denied at any attempt of the visit was lost; one that the shield did not hold at one attempt was not
 // held.
@@ -29,7 +25,7 @@ void add_drift(const container::Drift& now, container::Drift& all) {
       all.held.push_back(path);
     }
   }
-  add_new(now.denied, all.denied);
+  add_missing(all.denied, now.denied);
 }
 
 }  // namespace

@@ -168,6 +168,9 @@ Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& c
     DriverEdits driver = TRY(driver_edits(host, config.runtime, input, facts.request));
     append(delivery.change.edits, driver.edits);
     delivery.identities = std::move(driver.identities);
+    if (!driver.to_cache.empty()) {
+      delivery.steps.push_back({CacheDriver{std::move(driver.to_cache)}, true});
+    }
     std::ranges::copy(nvidia::find_unreadable(input.spec.environment), std::back_inserter(delivery.notes));
     delivery.change.dropped_hooks = replaced_hooks(input.spec);
   }

@@ -25,7 +25,7 @@ struct Delivery {
   bool has_every_gpu = false;                                 // of the host, but for those that the driver excludes
 };
 
-// Changes nothing. Fails, with cause and cure in one line, if a requested device cannot be given.
+// Reads the host and changes nothing. Fails, with cause and cure in one line, if a requested device cannot be given.
 Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& config, const DeliveryInput& input,
                                Facts facts);
 

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/nvidia/driver_cache.h"
 #include "support/fake_host.h"
 
 namespace hf::shim {
@@ -268,13 +269,16 @@ TEST_F(StepsTest, AreListedByThePlanAndTakenOnlyByCarryOut) {
     return HostStep{CreateNode{path, {device::Kind::character, major, minor}, {}}};
   };
   const auto link = [](const char* path, const char* target) { return HostStep{CreateSymlink{path, target}, true}; };
-  const std::vector<HostStep> steps = {
-      node("/dev/nvidia-uvm", 511, 0),       link("/dev/char/511:0", "../nvidia-uvm"),
-      node("/dev/nvidia-uvm-tools", 511, 1), link("/dev/char/511:1", "../nvidia-uvm-tools"),
-      node("/dev/nvidia0", 195, 0),          link("/dev/char/195:0", "../nvidia0"),
-      node("/dev/nvidiactl", 195, 255),      link("/dev/char/195:255", "../nvidiactl")};
+  std::vector<HostStep> steps = {node("/dev/nvidia-uvm", 511, 0),       link("/dev/char/511:0", "../nvidia-uvm"),
+                                 node("/dev/nvidia-uvm-tools", 511, 1), link("/dev/char/511:1", "../nvidia-uvm-tools"),
+                                 node("/dev/nvidia0", 195, 0),          link("/dev/char/195:0", "../nvidia0"),
+                                 node("/dev/nvidiactl", 195, 255),      link("/dev/char/195:255", "../nvidiactl")};
+  ASSERT_FALSE(delivery->steps.empty());
+  ASSERT_TRUE(std::holds_alternative<CacheDriver>(delivery->steps.back().change));
+  steps.push_back(delivery->steps.back());
   EXPECT_EQ(delivery->steps, steps);
   EXPECT_EQ(files(), before);
+  EXPECT_FALSE(std::filesystem::exists(fake_.root() + nvidia::kDriverCache));
   const Result<void> done = carry_out(host_, delivery->steps);
   ASSERT_TRUE(done) << done.error().message;
   const std::vector<std::string> after = {"/dev/char",
@@ -287,6 +291,7 @@ TEST_F(StepsTest, AreListedByThePlanAndTakenOnlyByCarryOut) {
                                           "/dev/nvidia0 195:0",
                                           "/dev/nvidiactl 195:255"};
   EXPECT_EQ(files(), after);
+  EXPECT_TRUE(std::filesystem::exists(fake_.root() + nvidia::kDriverCache));
   const Result<Delivery> again = plan(asking("\"NVIDIA_VISIBLE_DEVICES=0\""));
   ASSERT_TRUE(again);
   EXPECT_TRUE(std::ranges::all_of(again->steps, &HostStep::may_fail)) << "no node is created twice";
@@ -298,7 +303,8 @@ TEST_F(StepsTest, AreNotPlannedWhereTheConfigForbidsThem) {
   config_.runtime.creates_nodes = false;
   const Result<Delivery> delivery = plan(asking("\"NVIDIA_VISIBLE_DEVICES=0\""));
   ASSERT_TRUE(delivery) << delivery.error().message;
-  EXPECT_TRUE(delivery->steps.empty());
+  EXPECT_TRUE(std::ranges::all_of(
+      delivery->steps, [](const HostStep& step) { return std::holds_alternative<CacheDriver>(step.change); }));
   EXPECT_EQ(delivery->given.size(), 4U);
 }
 

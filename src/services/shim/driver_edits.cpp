@@ -46,19 +46,20 @@ void add_node(ContainerEdits& edits, const kernel::Host& host, const std::string
 
 Result<DriverEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
                                  const DeliveryInput& input, const DeviceRequest& request) {
-  const Result<nvidia::DriverFiles> files = nvidia::read_driver_files_once(host, settings.driver_root);
-  if (!files) {
-    return refuse(request.nvidia_description + ", but the driver's files cannot be read: " + files.error().message +
+  const Result<nvidia::CachedDriver> driver = nvidia::read_cached_driver(host, settings.driver_root);
+  if (!driver) {
+    return refuse(request.nvidia_description + ", but the driver's files cannot be read: " + driver.error().message +
                   " (runtime.driver_root in /etc/holdfast/config.yaml says where they lie)");
   }
-  TRY(check_requirements(input.spec, files->version));
-  ContainerEdits edits = edits_of(*files, request.nvidia.capabilities, {input.ourselves});
+  const nvidia::DriverFiles& files = driver->files;
+  TRY(check_requirements(input.spec, files.version));
+  ContainerEdits edits = edits_of(files, request.nvidia.capabilities, {input.ourselves});
   for (container::HookEdit& hook : edits.hooks) {
     if (!input.file.empty()) {
       hook.arguments.insert(hook.arguments.end(), {"--spec", input.file});
     }
   }
-  return DriverEdits{std::move(edits), files->identities};
+  return DriverEdits{std::move(edits), files.identities, driver->to_cache};
 }
 
 ContainerEdits feature_edits(const kernel::Host& host, std::string_view feature) {

@@ -19,6 +19,7 @@ namespace hf::shim {
 struct DriverEdits {
   container::ContainerEdits edits;
   std::map<std::string, nvidia::LibraryIdentity> identities;  // of the libraries, by their paths on the host
+  std::string to_cache;                                       // as in nvidia::CachedDriver
 };
 Result<DriverEdits> driver_edits(const kernel::Host& host, const config::RuntimeSettings& settings,
                                  const DeliveryInput& input, const DeviceRequest& request);

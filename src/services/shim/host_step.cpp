@@ -1,5 +1,6 @@
 #include "services/shim/host_step.h"
 
+#include "adapters/nvidia/driver_cache.h"
 #include "kernel/files/device_node.h"
 #include "kernel/files/file.h"
 
@@ -15,6 +16,10 @@ Result<void> carry_out(const kernel::Host& host, const CreateSymlink& link) {
     return {};
   }
   return kernel::make_symlink_on(host, link.path, link.target);
+}
+
+Result<void> carry_out(const kernel::Host& host, const CacheDriver& cache) {
+  return nvidia::write_driver_cache(host, cache.contents);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// HostStep: a change of the host that a container needs before it starts.
+// HostStep: a change of the host that is made before a container starts.
 #pragma once
 
 #include <string>
@@ -29,8 +29,15 @@ struct CreateSymlink {
   friend bool operator==(const CreateSymlink&, const CreateSymlink&) = default;
 };
 
+// For the next container (nvidia/driver_cache.h).
+struct CacheDriver {
+  std::string contents;
+
+  friend bool operator==(const CacheDriver&, const CacheDriver&) = default;
+};
+
 struct HostStep {
-  std::variant<CreateNode, CreateSymlink> change;
+  std::variant<CreateNode, CreateSymlink, CacheDriver> change;
   bool may_fail = false;  // the container works without it
 
   friend bool operator==(const HostStep&, const HostStep&) = default;

@@ -31,8 +31,6 @@ bool is_at_or_above(const std::string& path, const std::string& directory) {
 
 }  // namespace
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
 ImagePaths::ImagePaths(int root, const std::vector<container::MountEdit>& mounts, const Known& known) : root_(root) {
   for (const container::MountEdit& mount : mounts) {
     const std::string path = clean(mount.destination);

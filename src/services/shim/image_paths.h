@@ -13,8 +13,6 @@
 
 namespace hf::shim {
 
-std::string directory_of(const std::string& path);
-
 class ImagePaths {
  public:
   // `mounts`: all of the container. `known`: the driver's libraries, by their paths on the host; they are many, and no

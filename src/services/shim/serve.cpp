@@ -44,12 +44,6 @@ constexpr int kFailed = 1;
 constexpr std::chrono::milliseconds kLongestWait{50};
 constexpr std::size_t kMostSpec = std::size_t(512) << 20U;
 
-Result<kernel::Host> open_root() {
-  kernel::Host host;
-  host.root = TRY(kernel::open_directory(AT_FDCWD, "/"));
-  return host;
-}
-
 std::string absolute(const std::string& path) {
   char* const resolved = ::realpath(path.c_str(), nullptr);
   const std::string result = resolved == nullptr ? path : resolved;
@@ -91,7 +85,7 @@ class Server {
       : arguments_(arguments), line_(oci::parse_command_line(arguments)) {}
 
   int serve() {
-    Result<kernel::Host> host = open_root();
+    Result<kernel::Host> host = kernel::open_host_without_cgroups();
     if (host) {
       host_ = *std::move(host);
     }

@@ -53,19 +53,19 @@ class Checker {
 
   report::CdiCheck take() {
     std::ranges::sort(report_.findings, [](const Finding& a, const Finding& b) {
-      return std::tie(b.severity, a.code, a.verdict) < std::tie(a.severity, b.code, b.verdict);
+      return std::tuple(b.severity, a.code, sentence_of(a)) < std::tuple(a.severity, b.code, sentence_of(b));
     });
     return std::move(report_);
   }
 
  private:
-  Finding& add(const char* code, Severity severity, const std::string& verdict, std::vector<std::string> evidence) {
+  Finding& add(const char* code, Severity severity, const std::string& what, std::vector<std::string> evidence) {
     if (evidence.size() > kMostShown) {
       const std::size_t more = evidence.size() - kMostShown;
       evidence.resize(kMostShown);
       evidence.push_back("and " + std::to_string(more) + " more");
     }
-    report_.findings.push_back({code, severity, "host", {}, verdict, std::move(evidence), {}});
+    report_.findings.push_back({code, severity, "host", {}, what, {}, std::move(evidence), {}});
     return report_.findings.back();
   }
 
@@ -116,16 +116,16 @@ class Checker {
       check_files(*edits, missing);
     }
     if (!stale.empty()) {
-      add("HF-308", Severity::critical,
-          "the CDI spec " + spec.file + " is stale: new containers get nodes with wrong numbers",
-          {stale.begin(), stale.end()})
-          .cure.push_back(cure_for(spec));
+      Finding& finding =
+          add("HF-308", Severity::critical, "the CDI spec " + spec.file + " is stale", {stale.begin(), stale.end()});
+      finding.because = "new containers get nodes with wrong numbers";
+      finding.cure.push_back(cure_for(spec));
     }
     if (!missing.empty()) {
       Finding& finding =
-          add("HF-310", Severity::critical,
-              "the CDI spec " + spec.file + " wants what this host does not have: its containers will not start",
+          add("HF-310", Severity::critical, "the CDI spec " + spec.file + " wants what this host does not have",
               {missing.begin(), missing.end()});
+      finding.because = "its containers will not start";
       // A new spec would need our hook as well, so a missing hook has to be installed instead.
       const auto hook = std::ranges::find_if(missing, [](const std::string& line) {
         return line.ends_with(kNoHook) && line.find("/holdfast-runtime:") != std::string::npos;

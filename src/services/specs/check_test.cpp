@@ -41,7 +41,7 @@ device::Inventory inventory() {
 std::string text_of(const CdiCheck& check) {
   std::string text;
   for (const Finding& finding : check.findings) {
-    text += finding.code + " " + finding.verdict + "\n";
+    text += finding.code + " " + sentence_of(finding) + "\n";
     for (const std::string& line : finding.evidence) {
       text += line + "\n";
     }

@@ -5,7 +5,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 
-#include "services/web/visitor.h"
+#include "services/web/request_check.h"
 
 namespace hf::web {
 namespace {
@@ -58,14 +58,14 @@ std::string refusal(const std::string& host, const std::string& origin = "") {
   return why_refused(request, "gpu-7.example.com");
 }
 
-TEST(Visitor, MayUseAnAddressOrTheHostsOwnName) {
+TEST(RequestCheck, AcceptsAnAddressOrTheHostsOwnName) {
   for (const char* host : {"127.0.0.1:9465", "10.1.2.3", "[::1]:9465", "[fe80::1]", "localhost", "LocalHost:1",
                            "gpu-7.example.com:9465", "GPU-7.example.com"}) {
     EXPECT_EQ(refusal(host), "") << host;
   }
 }
 
-TEST(Visitor, IsRefusedWithAnyOtherHostName) {
+TEST(RequestCheck, RefusesAnyOtherHostName) {
   for (const char* host : {"", "evil.example", "evil.example:9465", "localhost.evil.example", "127.0.0.1.evil.example",
                            "127.1", "0x7f000001", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:99999", "[::1", "::1", "[]",
                            "localhost:1:2", "127.0.0.1 ", "user@127.0.0.1", "gpu-7"}) {
@@ -74,7 +74,7 @@ TEST(Visitor, IsRefusedWithAnyOtherHostName) {
   EXPECT_NE(why_refused({}, ""), "");
 }
 
-TEST(Visitor, MustComeFromOurOwnPage) {
+TEST(RequestCheck, RefusesPagesOfAnotherOrigin) {
   EXPECT_EQ(refusal("localhost:9465", "http://localhost:9465"), "");
   EXPECT_EQ(refusal("localhost:9465", "https://LOCALHOST:9465"), "");
   for (const char* origin : {"null", "http://evil.example", "http://localhost", "http://localhost:9466",

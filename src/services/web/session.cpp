@@ -14,7 +14,7 @@
 
 #include "core/base/text.h"
 #include "kernel/files/clock.h"
-#include "services/web/visitor.h"
+#include "services/web/request_check.h"
 
 namespace hf::web {
 namespace {

@@ -15,8 +15,6 @@ bool is_at_or_below(std::string_view path, std::string_view point) {
 
 }  // namespace
 
-bool Mount::has_option(std::string_view option) const { return list_contains(options, option); }
-
 std::string unescape_mountinfo(std::string_view text) {
   std::string path;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -36,8 +34,8 @@ std::vector<Mount> parse_mountinfo(std::string_view text) {
     if (dash - fields.begin() < 6 || fields.end() - dash < 3) {
       continue;
     }
-    mounts.push_back({unescape_mountinfo(fields[4]), unescape_mountinfo(fields[3]), std::string(fields[5]),
-                      std::string(dash[1]), unescape_mountinfo(dash[2])});
+    mounts.push_back({unescape_mountinfo(fields[4]), unescape_mountinfo(fields[3]), std::string(dash[1]),
+                      unescape_mountinfo(dash[2])});
   }
   return mounts;
 }

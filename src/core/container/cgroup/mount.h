@@ -9,12 +9,9 @@ namespace hf::container {
 
 struct Mount {
   std::string point;
-  std::string root;     // the part of the file system that is visible there
-  std::string options;  // of this mount: "rw,nosuid,nodev"
+  std::string root;  // the part of the file system that is visible there
   std::string type;
   std::string source;
-
-  [[nodiscard]] bool has_option(std::string_view option) const;
 };
 
 std::vector<Mount> parse_mountinfo(std::string_view text);

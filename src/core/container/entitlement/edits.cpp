@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/add_missing.h"
+
 namespace hf::container {
 namespace {
 
@@ -28,13 +30,6 @@ void replace_or_add(std::vector<Value>& all, const Value& value, Key key) {
   if (same != all.end()) {
     *same = value;
   } else {
-    all.push_back(value);
-  }
-}
-
-template <class Value>
-void add_once(std::vector<Value>& all, const Value& value) {
-  if (std::ranges::find(all, value) == all.end()) {
     all.push_back(value);
   }
 }
@@ -62,12 +57,8 @@ void append(ContainerEdits& edits, const ContainerEdits& more) {
   for (const MountEdit& mount : more.mounts) {
     replace_or_add(edits.mounts, mount, &MountEdit::destination);
   }
-  for (const HookEdit& hook : more.hooks) {
-    add_once(edits.hooks, hook);
-  }
-  for (const std::uint32_t gid : more.gids) {
-    add_once(edits.gids, gid);
-  }
+  add_missing(edits.hooks, more.hooks);
+  add_missing(edits.gids, more.gids);
   edits.net_devices.insert(more.net_devices.begin(), more.net_devices.end());
   edits.intel_rdt = more.intel_rdt ? more.intel_rdt : edits.intel_rdt;
 }

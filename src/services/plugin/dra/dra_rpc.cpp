@@ -244,8 +244,6 @@ void DraRpc::publish(const std::vector<resource::ClusterDevice>& devices, const 
   }
 }
 
-std::size_t DraRpc::streams() const { return state_->streams.size(); }
-
 // Shutdown waits for calls that the loop finishes, so another thread waits for it.
 void DraRpc::stop(std::function<void()> stopped) {
   state_->is_stopping = true;

@@ -2,7 +2,6 @@
 // own threads; each call is handled in the event loop.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,7 +34,6 @@ class DraRpc {
   void accept(kernel::Fd client);  // of either socket
   // To every stream, also to those that are opened later.
   void publish(const std::vector<resource::ClusterDevice>& devices, const std::string& pool);
-  [[nodiscard]] std::size_t streams() const;
   // Ends all calls; `stopped` is called in the loop when this object may be destroyed.
   void stop(std::function<void()> stopped);
 

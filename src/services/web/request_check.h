@@ -1,4 +1,4 @@
-// Visitor: decides which requests of a browser are answered. A browser on this host visits hostile pages as well.
+// RequestCheck: decides which requests of a browser are answered. A browser on this host visits hostile pages as well.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "services/web/visitor.h"
+#include "services/web/request_check.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "core/container/gate/shield.h"
+#include "core/container/guard/shield.h"
 
 #include <algorithm>
 
