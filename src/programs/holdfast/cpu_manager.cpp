@@ -124,9 +124,9 @@ void note_if_off(const Opened& opened) {
   }
 }
 
-// Without a manager nobody else gives back the CPUs of containers that have ended. A manager knows of containers that
-// are being created, so that it is left to it, and given the time. What other containers ask for is a manager's to
-// give.
+// Where no manager runs, this command gives back the CPUs of containers that have ended. A manager knows of containers
+// that are being created, so it is left to the manager, and given the time. What other containers ask for, the manager
+// gives.
 Result<void> remove_ended(const Opened& opened, cpus::Manager& manager) {
   if (!opened.config.cpus.manages) {
     cpus::Tenants tenants = opened.tenants;

@@ -469,7 +469,7 @@ TEST_F(ReporterTest, ALossFromBeforeItsStartIsNoConditionAndEndsWithoutAnEvent) 
   set(true, true, false);
   report(notice::Reason::device_lost, 100);
   run(60, State::unknown);  // a probe hangs
-  EXPECT_EQ(sent("/status").size(), 0U) << "nobody knows yet";
+  EXPECT_EQ(sent("/status").size(), 0U) << "it is not known yet";
   run(60, State::ok);
   ASSERT_EQ(sent("/status").size(), 1U);
   EXPECT_EQ(condition_in(sent("/status")[0])["status"], "True");

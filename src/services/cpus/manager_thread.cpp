@@ -69,7 +69,7 @@ void ManagerThread::set_config(const config::Config& config) {
   });
 }
 
-// Containers keep their CPUs when the manager is switched off, but nobody would move the interrupts back later.
+// Containers keep their CPUs when the manager is switched off. Interrupts return: no one else would move them back.
 void ManagerThread::restore_irqs() {
   if (settings_.config.cpus.manages) {
     return;

@@ -83,7 +83,7 @@ void SliceWriter::send(apiserver::Request request, std::function<void(const apis
 }
 
 // Its UID makes the slices a part of the node: they are removed with it. A node that was registered again has another,
-// and one that does not exist can have no slices: nobody would remove them.
+// and one that does not exist can have no slices: they would stay for ever.
 void SliceWriter::read_node() {
   send({"GET", kube::node_path(settings_.pool.node)}, [this](const apiserver::Response& response) {
     const Result<std::string> uid = kube::parse_uid(response.body);

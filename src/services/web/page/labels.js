@@ -74,7 +74,7 @@ export function dayAndClock(text) {
   return Number.isNaN(time.getTime()) ? text || "" : `${day(text)} ${minute(text)}:${two(time.getSeconds())}`;
 }
 
-// Ids of 64 digits fill a line and nobody reads them: the first 12 name the container.
+// Ids of 64 digits fill a line: the first 12 name the container.
 export const shortIds = (text) => text.replace(/\b([0-9a-f]{12})[0-9a-f]{20,}/g, "$1…");
 
 // [0, 1, 2, 5] as "0-2,5"; names that are no numbers stay as they are.
