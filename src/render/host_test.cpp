@@ -91,12 +91,12 @@ TEST(ContainerList, SaysTheSameAsTextAndAsJson) {
 TEST(DoctorReport, HasOneLineForItsWorstProblem) {
   DoctorReport report;
   EXPECT_EQ(render_worst(report), "");
-  report.findings = {{"HF-124", Severity::note, "web", "", "may open more than it is owed", {}, {}}};
+  report.findings = {{"HF-124", Severity::note, "web", "", "may open more than it is owed", {}, {}, {}}};
   EXPECT_EQ(render_worst(report), "");
   report.findings.insert(report.findings.begin(),
-                         {"HF-101", Severity::critical, "train", "", "lost the right to open\n/dev/nvidia0", {}, {}});
+                         {"HF-101", Severity::critical, "train", "", "lost the right to open\n/dev/nvidia0", {}, {}, {}});
   EXPECT_EQ(render_worst(report), "HF-101 train: lost the right to open?/dev/nvidia0\n");
-  report.findings.push_back({"HF-301", Severity::warning, "host", "", "no driver", {}, {}});
+  report.findings.push_back({"HF-301", Severity::warning, "host", "", "no driver", {}, {}, {}});
   EXPECT_EQ(render_worst(report), "HF-101 train: lost the right to open?/dev/nvidia0 (and 1 more)\n");
 }
 
@@ -105,9 +105,9 @@ TEST(DoctorReport, CountsWhatIsWrong) {
   report.containers = 3;
   EXPECT_EQ(summary_line(report), "no problem found (3 containers)");
   report.states = {{"lost", 1}, {"ok", 2}};
-  report.findings = {{"HF-101", Severity::critical, "web", "id", "lost it", {"evidence"}, {"cure it"}},
-                     {"HF-307", Severity::warning, "host", "", "warned", {}, {}},
-                     {"HF-127", Severity::note, "web", "id", "noted", {}, {}}};
+  report.findings = {{"HF-101", Severity::critical, "web", "id", "lost it", {}, {"evidence"}, {"cure it"}},
+                     {"HF-307", Severity::warning, "host", "", "warned", {}, {}, {}},
+                     {"HF-127", Severity::note, "web", "id", "noted", {}, {}, {}}};
   EXPECT_EQ(summary_line(report), "1 critical problem, 1 warning (3 containers: 1 lost, 2 ok)");
   const std::string text = render_text(report);
   EXPECT_NE(text.find("  cure: cure it\n"), std::string::npos);

@@ -14,13 +14,13 @@ import json
 import os
 import pathlib
 import tarfile
-import unittest
 from collections.abc import Iterator
 from unittest import mock
 
 from attack_support import SITE_DEVICE, Box, RuntimeCase, compile_c, engines, make_site_device
 from gpu_stage import RUNTIME, Stage, stage
 from runtime_test import PROGRAMS
+from support import run_suite
 
 # Starts the runtime as its child.
 PARENT = r"""
@@ -134,4 +134,4 @@ def write_annotated_image(directory: pathlib.Path) -> pathlib.Path:
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

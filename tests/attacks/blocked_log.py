@@ -13,11 +13,10 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 from attack_support import Served, ServedCase, ask
 from guarded import ATTACK, eventually, policy, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 LOSSES = 60  # each is a line of the log
 PIPE = 4096  # bytes: fewer than the lines
@@ -84,4 +83,4 @@ class BlockedLog(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -11,12 +11,11 @@ guarded, losses of others are healed, and `holdfast ps` ends.
 import pathlib
 import subprocess
 import sys
-import unittest
 
 from attack_support import NOBODY, SECONDS_TO_GUARD, GuardCase
 from engines import unique_name
 from guarded import eventually, wait_for_our_turn
-from support import HOLDFAST, V1, V2
+from support import HOLDFAST, V1, V2, run_suite
 
 SECONDS = 15  # for `holdfast ps` on a busy host
 
@@ -134,4 +133,4 @@ def is_readable(pid: int) -> bool:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -7,11 +7,10 @@ have more than the unit lists, none may gain privileges by exec, and the thread 
 
 import pathlib
 import re
-import unittest
 
 from attack_support import Served, ServedCase, ask
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 UNIT = pathlib.Path(__file__).resolve().parents[2] / "packaging/holdfastd.service"
 NUMBERS = {
@@ -77,4 +76,4 @@ class CapabilitiesOfThreads(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

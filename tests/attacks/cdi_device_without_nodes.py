@@ -8,10 +8,10 @@ exactly that device for the container, it is delivered.
 """
 
 import json
-import unittest
 
 from attack_support import SITE_DEVICE, Box, RuntimeCase, allocation, make_site_device, write_checkpoint
 from gpu_stage import UUID
+from support import run_suite
 
 UID = "11111111-aaaa-bbbb-cccc-000000000031"
 OTHER_UID = "11111111-aaaa-bbbb-cccc-000000000032"
@@ -112,4 +112,4 @@ class WithoutNodes(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -8,13 +8,12 @@ conmon names must not be trusted, although it belongs to root: it entitles to a 
 
 import os
 import pathlib
-import unittest
 
 from attack_support import GuardCase, close_cgroup, conmon, container_id, heal_only
 import engines
 from engines import GPU_NODES, unique_name
 from guarded import Plain, difference, ledger_entry, rules_of, wait_for_our_turn
-from support import V1, V2, holdfast_json, remove_cgroup
+from support import V1, V2, holdfast_json, remove_cgroup, run_suite
 
 
 def setUpModule():
@@ -60,4 +59,4 @@ class CgroupNamedDeleted(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -8,12 +8,11 @@ of it, must still mean the victim: `heal`, `explain`, `rules`, `grant` and `revo
 import json
 import pathlib
 import subprocess
-import unittest
 
 from attack_support import GuardCase, container_id, start_as_nobody
 from engines import unique_name
 from guarded import Plain, difference, owed_rules, rules_of, wait_for_our_turn
-from support import V1, V2, holdfast, remove_cgroup
+from support import V1, V2, holdfast, remove_cgroup, run_suite
 
 # In a cgroup of the user: creates a cgroup with the given name, and in that the first process of a pid namespace.
 USER = r"""
@@ -103,4 +102,4 @@ class CgroupNamedLikeAnotherId(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -6,11 +6,10 @@ must be found, the attacker must be granted nothing, and the daemon must use nei
 """
 
 import time
-import unittest
 
 from attack_support import SECONDS_TO_GUARD, GuardCase
 from guarded import difference, is_sanitized, rules_of, run_inside, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 SECONDS = 6
 MOST_SECONDS = 3  # of an outage of the victim
@@ -76,4 +75,4 @@ class CgroupStorm(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

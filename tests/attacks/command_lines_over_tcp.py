@@ -14,11 +14,10 @@ import pathlib
 import secrets
 import subprocess
 import sys
-import unittest
 
 from attack_support import NOBODY, Served, ServedCase, ask, connect, run_as_nobody
 from guarded import ATTACK, eventually, policy, wait_for_our_turn
-from support import V1, V2
+from support import V1, V2, run_suite
 
 # Removes devices from the cgroup, and runs for a moment longer, as a runtime does.
 SCRIPT = "writer-of-rules"
@@ -137,4 +136,4 @@ class CommandLines(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

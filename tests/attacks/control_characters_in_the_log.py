@@ -12,9 +12,9 @@ import os
 import pathlib
 import subprocess
 import tempfile
-import unittest
 
 from attack_support import Box, RuntimeCase, engines
+from support import run_suite
 
 FORGED = '{"level":"info","msg":"forged"}'
 PAYLOADS = {
@@ -117,4 +117,4 @@ class ControlCharacters(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

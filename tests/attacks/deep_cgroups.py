@@ -8,11 +8,10 @@ its loss, and that of another container, must be healed in time, and nothing is 
 import os
 import pathlib
 import subprocess
-import unittest
 
 from attack_support import GuardCase
 from guarded import Plain, difference, rules_of, wait_for_our_turn
-from support import V1, V2, holdfast_json
+from support import V1, V2, holdfast_json, run_suite
 
 DEPTH = {True: 200, False: 300}  # with a process in the deepest, and without
 
@@ -60,4 +59,4 @@ def remove_all(paths: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -11,12 +11,11 @@ import pathlib
 import subprocess
 import sys
 import time
-import unittest
 
 from attack_support import GuardCase, start_as_nobody
 from engines import unique_name
 from guarded import ATTACK, wait_for_our_turn
-from support import V1, V2
+from support import V1, V2, run_suite
 
 SECONDS, PROCESSES = 5, 3  # of the storm; on each hierarchy
 MOST_SECONDS = 3  # of an outage of the victim; if the daemon were blocked, it would last as long as the storm
@@ -105,4 +104,4 @@ class EndlessEventRing(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

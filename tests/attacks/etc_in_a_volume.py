@@ -6,9 +6,9 @@ directory above the cache) is a symlink into it. The hook, which is root of the 
 volume.
 """
 
-import unittest
 
 from attack_support import Box, RuntimeCase, add_volume, listing
+from support import run_suite
 
 
 class EtcInVolume(RuntimeCase):
@@ -62,4 +62,4 @@ class EtcInVolume(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -8,12 +8,11 @@ must stay flat.
 
 import pathlib
 import time
-import unittest
 
 from attack_support import GuardCase, start_exec_loop
 from engines import GPU_NODES, unique_name
 from guarded import Plain, ledger_entry, wait_for_our_turn
-from support import V1, V2, holdfast_json, remove_cgroup
+from support import V1, V2, holdfast_json, remove_cgroup, run_suite
 
 SECONDS = 3
 MOST_MEGABYTES = 40
@@ -53,4 +52,4 @@ class ExecLoop(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

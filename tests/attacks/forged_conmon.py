@@ -8,12 +8,11 @@ owed or given anything; the container of a monitor process of root on the host, 
 
 import os
 import pathlib
-import unittest
 
 from attack_support import NOBODY, GuardCase, close_cgroup, conmon, container_id, heal_only
 from engines import GPU_NODES, need, unique_name, write_bundle
 from guarded import Plain, difference, eventually, owed_rules, rule, rules_of, wait_for_our_turn
-from support import V2, holdfast_json, remove_cgroup
+from support import V2, holdfast_json, remove_cgroup, run_suite
 
 
 def setUpModule():
@@ -67,4 +66,4 @@ def closed_but_for_gpus() -> list[dict]:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

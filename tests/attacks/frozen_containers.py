@@ -6,12 +6,11 @@ them, and the time it waited counted as its cost. A new container that loses its
 all the same, and so must those that are there.
 """
 
-import unittest
 
 from attack_support import GuardCase, SECONDS_TO_GUARD
 from engines import CGROUPS, unique_name
 from guarded import Plain, difference, eventually, owed_rules, rules_of, wait_for_our_turn
-from support import V1, V2
+from support import V1, V2, run_suite
 
 FREEZER = CGROUPS / "freezer"
 
@@ -52,4 +51,4 @@ def rules_are_restored(container: Plain) -> bool:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

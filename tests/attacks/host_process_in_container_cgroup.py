@@ -9,7 +9,6 @@ device node may be created in the host's /dev because of it.
 import os
 import pathlib
 import subprocess
-import unittest
 from unittest import mock
 
 from attack_support import GuardCase, container_id, heal_only
@@ -17,7 +16,7 @@ import engines
 from engines import CGROUPS, GPU_NODES, unique_name
 from guarded import Plain, ledger_entry, wait_for_our_turn
 from guard_test import attacks
-from support import V1, V2, holdfast_json, remove_cgroup
+from support import V1, V2, holdfast_json, remove_cgroup, run_suite
 
 NODE = f"/dev/hf-attack-{os.getpid()}"  # The host has no such node.
 
@@ -97,4 +96,4 @@ def all_cgroups_of(pid: int) -> list[pathlib.Path]:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

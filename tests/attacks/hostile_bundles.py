@@ -12,9 +12,9 @@ import json
 import os
 import pathlib
 import subprocess
-import unittest
 
 from attack_support import Box, RuntimeCase, eventually, listing, make_victim
+from support import run_suite
 
 LONGEST = 40  # seconds
 UID = "11111111-aaaa-bbbb-cccc-000000000151"
@@ -175,4 +175,4 @@ class Bundles(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -14,13 +14,12 @@ import re
 import subprocess
 import sys
 import unicodedata
-import unittest
 
 from attack_support import Served, ServedCase, ask, connect
 import engines
 from engines import Unavailable
 from guarded import ATTACK, Plain, eventually, ledger_entry, wait_for_our_turn
-from support import HOLDFAST, V1, V2, remove_cgroup
+from support import HOLDFAST, V1, V2, remove_cgroup, run_suite
 
 BOLD = "\x04SHOUT"  # holdfast's internal marker for bold text
 WICKED = (
@@ -218,4 +217,4 @@ class HostileNames(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -11,12 +11,11 @@ import json
 import os
 import pathlib
 import subprocess
-import unittest
 
 from attack_support import GuardCase, start_as_nobody
 from engines import CGROUPS, unique_name
 from guarded import eventually, wait_for_our_turn
-from support import HOLDFAST, V2
+from support import HOLDFAST, V2, run_suite
 
 MEMORY = CGROUPS / "memory"
 LIMIT = 1 << 30  # for the programs under attack, so that the host is in no danger
@@ -104,4 +103,4 @@ class HugeCommandLine(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -15,6 +15,7 @@ import unittest
 
 from attack_support import Box, RuntimeCase, compile_c, which
 from gpu_stage import Branch
+from support import run_suite
 
 # Needs no C library: the kernel starts it instead of the loader.
 INTERPRETER = r"""
@@ -118,4 +119,4 @@ class Interpreter(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -6,12 +6,11 @@ other users, whatever umask it was started with; an entry of a user in the ledge
 """
 
 import os
-import unittest
 
 from attack_support import NOBODY, ServedCase, run_as_nobody
 import engines
 from guarded import LEDGER, Plain, eventually, ledger_entry, wait_for_our_turn
-from support import V2, remove_cgroup
+from support import V2, remove_cgroup, run_suite
 
 # Runs as an unprivileged process, and prints the result of each attempt on a line.
 ATTEMPTS = r"""
@@ -94,4 +93,4 @@ class JournalAndLedger(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

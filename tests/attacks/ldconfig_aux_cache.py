@@ -7,10 +7,10 @@ writes into its auxiliary cache. Nothing may appear in DIR, neither by that syml
 volume nor through a volume itself.
 """
 
-import unittest
 
 from attack_support import Box, RuntimeCase, add_proc_of_host, add_volume, listing, make_library, make_victim
 from gpu_stage import LIBRARIES
+from support import run_suite
 
 SUDOERS = "\nnobody ALL=(ALL) NOPASSWD: ALL\n"
 
@@ -72,4 +72,4 @@ class AuxCache(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

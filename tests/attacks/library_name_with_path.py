@@ -7,10 +7,10 @@ the loader's configuration or a library directory of the image points to a host 
 """
 
 import pathlib
-import unittest
 
 from attack_support import Box, RuntimeCase, add_proc_of_host, listing, make_library, make_victim
 from gpu_stage import LIBRARIES
+from support import run_suite
 
 UP = "../" * LIBRARIES.strip("/").count("/") + "../"
 
@@ -84,4 +84,4 @@ class LibraryName(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

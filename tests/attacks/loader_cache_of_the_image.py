@@ -9,9 +9,9 @@ little memory.
 
 import pathlib
 import struct
-import unittest
 
 from attack_support import Box, RuntimeCase
+from support import run_suite
 
 HEADER, ENTRY = 48, 24
 MOST_MEMORY = 56  # MiB; a cache of 16 MiB is in memory twice
@@ -92,4 +92,4 @@ class LoaderCache(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -8,9 +8,9 @@ the hook or in the programs that it starts, and the container starts as it would
 """
 
 import os
-import unittest
 
 from attack_support import Box, RuntimeCase, compile_c
+from support import run_suite
 
 # A constructor that leaves a mark on the host, and what a library for LD_AUDIT needs.
 CODE = r"""
@@ -92,4 +92,4 @@ class LoaderVariables(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -8,11 +8,10 @@ wait for those that do not, and closed streams can be opened again.
 import contextlib
 import pathlib
 import socket
-import unittest
 
 from attack_support import Served, ServedCase, ask, connect, start_as_nobody
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 STREAM_LIMIT = 16
 
@@ -88,4 +87,4 @@ class ManyStreams(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

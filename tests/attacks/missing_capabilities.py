@@ -6,11 +6,10 @@ as it is missing, while /healthz says that the process lives. With its capabilit
 """
 
 import contextlib
-import unittest
 
 from attack_support import Served, ServedCase, ask
 from guarded import eventually, wait_for_our_turn
-from support import V2, which
+from support import V2, which, run_suite
 
 
 def setUpModule():
@@ -71,4 +70,4 @@ class MissingCapabilities(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

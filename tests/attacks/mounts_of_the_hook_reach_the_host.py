@@ -11,10 +11,10 @@ import contextlib
 import os
 import select
 import threading
-import unittest
 from collections.abc import Iterator
 
 from attack_support import Box, RuntimeCase
+from support import run_suite
 
 PARAMETERS = "/proc/driver/nvidia/params"
 RUNTIMES = ("/runc", "/crun")  # They bind their own program for a moment.
@@ -121,4 +121,4 @@ class Propagation(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -9,10 +9,10 @@ says is owed.
 """
 
 import json
-import unittest
 
 from attack_support import Box, RuntimeCase, allocation, which, write_checkpoint
 from gpu_stage import BIN, UUID
+from support import run_suite
 
 UID = "11111111-aaaa-bbbb-cccc-000000000171"
 CONTAINERD, CRIO = "io.kubernetes.cri.container-name", "io.kubernetes.container.name"
@@ -82,4 +82,4 @@ class Sibling(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -9,11 +9,10 @@ import contextlib
 import json
 import os
 import pathlib
-import unittest
 
 from attack_support import GuardCase, close_cgroup, run_as_nobody
 from engines import unique_name
-from support import V1, V2, Case, holdfast
+from support import V1, V2, Case, holdfast, run_suite
 
 DEPTH = 300
 
@@ -62,4 +61,4 @@ def remove_nested(top: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -11,13 +11,12 @@ import json
 import os
 import pathlib
 import subprocess
-import unittest
 from unittest import mock
 
 from attack_support import GuardCase, Scripted, container_id, heal_only
 import engines
 from guarded import eventually, ledger_entry, wait_for_our_turn
-from support import V2, holdfast, remove_cgroup
+from support import V2, holdfast, remove_cgroup, run_suite
 
 NODE = f"/dev/hf-attack-{os.getpid()}"  # The host has no such node.
 DEVICE = {NODE: (195, 0)}
@@ -105,4 +104,4 @@ def device_nodes(directory: pathlib.Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

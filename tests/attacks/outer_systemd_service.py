@@ -9,11 +9,10 @@ processes can open must stay as they are; a container with a scope of its own is
 import json
 import pathlib
 import tempfile
-import unittest
 
 from attack_support import GuardCase, container_id
 from guarded import HOLDFASTD, difference, eventually, guarding, wait_for_our_turn
-from support import HOLDFAST, errno_of_open
+from support import HOLDFAST, errno_of_open, run_suite
 from systemd_host import FUSE, NODES, Container, Systemd, make_bundle, systemd_host, why_no_systemd
 
 SERVICE = "outer.service"
@@ -95,4 +94,4 @@ class OuterSystemdService(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -12,12 +12,11 @@ import random
 import subprocess
 import sys
 import time
-import unittest
 
 from attack_support import GuardCase, close_cgroup
 from engines import unique_name
 from guarded import HOLDFASTD, Daemon, Plain, difference, eventually, ledger_entry, rules_of, wait_for_our_turn
-from support import V1, V2, remove_cgroup
+from support import V1, V2, remove_cgroup, run_suite
 
 NODE = f"/dev/hf-attack-{os.getpid()}"  # The host has no such node.
 DEVICE = {NODE: (195, 0)}
@@ -153,4 +152,4 @@ class PidReuse(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -8,11 +8,10 @@ records, nothing hangs, and the guard heals without a journal.
 import os
 import pathlib
 import socket
-import unittest
 
 from attack_support import NOBODY, ServedCase
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 CONTENT = "of root\n"
 
@@ -95,4 +94,4 @@ class PlantedJournal(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -9,11 +9,10 @@ import contextlib
 import os
 import pathlib
 import socket
-import unittest
 
 from attack_support import NOBODY, Served, ServedCase, ask
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 
 def setUpModule():
@@ -95,4 +94,4 @@ class PlantedSocket(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -10,11 +10,10 @@ import os
 import pathlib
 import struct
 import subprocess
-import unittest
 
 from attack_support import GuardCase
 from engines import unique_name
-from support import HOLDFAST, V1, Case
+from support import HOLDFAST, V1, Case, run_suite
 
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")
 CHANGES = 0x3C6  # inotify: modified, attributes, moved from and to, created, deleted
@@ -99,4 +98,4 @@ class ProbeInTmp(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

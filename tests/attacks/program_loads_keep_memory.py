@@ -12,12 +12,11 @@ import pathlib
 import subprocess
 import sys
 import time
-import unittest
 
 from attack_support import GuardCase
 import attack
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 LOADS, LENGTH = 220, 20_000  # programs, and instructions of each: 160 kilobytes
 MOST_MEGABYTES = 40
@@ -79,4 +78,4 @@ class ProgramLoads(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -10,11 +10,10 @@ import os
 import pathlib
 import subprocess
 import time
-import unittest
 
 from attack_support import NOBODY, GuardCase, conmon, start_as_nobody
 from engines import need, program, unique_name, write_bundle
-from support import V2, Case, holdfast, holdfast_json
+from support import V2, Case, holdfast, holdfast_json, run_suite
 
 SPELLINGS = 6  # of the runtime's path: each is executed for its version
 SECONDS = 5
@@ -94,4 +93,4 @@ def read(file: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -9,12 +9,11 @@ and a new container must be guarded while a diagnosis, which searches for the ho
 import resource
 import subprocess
 import time
-import unittest
 
 from attack_support import SECONDS_TO_GUARD, GuardCase, heal_only, start_as_nobody
 from engines import unique_name
 from guarded import Plain, wait_for_our_turn
-from support import HOLDFAST, V2
+from support import HOLDFAST, V2, run_suite
 
 ENTRIES = 12_000_000  # that a reader finds in all tables; a minute of work
 MOST_DESCRIPTORS = 1 << 20
@@ -90,4 +89,4 @@ class SharedDescriptorTable(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

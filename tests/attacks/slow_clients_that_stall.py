@@ -6,11 +6,10 @@ the descriptors of the daemon may grow beyond its limits.
 """
 
 import time
-import unittest
 
 from attack_support import Served, ServedCase, ask, start_as_nobody
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 # Keeps `count` connections of one kind open, for ever: those that the daemon closes are opened again.
 SLOW = r"""
@@ -98,4 +97,4 @@ class SlowClients(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -7,11 +7,10 @@ no reply lets other origins read it or frame it, and no method but GET and HEAD 
 """
 
 import os
-import unittest
 
 from attack_support import Answer, ServedCase, ask, connect
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 PATHS = ("/", "/metrics", "/api/v1/snapshot", "/api/v1/events", "/readyz", "/nowhere")
 FOREIGN_HOSTS = (
@@ -142,4 +141,4 @@ class DnsRebinding(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

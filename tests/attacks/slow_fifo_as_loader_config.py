@@ -10,10 +10,10 @@ import concurrent.futures
 import os
 import pathlib
 import stat
-import unittest
 
 from attack_support import Box, RuntimeCase, engines
 from gpu_stage import LIBRARIES
+from support import run_suite
 
 LONGEST = 50  # seconds; the wait must not be endless
 MEMORY = 1 << 30  # bytes for the container: a process that reads without end must not use up the host's memory
@@ -84,4 +84,4 @@ class OddFiles(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

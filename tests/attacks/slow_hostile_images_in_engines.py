@@ -9,7 +9,6 @@ of the image may run there. Beside it, containerd delivers the CDI device that t
 import contextlib
 import os
 import pathlib
-import unittest
 from collections.abc import Callable, Iterator
 from unittest import mock
 
@@ -17,6 +16,7 @@ from attack_support import SITE_DEVICE, RuntimeCase, compile_c, engines, listing
 from gpu_stage import LIBRARIES, NODES, RUNTIME, Stage, stage
 from loader_variables import CODE
 from runtime_test import PROGRAMS
+from support import run_suite
 
 GPU = ("--env", "NVIDIA_VISIBLE_DEVICES=0")
 
@@ -108,4 +108,4 @@ class InEngines(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

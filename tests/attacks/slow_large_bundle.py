@@ -6,9 +6,9 @@ neither crash nor be slower than the runtime by orders of magnitude, and the con
 """
 
 import time
-import unittest
 
 from attack_support import RuntimeCase, which
+from support import run_suite
 
 SIZE = 100_000_000
 LONGEST = 60  # seconds, with sanitizers on a busy host
@@ -43,4 +43,4 @@ class LargeBundle(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -7,14 +7,13 @@ service denies. The rules of the slice or service hold for many others and must 
 """
 
 import pathlib
-import unittest
 from unittest import mock
 
 from attack_support import GuardCase, close_cgroup, container_id, heal_only
 import engines
 from engines import CGROUPS, GPU_NODES, unique_name
 from guarded import Plain, difference, eventually, ledger_entry, rules_of, wait_for_our_turn
-from support import V1, V2, holdfast
+from support import V1, V2, holdfast, run_suite
 
 PIDS = CGROUPS / "pids"  # a hierarchy without device rules, in which the process stays in the cgroup of the container
 # The rules that runc gives every container.
@@ -85,4 +84,4 @@ class ProcessMovedToSlice(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -9,11 +9,10 @@ import pathlib
 import subprocess
 import sys
 import time
-import unittest
 
 from attack_support import GuardCase
 from guarded import ATTACK, is_sanitized, wait_for_our_turn
-from support import V1, V2
+from support import V1, V2, run_suite
 
 SECONDS, PROCESSES = 4, 2
 MOST_SECONDS = 3  # of an outage of the victim
@@ -70,4 +69,4 @@ class ProgramLoadFlood(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

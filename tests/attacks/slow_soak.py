@@ -10,13 +10,12 @@ import os
 import pathlib
 import random
 import time
-import unittest
 
 from attack_support import GuardCase, start_exec_loop, start_as_nobody
 import attack
 from engines import GPU_NODES, unique_name
 from guarded import Daemon, Plain, ledger_entry, wait_for_our_turn
-from support import V1, V2, remove_cgroup
+from support import V1, V2, remove_cgroup, run_suite
 
 MINUTES = float(os.environ.get("HOLDFAST_SOAK", "3"))
 LONGEST_OUTAGE = 5  # seconds
@@ -104,4 +103,4 @@ class Soak(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

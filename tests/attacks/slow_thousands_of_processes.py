@@ -7,11 +7,10 @@ in time, a new container must be found, and `holdfast ps` and `doctor` must end 
 
 import subprocess
 import time
-import unittest
 
 from attack_support import GuardCase
 from guarded import run_inside, wait_for_our_turn
-from support import HOLDFAST, V2
+from support import HOLDFAST, V2, run_suite
 
 PROCESSES = 5000
 SECONDS = 20  # for a holdfast command on a busy host
@@ -55,4 +54,4 @@ class ThousandsOfProcesses(GuardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

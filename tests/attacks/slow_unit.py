@@ -17,7 +17,7 @@ import unittest
 import attack_support  # parses the arguments, and adds the end-to-end tests to the module path
 import guard_test
 from guarded import HOLDFASTD, eventually, is_sanitized, wait_for_our_turn
-from support import HOLDFAST, which
+from support import HOLDFAST, which, run_suite
 from systemd_host import FUSE, NODES, Systemd
 
 UNIT = pathlib.Path(attack_support.__file__).resolve().parents[2] / "packaging/holdfastd.service"
@@ -155,4 +155,4 @@ def load_tests(loader, _, __):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

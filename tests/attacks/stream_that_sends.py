@@ -10,11 +10,10 @@ import select
 import subprocess
 import sys
 import time
-import unittest
 
 from attack_support import Served, ServedCase, ask, start_as_nobody
 from guarded import ATTACK, eventually, policy, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 STREAMS = 4
 BYTES = 100 << 20
@@ -92,4 +91,4 @@ class StreamThatSends(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -8,10 +8,10 @@ them.
 """
 
 import os
-import unittest
 
 from attack_support import Box, RuntimeCase, add_proc_of_host, listing, make_victim
 from gpu_stage import LIBRARIES, VERSION
+from support import run_suite
 
 LIBRARY_DIRECTORY = LIBRARIES.lstrip("/")
 UP = "../" * 20
@@ -78,4 +78,4 @@ class Symlinks(RuntimeCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_suite()

@@ -7,11 +7,10 @@ the daemon must serve on it by itself. No other process may share the port with 
 
 import contextlib
 import time
-import unittest
 
 from attack_support import Served, ServedCase, ask, run_as_nobody, start_as_nobody
 from guarded import eventually, wait_for_our_turn
-from support import V2
+from support import V2, run_suite
 
 FORGED = "holdfast_blind 0\nforged 1\n"
 
@@ -99,4 +98,4 @@ class TakenPort(ServedCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 import attack_support  # parses the arguments, and adds the end-to-end tests to the module path
-from support import which
+from support import which, run_suite
 
 UNIT = pathlib.Path(attack_support.__file__).resolve().parents[2] / "packaging/holdfastd.service"
 MOST = 4.5
@@ -77,4 +77,4 @@ class UnitExposure(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

@@ -11,11 +11,10 @@ import signal
 import subprocess
 import tempfile
 import threading
-import unittest
 
 import attack_support  # parses the arguments, and adds the end-to-end tests to the module path
 from attack_support import HOLDFASTD
-from support import Case
+from support import Case, run_suite
 
 SECONDS = 60  # A bomb that works takes for ever.
 MOST = 1_000_000  # kilobytes: a sanitized build needs several times as much as others
@@ -110,4 +109,4 @@ class YamlBombs(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    run_suite(verbosity=1)

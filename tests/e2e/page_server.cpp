@@ -171,7 +171,8 @@ std::vector<report::Finding> findings() {
            report::Severity::critical,
            "trainer-1/worker-13",
            guarded(13).container->id.value,
-           "lost the right to open /dev/nvidia5, /dev/nvidiactl: its device rules were rewritten by runc",
+           "lost the right to open /dev/nvidia5, /dev/nvidiactl",
+           "its device rules were rewritten by runc",
            {"program 61 of runc was attached at 05:14:08"},
            {"holdfast heal trainer-1/worker-13", "systemctl set-property x.scope 'DeviceAllow=/dev/nvidia5 rw'"}},
           {"HF-118",
@@ -179,9 +180,10 @@ std::vector<report::Finding> findings() {
            "<b>bold</b>",
            guarded(12).container->id.value,  // it has all that it is owed
            "may be refused by the next daemon-reload",
+           "",
            {"systemd has no DeviceAllow for /dev/nvidia7"},
            {"holdfast heal --all"}},
-          {"HF-127", report::Severity::note, "host", "", "runc 1.1.5 re-applies rules on update", {}, {}}};
+          {"HF-127", report::Severity::note, "host", "", "runc 1.1.5 re-applies rules on update", "", {}, {}}};
 }
 
 // A host of a few containers, as people run them.
@@ -300,8 +302,8 @@ std::shared_ptr<report::Snapshot> few_containers(bool in_trouble, std::uint64_t 
          report::Severity::critical,
          title_of(*train.container),
          train.container->id.value,
-         "lost the right to open /dev/nvidia0, /dev/nvidia1, /dev/nvidiactl: its device rules were rewritten by "
-         "systemd",
+         "lost the right to open /dev/nvidia0, /dev/nvidia1, /dev/nvidiactl",
+         "its device rules were rewritten by systemd",
          {"/dev/nvidia0 (c 195:0): v2:/sys/fs/cgroup/system.slice/" + scope +
               " program:57 (systemd) denies it, loaded 2026-11-15T08:15:07Z, 5h after the container started",
           "processes 4242 opened it before and go on using it: no need to restart them"},
@@ -312,10 +314,11 @@ std::shared_ptr<report::Snapshot> few_containers(bool in_trouble, std::uint64_t 
          report::Severity::warning,
          "notebook",
          notebook.container->id.value,
-         "loses /dev/nvidia3 at the next systemctl daemon-reload: systemd's unit does not list it",
+         "loses /dev/nvidia3 at the next systemctl daemon-reload",
+         "systemd's unit does not list it",
          {"systemd has no DeviceAllow for /dev/nvidia3"},
          {"systemctl set-property --runtime docker-4f1c.scope 'DeviceAllow=/dev/char/195:3 rw'"}},
-        {"HF-304", report::Severity::note, "host", "", "/dev/char has no symlinks for NVIDIA's devices", {}, {}}};
+        {"HF-304", report::Severity::note, "host", "", "/dev/char has no symlinks for NVIDIA's devices", "", {}, {}}};
     made->records = past(train, before);
     made->counters.losses[{"attach", "kubelet"}] = 27;
     made->counters.heals[{"healed", "ok"}] = 26;
