@@ -208,7 +208,7 @@ TEST(BlameText, CallsDockersNamespaceDocker) {
   record.name_space = "moby";
   record.pod.reset();
   EXPECT_EQ(cells_of(record).at(1), "docker/train");
-  EXPECT_NE(render_text(record).find("train (docker): "), std::string::npos) << render_text(record);
+  EXPECT_NE(render_text(record).find(marked(kBold, "train") + " (docker): "), std::string::npos) << render_text(record);
   EXPECT_NE(render_line(record).find(R"("namespace":"moby")"), std::string::npos) << "fields stay as they are";
   EXPECT_EQ(cells_of(full()).at(1), "ml/trainer/main");
 }

@@ -93,8 +93,9 @@ TEST(DoctorReport, HasOneLineForItsWorstProblem) {
   EXPECT_EQ(render_worst(report), "");
   report.findings = {{"HF-124", Severity::note, "web", "", "may open more than it is owed", {}, {}, {}}};
   EXPECT_EQ(render_worst(report), "");
-  report.findings.insert(report.findings.begin(),
-                         {"HF-101", Severity::critical, "train", "", "lost the right to open\n/dev/nvidia0", {}, {}, {}});
+  report.findings.insert(
+      report.findings.begin(),
+      {"HF-101", Severity::critical, "train", "", "lost the right to open\n/dev/nvidia0", {}, {}, {}});
   EXPECT_EQ(render_worst(report), "HF-101 train: lost the right to open?/dev/nvidia0\n");
   report.findings.push_back({"HF-301", Severity::warning, "host", "", "no driver", {}, {}, {}});
   EXPECT_EQ(render_worst(report), "HF-101 train: lost the right to open?/dev/nvidia0 (and 1 more)\n");
