@@ -85,10 +85,10 @@ std::string no_such_container(const std::vector<Container>& all, const std::stri
   const std::string meant = did_you_mean(target, names);
   const std::size_t left_out = names.size() > kMostShown ? names.size() - kMostShown : 0;
   names.resize(names.size() - left_out);
-  const std::string running = names.empty() ? "; none runs here"
-                                            : "; running: " + join(names, ", ") +
+  const std::string running = names.empty() ? "none runs here"
+                                            : "running: " + join(names, ", ") +
                                                   (left_out > 0 ? " and " + std::to_string(left_out) + " more" : "");
-  return "no container " + quote(target) + (meant.empty() ? running : meant);
+  return "no container " + quote(target) + (meant.empty() ? "; " : meant + " ") + running;
 }
 
 }  // namespace hf::host

@@ -53,5 +53,13 @@ TEST_F(Targets, TwoContainersThatSomethingElseMatchesAreAmbiguous) {
   EXPECT_NE(found("u1-", PodNames::all_containers).find("may be any of"), std::string::npos);
 }
 
+TEST_F(Targets, ANameThatNoContainerHasGetsASuggestionAndTheNamesThereAre) {
+  EXPECT_EQ(found("train/mian", PodNames::ambiguous),
+            "no container 'train/mian'; did you mean train/main? running: train/main, train/sidecar");
+  EXPECT_EQ(found("web", PodNames::ambiguous), "no container 'web'; running: train/main, train/sidecar");
+  census_.discovered_containers.clear();
+  EXPECT_EQ(found("web", PodNames::ambiguous), "no container 'web'; none runs here");
+}
+
 }  // namespace
 }  // namespace hf::host

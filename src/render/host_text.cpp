@@ -176,6 +176,17 @@ std::string offers_of(const std::vector<resource::OfferStatus>& offers) {
   return text + (text.empty() ? "" : "\n");
 }
 
+// Says whether one of several cures is enough.
+std::string label_of(const Finding& finding, std::size_t cure) {
+  if (finding.cure.size() == 1) {
+    return "  cure: ";
+  }
+  if (finding.needs_all_cures) {
+    return cure == 0 ? " first: " : "  then: ";
+  }
+  return cure == 0 ? "either: " : "    or: ";
+}
+
 }  // namespace
 
 std::string render_text(const std::vector<Finding>& findings) {
@@ -187,10 +198,7 @@ std::string render_text(const std::vector<Finding>& findings) {
       text += "    " + on_one_line(with_short_ids(line)) + "\n";
     }
     for (std::size_t i = 0; i < finding.cure.size(); ++i) {
-      text += (i == 0                    ? "  cure: "
-               : finding.needs_all_cures ? "  then: "
-                                         : "    or: ") +
-              on_one_line(finding.cure[i]) + "\n";
+      text += label_of(finding, i) + on_one_line(finding.cure[i]) + "\n";
     }
   }
   return text;

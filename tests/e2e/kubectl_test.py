@@ -163,7 +163,7 @@ class Answers(Case):
         self.assertTrue(lines[3].startswith("gpu-002  1 critical problem"), lines[3])
         self.assertIn("HF-101 critical train-0/main: lost the right to open /dev/nvidia0", done.stdout)
         cure = "kubectl '--context=my cluster' exec -n holdfast guard-002 -c guard -- holdfast heal train-0/main"
-        self.assertIn(f"  cure: {cure}\n    or: on gpu-002: systemctl daemon-reload\n", done.stdout)
+        self.assertIn(f"either: {cure}\n    or: on gpu-002: systemctl daemon-reload\n", done.stdout)
         subprocess.run(cure, shell=True, env=cluster.environment, capture_output=True, check=False, timeout=60)
         self.assertEqual(cluster.calls()[-1], "--context=my cluster exec -n holdfast guard-002 -c guard -- holdfast heal train-0/main")
 

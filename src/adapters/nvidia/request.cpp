@@ -104,7 +104,7 @@ DriverCapabilities parse_driver_capabilities(std::string_view text) {
       capabilities.names.insert(lower_case(trim(part)));
     }
   }
-  return capabilities;
+  return capabilities.names.empty() ? DriverCapabilities() : capabilities;  // "," names none, as "" does
 }
 
 std::vector<std::uint32_t> parse_imex_channels(std::string_view text) {

@@ -54,7 +54,7 @@ TEST(DriverCapabilities, AreParsed) {
                                              {"all", {"all"}},
                                              {"utility, Compute,,utility", {"utility", "compute"}},
                                              {"bogus", {"bogus"}},
-                                             {" , ", {}}}) {
+                                             {" , ", {"utility", "compute"}}}) {
     EXPECT_EQ(parse_driver_capabilities(entry.text).names, entry.names) << entry.text;
   }
   EXPECT_TRUE(parse_driver_capabilities("ALL").has("display"));

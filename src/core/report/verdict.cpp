@@ -110,9 +110,26 @@ class Tally {
   std::map<State, std::size_t> states_;
 };
 
-const ContainerStatus* first_in(const Snapshot& snapshot, bool (*fits)(State)) {
-  const auto found =
-      std::ranges::find_if(snapshot.containers, [fits](const ContainerStatus& status) { return fits(status.state); });
+bool is_about_all_inaccessible(const Finding& finding, const ContainerStatus& status) {
+  return std::ranges::all_of(*status.nodes, [&finding](const container::NodeState& node) {
+    return !node.is_inaccessible() || std::ranges::find(finding.nodes, node.owed->path) != finding.nodes.end();
+  });
+}
+
+// The doctor's judgement of what this container lacks, once it has examined it: a helper device may be a warning only.
+const Finding* judgement_of(const Snapshot& snapshot, const ContainerStatus& status) {
+  const auto found = std::ranges::find_if(*snapshot.findings, [&status](const Finding& finding) {
+    return finding.severity == Severity::warning && finding.container == status.container->id.value &&
+           is_about_all_inaccessible(finding, status);
+  });
+  return found == snapshot.findings->end() ? nullptr : &*found;
+}
+
+// Lacks something that no finding explains yet.
+const ContainerStatus* first_unjudged(const Snapshot& snapshot) {
+  const auto found = std::ranges::find_if(snapshot.containers, [&snapshot](const ContainerStatus& status) {
+    return lacks_something(status.state) && judgement_of(snapshot, status) == nullptr;
+  });
   return found == snapshot.containers.end() ? nullptr : &*found;
 }
 
@@ -154,7 +171,10 @@ Verdict risk_verdict(const Tally& tally) {
 }
 
 Verdict warning_verdict(const Snapshot& snapshot, const Tally& tally) {
-  const Finding* const warning = first_of(snapshot, Severity::warning);
+  const auto lacking = std::ranges::find_if(
+      snapshot.containers, [](const ContainerStatus& status) { return lacks_something(status.state); });
+  const Finding* const warning = lacking == snapshot.containers.end() ? first_of(snapshot, Severity::warning)
+                                                                      : judgement_of(snapshot, *lacking);
   if (warning != nullptr) {
     return verdict_from(*warning);
   }
@@ -202,7 +222,7 @@ Verdict verdict_of(const Snapshot& snapshot) {
     return blind_verdict(snapshot);
   }
   const Finding* const critical = first_of(snapshot, Severity::critical);
-  const ContainerStatus* const lacking = first_in(snapshot, lacks_something);
+  const ContainerStatus* const lacking = first_unjudged(snapshot);
   Verdict verdict = critical != nullptr  ? verdict_from(*critical)
                     : lacking != nullptr ? verdict_from(*lacking)
                                          : warning_verdict(snapshot, tally);

@@ -94,6 +94,25 @@ TEST(VerdictOf, IsCriticalForALossThatTheDoctorHasNotExaminedYet) {
   EXPECT_EQ(verdict.cure, std::vector<std::string>{"holdfast heal 'a name'"});
 }
 
+TEST(VerdictOf, IsTheDoctorsWhereItHasExaminedWhatIsMissing) {
+  ContainerStatus status = in_state("train", State::partial);
+  container::OwedNode owed;
+  owed.path = "/dev/nvidia-uvm-tools";
+  container::NodeState node;
+  node.owed = owed;
+  node.diagnosis = {container::AccessFailure::missing, "it is not there"};
+  status.nodes = std::vector{node};
+  Finding helper = finding("HF-104", Severity::warning, "train", "lacks the node /dev/nvidia-uvm-tools");
+  EXPECT_EQ(verdict_of(with({status}, {helper})).level, Level::critical) << "that finding is about other nodes";
+  helper.nodes = {"/dev/nvidia-uvm-tools"};
+  const Finding other = finding("HF-307", Severity::warning, "", "another warning");
+  const Verdict verdict = verdict_of(with({status}, {other, helper}));
+  EXPECT_EQ(verdict.level, Level::warning);
+  EXPECT_EQ(verdict.code, "HF-104");
+  EXPECT_EQ(verdict.headline, "train lacks the node /dev/nvidia-uvm-tools");
+  EXPECT_EQ(verdict.rest, "");
+}
+
 TEST(VerdictOf, WarnsOfRisksThatNothingAverts) {
   const std::vector<Finding> risk = {finding("HF-201", Severity::warning, "web", "loses /dev/nvidia0 at a reload")};
   EXPECT_EQ(verdict_of(with({in_state("web", State::at_risk)}, risk)).headline, "web loses /dev/nvidia0 at a reload");

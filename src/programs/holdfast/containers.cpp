@@ -2,7 +2,6 @@
 #include <cctype>
 #include <chrono>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,23 +104,12 @@ int explain_code(const std::string& code, const Output& output) {
   return kFine;
 }
 
-// Without --all notes are counted. A container that runs without the devices it asks for is named: it may seem to work.
+// Without --all notes are counted. A container that runs without the devices it asks for keeps its note: it may seem to
+// work.
 void fold_notes(report::DoctorReport& report) {
-  const auto is_note = [](const report::Finding& finding) { return finding.severity == Severity::note; };
-  std::set<std::string> asking;
-  for (const report::Finding& finding : report.findings) {
-    if (is_note(finding) && report::is_unconfirmed_request(finding.code)) {
-      asking.insert(finding.subject);
-    }
-  }
-  const auto notes = std::ranges::count_if(report.findings, [&](const report::Finding& finding) {
-    return is_note(finding) && !report::is_unconfirmed_request(finding.code);
+  const std::size_t notes = std::erase_if(report.findings, [](const report::Finding& finding) {
+    return finding.severity == Severity::note && !report::is_unconfirmed_request(finding.code);
   });
-  std::erase_if(report.findings, is_note);
-  for (const std::string& container : asking) {
-    report.notes.push_back(quote(container) +
-                           " asks for devices that no trusted source gives it (HF-125): holdfast doctor --all");
-  }
   if (notes > 0) {
     report.notes.push_back(std::to_string(notes) + (notes == 1 ? " thing" : " things") +
                            " worth knowing, nothing to do: holdfast doctor --all");

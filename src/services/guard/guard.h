@@ -111,7 +111,8 @@ class Guard {
   void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
   void report_failure(const Place& place, const container::Event& event, const Error& error) const;
   void report_shield(Place& place, const ShieldState& now);
-  [[nodiscard]] report::Action action_of(const Place& place, const Visit& made, bool is_first) const;
+  [[nodiscard]] bool is_completion(const Place& place, const Visit& made) const;
+  [[nodiscard]] report::Action action_of(const Place& place, const Visit& made) const;
   container::Event first_event(const kernel::CgroupsOfProcess& cgroups, std::optional<container::Event> seen);
   void remember(const container::Event& event);
 

@@ -64,9 +64,21 @@ void Guard::report_shield(Place& place, const ShieldState& now) {
   callbacks_.report_shield(std::move(report));
 }
 
-Action Guard::action_of(const Place& place, const Visit& made, bool is_first) const {
-  const bool is_completion =
-      is_first && place.guarded->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
+// Nothing took these devices away: a new container's runtime left them out, or the rules, which stayed as they were,
+// never had what no evidence names.
+bool Guard::is_completion(const Place& place, const Visit& made) const {
+  const bool is_new = place.guarded->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
+  if (!place.rules && is_new) {
+    return true;
+  }
+  const bool are_as_before = !place.rules || (!place.is_lost && same_rules(**place.rules, made.before));
+  return are_as_before && std::ranges::all_of(made.drift.denied, [&place](const std::string& path) {
+           const container::OwedNode* const node = place.guarded->owed->find(path);
+           return node != nullptr && node->is_completion;
+         });
+}
+
+Action Guard::action_of(const Place& place, const Visit& made) const {
   const bool is_held = !made.drift.is_loss();
   if (made.drift.is_none()) {
     return Action::none;
@@ -80,7 +92,7 @@ Action Guard::action_of(const Place& place, const Visit& made, bool is_first) co
   if (place.postponed_event) {
     return Action::waits;
   }
-  return is_completion ? Action::completed : is_held ? Action::shielded : Action::healed;
+  return is_completion(place, made) ? Action::completed : is_held ? Action::shielded : Action::healed;
 }
 
 void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {
@@ -95,7 +107,7 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
     return;
   }
   VisitResult result;
-  result.action = action_of(place, made, is_first);
+  result.action = action_of(place, made);
   result.guarded = place.guarded;
   result.event = event;
   result.cgroup = where_of(*place.cgroups, event.hierarchy);

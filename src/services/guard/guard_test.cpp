@@ -29,6 +29,41 @@ TEST_F(GuardTest, ANewContainerIsCompletedNotHealed) {
   EXPECT_TRUE(can_open("c:195:0:rw"));
 }
 
+// "docker run --device /dev/nvidia0": no evidence names the helper, so no one took it away, whenever the guard came.
+TEST_F(GuardTest, AHelperThatNoEvidenceNamesIsCompletedInAnOlderContainerToo) {
+  guard_->set_started(9000);
+  attach(own_, {"c 1:3 rw", "c 195:0 rw"});
+  guard_->add(gpu_with_helper());
+  ASSERT_EQ(results_.size(), 1U);
+  EXPECT_EQ(results_[0].action, Action::completed);
+  EXPECT_EQ(results_[0].loss_ns, std::nullopt);
+  EXPECT_TRUE(can_open("c:511:0:rw"));
+
+  attach(own_, {"c 1:3 rw", "c 195:0 rw"});
+  send_event(own_);
+  ASSERT_EQ(results_.size(), 2U);
+  EXPECT_EQ(results_[1].action, Action::healed) << "now it was taken away";
+}
+
+TEST_F(GuardTest, AHelperWhoseDriverIsLoadedLaterIsCompleted) {
+  guard_->set_started(9000);
+  attach(own_, {"c 1:3 rw", "c 195:0 rw"});
+  guard_->add(gpu());
+  ASSERT_TRUE(results_.empty());
+  guard_->add(gpu_with_helper());
+  ASSERT_EQ(results_.size(), 1U);
+  EXPECT_EQ(results_[0].action, Action::completed);
+  EXPECT_TRUE(can_open("c:511:0:rw"));
+}
+
+TEST_F(GuardTest, AClaimedDeviceOfAnOlderContainerIsHealed) {
+  guard_->set_started(9000);
+  attach(own_, {"c 1:3 rw"});
+  guard_->add(gpu_with_helper());
+  ASSERT_EQ(results_.size(), 1U);
+  EXPECT_EQ(results_[0].action, Action::healed);
+}
+
 // The runtime (here this very process) is alive: its hook may still run.
 TEST_F(GuardTest, AContainerThatIsBeingCreatedIsShieldedAndNotRepaired) {
   guard_->set_started(1);

@@ -76,6 +76,12 @@ class GuardTest : public testing::Test {
   }
   GuardedContainerPtr gpu() { return guarded({owed_node("/dev/nvidia0", {device::Kind::character, 195, 0})}); }
 
+  GuardedContainerPtr gpu_with_helper() {
+    container::OwedNode helper = owed_node("/dev/nvidia-uvm", {device::Kind::character, 511, 0});
+    helper.is_completion = true;
+    return guarded({owed_node("/dev/nvidia0", {device::Kind::character, 195, 0}), helper});
+  }
+
   bool can_open(const char* question, const char* cgroup = "/pod/c") {
     const kernel::CgroupsOfProcess own = *kernel::open_cgroups_at(host_, cgroup);
     const kernel::Cgroup parent = *kernel::open_parent(*own.v2);

@@ -107,7 +107,8 @@ void Upkeep::recreate_nodes(const InsideView& view, std::vector<VisitResult>& re
       continue;
     }
     const std::string error = make_node(host_, *guarded, node);
-    result.steps.push_back("created " + node.owed->path + " again as " + to_string(*node.owed->device) + ": " +
+    const char* const again = node.owed->is_completion ? " as " : " again as ";
+    result.steps.push_back("created " + node.owed->path + again + to_string(*node.owed->device) + ": " +
                            node.diagnosis.text);
     result.error += (result.error.empty() || error.empty() ? "" : "; ") + error;
   }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/base/text.h"
 #include "kernel/files/device_node.h"
@@ -22,19 +22,20 @@ struct FoundHook {
   bool is_ours = false;
 };
 
-std::optional<FoundHook> find_hook(const kernel::Host& host) {
+// What is at each of docker's directories. A symlink to a program that was removed is nothing that docker finds.
+std::vector<FoundHook> find_hooks(const kernel::Host& host) {
+  std::vector<FoundHook> found;
   for (const std::string directory : kDirectories) {
     const std::string path = directory + "/" + kHook;
     const auto links = kernel::read_links(host, directory);
     const auto link = links.find(kHook);
     if (link != links.end() && base_name(link->second) == kRuntime) {
-      return FoundHook{path, true};
-    }
-    if (link != links.end() || kernel::exists(host.root.get(), kernel::below_root(path))) {
-      return FoundHook{path, false};
+      found.push_back({path, true});
+    } else if (kernel::exists(host.root.get(), kernel::below_root(path))) {
+      found.push_back({path, false});
     }
   }
-  return std::nullopt;
+  return found;
 }
 
 // Beside the runtime, if docker looks there.
@@ -47,13 +48,12 @@ std::string path_for(const std::string& program) {
 }  // namespace
 
 Result<void> offer_gpus(const kernel::Host& host, const std::string& program, report::SetupReport& report) {
-  const std::optional<FoundHook> found = find_hook(host);
-  if (found && !found->is_ours) {
-    report.notes.push_back("--gpus: docker finds NVIDIA's " + found->path +
+  const std::vector<FoundHook> found = find_hooks(host);
+  if (!found.empty() && !found.front().is_ours) {
+    report.notes.push_back("--gpus: docker finds NVIDIA's " + found.front().path +
                            "; the runtime holdfast drops it from containers and gives them their GPUs itself");
-    return {};
   }
-  if (found) {
+  if (!found.empty()) {
     return {};
   }
   const std::string path = path_for(program);
@@ -66,10 +66,11 @@ Result<void> offer_gpus(const kernel::Host& host, const std::string& program, re
 }
 
 Result<void> stop_offering_gpus(const kernel::Host& host, report::SetupReport& report) {
-  const std::optional<FoundHook> found = find_hook(host);
-  if (found && found->is_ours) {
-    TRY(report.is_done ? kernel::remove_symlink_on(host, found->path) : Result<void>());
-    report.steps.push_back("remove " + found->path);
+  for (const FoundHook& found : find_hooks(host)) {
+    if (found.is_ours) {
+      TRY(report.is_done ? kernel::remove_symlink_on(host, found.path) : Result<void>());
+      report.steps.push_back("remove " + found.path);
+    }
   }
   return {};
 }

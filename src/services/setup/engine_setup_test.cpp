@@ -190,10 +190,22 @@ TEST_F(SetupTest, LetsDockerOfferGpusWhereNvidiasHookIsNotThere) {
   write(hook, "NVIDIA's");
   const Result<report::SetupReport> beside = add("docker", Standing::offered);
   ASSERT_TRUE(beside);
-  EXPECT_EQ(beside->notes.size(), 1U);
+  EXPECT_EQ(beside->notes.size(), 2U);
   EXPECT_EQ(beside->command, "systemctl reload docker");
   ASSERT_TRUE(undo("docker"));
   EXPECT_EQ(read(hook), "NVIDIA's");
+}
+
+TEST_F(SetupTest, ReplacesADanglingSymlinkOfNvidiasHookAndRemovesItsOwnBesideAnother) {
+  const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
+  std::filesystem::create_symlink("nvidia-container-toolkit", path(hook));  // which was removed
+  ASSERT_TRUE(add("docker", Standing::offered));
+  EXPECT_EQ(std::filesystem::read_symlink(path(hook)), "/usr/bin/holdfast-runtime");
+  std::filesystem::create_directories(path("/usr/local/bin"));
+  write("/usr/local/bin/nvidia-container-runtime-hook", "NVIDIA's");
+  ASSERT_TRUE(undo("docker"));
+  EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
+  EXPECT_EQ(read("/usr/local/bin/nvidia-container-runtime-hook"), "NVIDIA's");
 }
 
 TEST_F(SetupTest, PrintsTheRuntimeClassOfEnginesWithPods) {

@@ -22,6 +22,13 @@ constexpr const char* kPodmanGpus =
     "podman run --gpus: podman 5 and later take it as CDI devices (holdfast cdi generate --file "
     "/etc/cdi/nvidia.yaml); older ones ignore it: use -e NVIDIA_VISIBLE_DEVICES=all";
 
+constexpr const char* kDockerGpus =
+    "docker run --gpus all: with --runtime holdfast, or alone after 'holdfast setup docker --default'";
+
+constexpr const char* kPodAnnotations =
+    "pods on a containerd without CDI (1.6): 'holdfast setup containerd --pod-annotations' lets their annotations "
+    "cdi.k8s.io/… reach the runtime";
+
 // For engines with a single config file.
 auto without_others(Result<engine::Edited> (*add)(std::string_view, const engine::Registration&)) {
   return [add](std::string_view text, const engine::Registration& registration, const Others& /*others*/) {
@@ -39,7 +46,7 @@ Result<Engine> find_engine(std::string_view name) {
                   "systemctl reload docker",
                   "systemctl restart docker",  // a reload removes no runtime and no default
                   "",
-                  "",
+                  kDockerGpus,
                   without_others(engine::add_to_docker),
                   engine::remove_from_docker,
                   engine::find_in_docker,
@@ -52,7 +59,7 @@ Result<Engine> find_engine(std::string_view name) {
                   "systemctl restart containerd",
                   "systemctl restart containerd",
                   kRuntimeClass,
-                  "",
+                  kPodAnnotations,
                   without_others(engine::add_to_containerd),
                   engine::remove_from_containerd,
                   engine::find_in_containerd,

@@ -21,7 +21,7 @@ std::vector<std::string> unknown_gpus(const Facts& facts) {
 std::string names_of_gpus(const device::Inventory& inventory) {
   std::vector<std::string> names;
   for (const device::Unit& unit : inventory.units) {
-    if (unit.device_class == "nvidia" && !unit.is_excluded) {
+    if (unit.device_class == "nvidia" && !unit.nodes.empty() && !unit.is_excluded) {
       const std::string index = "index " + std::to_string(names.size());
       names.push_back(unit.uuid.empty() ? index : index + " (" + unit.uuid + ")");
     }
@@ -52,6 +52,10 @@ void add_claim(Claims& claims, const kernel::Host& host, const std::string& name
 Result<void> add_unknown_gpus(Claims& claims, const kernel::Host& host, const Facts& facts) {
   for (const std::string& gpu : unknown_gpus(facts)) {
     if (facts.pod && !facts.is_gpu_allocated(gpu)) {
+      claims.notes.push_back("not given: GPU " + quote(gpu) +
+                             ": kubelet allocated no GPU of this name to this container of "
+                             "the pod; GPUs here: " +
+                             names_of_gpus(facts.inventory));
       continue;
     }
     const std::optional<ContainerEdits> edits = facts.sources.cdi.edits_of("nvidia.com/gpu=" + gpu);

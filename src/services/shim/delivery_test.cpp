@@ -196,6 +196,17 @@ TEST_F(DeliveryTest, IgnoresTheImagesEnvironmentInAPod) {
   EXPECT_FALSE(delivery->notes.empty()) << "a note says so";
 }
 
+TEST_F(DeliveryTest, NotesAGpuThatIsNotHereAndWasNotAllocatedInAPod) {
+  const Result<Delivery> delivery =
+      plan(R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=7"]},"linux":{"cgroupsPath":")" + std::string(kPodCgroup) +
+           R"("},"annotations":{"io.kubernetes.cri.container-name":"main"}})");
+  ASSERT_TRUE(delivery) << delivery.error().message;
+  EXPECT_TRUE(delivery->change.edits.is_empty());
+  EXPECT_TRUE(std::ranges::any_of(delivery->notes, [](const std::string& note) {
+    return note.contains("not given: GPU '7'") && note.contains("GPUs here: index 0");
+  }));
+}
+
 TEST_F(DeliveryTest, RemovesNvidiasHooksThatItReplaces) {
   const Result<Delivery> delivery = plan(R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=0"]},
       "hooks":{"prestart":[{"path":"/usr/bin/nvidia-container-runtime-hook"}]}})");
