@@ -1,8 +1,10 @@
 """A stand-in for the API server: nodes, ResourceSlices and ResourceClaims, over HTTP on 127.0.0.1. It refuses what a real one refuses."""
 
+import contextlib
 import http.server
 import json
 import re
+import socket
 import threading
 import time
 import urllib.parse
@@ -63,6 +65,7 @@ class ApiServer:
         self.conflicts = 0  # so many writes are refused as conflicts
         self.lock = threading.Lock()
         self.server: http.server.ThreadingHTTPServer | None = None
+        self.connections: set[socket.socket] = set()
         self.port = 0
         self.start()
 
@@ -71,6 +74,10 @@ class ApiServer:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                api.connections.add(self.connection)
 
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -104,6 +111,9 @@ class ApiServer:
             self.server.shutdown()
             self.server.server_close()
             self.server = None
+        while self.connections:  # a server that ended answers on no connection
+            with contextlib.suppress(OSError):
+                self.connections.pop().shutdown(socket.SHUT_RDWR)
 
     def handle(self, method: str, target: str, body: dict | None) -> tuple[int, dict]:
         path, _, query = target.partition("?")

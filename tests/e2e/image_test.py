@@ -136,6 +136,29 @@ class InEngine(Case):
         container.update_cpus()
         self.assertEqual(eventually(lambda: container.opens() == "ENXIO", 20, 0.05), True)
 
+    def unrelated_container(self) -> engines.Container:
+        """On cgroup v2, of no engine that starts a guard here. Directly below the root cgroup there is no shield."""
+        parent = engines.unique_name("parent")
+        self.addCleanup(engines.remove_cgroups, {f"/{parent}"})
+        try:
+            return self.enterContext(engines.oci("v2", "crun", parent=parent))
+        except Unavailable as error:
+            self.skipTest(str(error))
+
+    def check_shield(self, target: engines.Container) -> int:
+        """Its device stays open while programs refuse it. Returns its cgroup."""
+        shield = lambda: next((one["shield"] for one in holdfast_json("ps")["containers"] if one["id"] == target.id), {})  # noqa: E731
+        is_on = eventually(lambda: shield().get("on"), 20, 0.2)
+        if not is_on and tuple(map(int, os.uname().release.split(".")[:2])) < (5, 18):
+            self.skipTest(f"no shield: {shield().get('why')}")
+        self.assertTrue(is_on, shield())
+        group = os.open(next(group for group in target.cgroups() if group.is_relative_to("/sys/fs/cgroup/unified")), os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, group)
+        for _ in range(20):
+            attack.deny(group)
+            self.assertEqual(target.opens(), "ENXIO")
+        return group
+
     def check_sight(self, container: engines.Container, seen: dict) -> None:
         """What `holdfast ps` in the guard's container says of the other container is what it says on the host."""
         ours = next(line for line in seen["containers"] if line["id"] == container.id)
@@ -195,25 +218,11 @@ class Docker(InEngine):
 
     def test_shields_a_container_outside_its_own(self) -> None:
         """cgroup v2: the device stays open while programs refuse it, also when the guard has ended."""
-        parent = engines.unique_name("parent")  # directly below the root cgroup there is no shield
-        self.addCleanup(engines.remove_cgroups, {f"/{parent}"})
-        try:
-            target = self.enterContext(engines.oci("v2", "crun", parent=parent))
-        except Unavailable as error:
-            self.skipTest(str(error))
+        target = self.unrelated_container()
         self.docker("run", "-d", "--name", self.guard, *self.host, NAME, "--config", f"{self.directory}/config.yaml")
         self.addCleanup(self.try_docker, "rm", "-f", self.guard)
         self.assertTrue(eventually(lambda: self.is_ready(int(self.state("{{.State.Pid}}"))), 60, 0.2), self.state("{{json .State}}"))
-        shield = lambda: next((one["shield"] for one in holdfast_json("ps")["containers"] if one["id"] == target.id), {})  # noqa: E731
-        is_on = eventually(lambda: shield().get("on"), 20, 0.2)
-        if not is_on and tuple(map(int, os.uname().release.split(".")[:2])) < (5, 18):
-            self.skipTest(f"no shield: {shield().get('why')}")
-        self.assertTrue(is_on, shield())
-        group = os.open(next(group for group in target.cgroups() if group.is_relative_to("/sys/fs/cgroup/unified")), os.O_RDONLY | os.O_DIRECTORY)
-        self.addCleanup(os.close, group)
-        for _ in range(20):
-            attack.deny(group)
-            self.assertEqual(target.opens(), "ENXIO")
+        group = self.check_shield(target)
         self.docker("stop", "-t", "10", self.guard)
         attack.deny(group)
         self.assertEqual(target.opens(), "ENXIO")
@@ -287,6 +296,7 @@ class Pod(InEngine):
         ]
 
     def test_guards_a_container_outside_its_pod_until_it_is_stopped(self) -> None:
+        target = self.unrelated_container()
         cri, uid = self.container.cri, str(uuid.uuid4())
         parent = f"/kubepods/besteffort/pod{uid}"
         pod = {1: {1: "hf-guard", 2: uid, 3: "hf-guard"}, 3: str(self.directory), 8: {1: parent, 2: {1: {1: self.NODE, 2: self.NODE}}}}
@@ -298,6 +308,7 @@ class Pod(InEngine):
         pid = int(re.search(rf"{guard}\s+(\d+)", self.container.call("task", "list"))[1])
         self.assertTrue(eventually(lambda: self.is_ready(pid), 60, 0.2), (self.directory / "log").read_text())
         self.check_healing(self.container)
+        self.check_shield(target)
         self.check_sight(self.container, json.loads(self.inside(guard, f"{BIN}/holdfast", "ps", "-o", "json")))
         self.check_records(self.container)  # its directory is in the config: it was read
         root = pathlib.Path(f"/proc/{pid}/root")

@@ -3,6 +3,7 @@
 import atexit
 import copy
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -27,6 +28,18 @@ def why_not() -> str | None:
     if not (GO_CODE / "src/github.com/Masterminds/sprig").exists():
         return "needs helm, or golang-github-masterminds-sprig-dev"
     return None
+
+
+MARK = "# sha256 of the chart's files: "
+
+
+def digest() -> str:
+    """Says which chart a manifest was made of, also where nothing can render the chart."""
+    files = sorted(path for path in CHART.rglob("*") if path.is_file())
+    whole = hashlib.sha256()
+    for path in files:
+        whole.update(f"{path.relative_to(CHART)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()
 
 
 def default_values() -> dict:

@@ -4,6 +4,7 @@
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,10 @@ class Manifest(Objects):
     def setUp(self) -> None:
         self.objects = chart.objects_in(chart.MANIFEST.read_text())
 
+    def test_is_made_of_this_chart(self) -> None:
+        """Also where nothing can render the chart."""
+        self.assertIn(f"{chart.MARK}{chart.digest()}\n", chart.MANIFEST.read_text(), "run tools/manifest")
+
     def test_fits_together(self) -> None:
         self.check(self.objects)
         wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "Service", "ServiceAccount"]
@@ -223,6 +228,11 @@ class Rendered(Objects):
     def setUpClass(cls) -> None:
         if reason := chart.why_not():
             raise unittest.SkipTest(f"the chart is not rendered: {reason}")
+
+    @unittest.skipUnless(shutil.which("helm"), "no helm")
+    def test_helm_finds_nothing_wrong(self) -> None:
+        done = subprocess.run(["helm", "lint", "--strict", chart.CHART], capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_manifest_is_the_chart_with_its_defaults(self) -> None:
         done = subprocess.run([chart.ROOT / "tools/manifest", "--check"], capture_output=True, text=True, timeout=300, check=False)
