@@ -201,8 +201,9 @@ class CachePlan {
       return "the image's loader's cache has too many libraries of the same names as the driver's";
     }
     std::string edited = render_loader_cache(*cache);
-    if (const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited); !again) {
-      return "with the driver's libraries: " + again.error().message;
+    const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited);
+    if (!again || !is_ordered(*again)) {
+      return "with the driver's libraries: " + (again ? "the entries are out of order" : again.error().message);
     }
     plan.cache = edited == text ? std::nullopt : std::optional(std::move(edited));
     return std::nullopt;

@@ -193,6 +193,17 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereItCannotDecide) {
   EXPECT_EQ(why(), "the image has a loader's cache, but no loader of this architecture");
 }
 
+TEST_F(CachePlanTest, LeavesItToTheHookWhereTheLoaderCannotOrderANameOfTheImage) {
+  write_cache({{"libx.so.4000000000", "/lib/libx.so.4000000000"}});
+  EXPECT_NE(why().find("impossible name: 'libx.so.4000000000'"), std::string::npos) << why();
+  write_cache({});
+  write_own_cuda();
+  EXPECT_EQ(why_not_edited(), "");
+  const std::string name = "libnvidia-own.so.4000000000";
+  write_in_image("usr/local/cuda/compat/" + name, test::make_library(name));
+  EXPECT_NE(why().find("impossible name: '" + name + "'"), std::string::npos) << why();
+}
+
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheCacheCannotBeRead) {
   write_in_image(kLoader, "a loader");
   const std::string cache = root_path() + "/etc/ld.so.cache";
