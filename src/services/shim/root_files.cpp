@@ -148,13 +148,16 @@ class HookReplacement {
     }
     // Two starts in one root edit the same cache. Without the lock one of the edits may be lost, and that is all.
     (void)kernel::lock_within(root, kLongestWait);
-    RootPlan plan = plan_root(host_, root.get(), options, root_input_);
-    const Result<void> done = carry_out(root.get(), plan);
-    if (kernel::is_read_only(root.get()) && (!done || !plan.rest.directories.empty())) {
-      return prepare_read_only(root.get(), options);
-    }
-    TRY(done);
-    return plan;
+    {
+      RootPlan plan = plan_root(host_, root.get(), options, root_input_);
+      const Result<void> done = carry_out(root.get(), plan);
+      const bool is_done = done && plan.rest.directories.empty();
+      if (is_done || !kernel::is_read_only(root.get())) {
+        TRY(done);
+        return plan;
+      }
+    }  // the plan may have a cache of 16 MiB, and the next one has another
+    return prepare_read_only(root.get(), options);
   }
 
   // The hook could not write either. Mounts do what can be done.
