@@ -89,7 +89,7 @@ kind=capable run_once "with CAP_MKNOD"
 [ -n "${VISIBLE:-}" ] || ! has_hook || fail "a hook though it has every GPU"
 gpus=$(nvidia-smi -L | grep -c '^GPU')
 if [ "$gpus" -ge 2 ] && grep -q '^ModifyDeviceFiles: 1' /proc/driver/nvidia/params; then
-  VISIBLE=0 kind=capable run_once "with CAP_MKNOD and one GPU of $gpus"
+  VISIBLE=$(nvidia-smi -L | sed -n '1s/.*(UUID: \(.*\))/\1/p') kind=capable run_once "with CAP_MKNOD and one GPU of $gpus"
   has_hook || fail "no hook though it could create the nodes of other GPUs"
 else
   echo "not tested: CAP_MKNOD and one GPU of several ($gpus GPUs here, $(grep ModifyDeviceFiles /proc/driver/nvidia/params))"
