@@ -1,10 +1,12 @@
 // Loader caches of images: what is read is written unchanged, and what is added keeps the order in which the loader
-// searches.
+// searches, whatever its name is.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "adapters/nvidia/loader_cache.h"
 #include "check.h"
@@ -32,6 +34,42 @@ void check_adding(const nvidia::LoaderCache& cache) {
   check(!is_ordered(cache) || twice == once, "twice is the same as once");
 }
 
+// Of the last bytes, which a cache does not need: up to 20 names, with numbers of up to 20 digits.
+std::vector<std::string> names_from(std::string_view bytes) {
+  std::vector<std::string> names;
+  std::uint64_t number = 0;
+  for (; names.size() < 20 && bytes.size() >= sizeof(number); bytes.remove_suffix(sizeof(number))) {
+    std::memcpy(&number, bytes.data() + bytes.size() - sizeof(number), sizeof(number));
+    const char letter = char('a' + (number % 4));
+    names.push_back(std::string("lib") + letter + ".so." + std::to_string(number >> (number % 64)));
+  }
+  return names;
+}
+
+bool has_long_number(const std::string& name) {
+  return name.size() - name.find_first_of("0123456789") > 9;  // the number is the end of the name
+}
+
+// Names of libraries come from the image, too.
+void check_adding_names(const nvidia::LoaderCache& cache, const std::vector<std::string>& names) {
+  std::vector<nvidia::CachedLibrary> added;
+  std::vector<std::string> paths;
+  paths.reserve(names.size());
+  for (const std::string& name : names) {
+    added.push_back({name, paths.emplace_back("/usr/lib/" + name), 0x0303});
+  }
+  nvidia::LoaderCache edited = cache;
+  put_first(edited, added, [](std::string_view) { return false; });
+  check(!is_ordered(cache) || is_ordered(edited), "the order is kept, whatever the names are");
+  const std::string bytes = render_loader_cache(edited);
+  const Result<nvidia::LoaderCache> read = nvidia::parse_loader_cache(bytes);
+  const bool is_refused = std::ranges::any_of(names, has_long_number);
+  check(is_refused ? !read : read && *read == edited, "what is written can be read, or is refused for its numbers");
+  for (const nvidia::CachedLibrary& library : added) {
+    check(std::ranges::find(edited.libraries, library) != edited.libraries.end(), "each of them is there");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -51,5 +89,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(written);
   check(again && *again == *cache, "a round trip changes nothing");
   check_adding(*cache);
+  check_adding_names(*cache, names_from(bytes));
   return 0;
 }

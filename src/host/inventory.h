@@ -18,6 +18,9 @@ device::Inventory take_inventory(const kernel::Host& host, const config::Config&
                                  nvidia::Gpus gpus = nvidia::Gpus::on_bus);
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries);
 
+// Whether a GPU of this host can be cut into parts (MIG).
+bool may_have_mig(const kernel::Host& host);
+
 // systemd's device rules name drivers and paths: their meaning depends on the drivers and device nodes of this host.
 device::DeviceAllowContext device_allow_context(const kernel::Host& host, const device::Inventory& inventory);
 

@@ -13,16 +13,16 @@ namespace {
 constexpr std::chrono::milliseconds kLibraryLimit{10'000};  // a sleeping GPU takes seconds to wake
 constexpr const char* kCapabilities = "proc/driver/nvidia/capabilities";
 
-// A GPU that can be cut into parts has capabilities/gpu0/mig, whether MIG is enabled or not (driver 580 on an H200: the
-// files below /proc are the same), and a GPU with MIG enabled and without parts cannot be used. Only NVML tells.
+}  // namespace
+
+// Such a GPU has capabilities/gpu0/mig, whether MIG is enabled or not (driver 580 on an H200: the files below /proc are
+// the same), and a GPU with MIG enabled and without parts cannot be used. Only NVML tells.
 bool may_have_mig(const kernel::Host& host) {
   return std::ranges::any_of(kernel::list_names(host.root.get(), kCapabilities), [&host](const std::string& gpu) {
     return gpu.starts_with("gpu") &&
            kernel::exists(host.root.get(), std::string(kCapabilities).append("/").append(gpu).append("/mig"));
   });
 }
-
-}  // namespace
 
 device::Inventory take_inventory(const kernel::Host& host, const config::Config& config, Libraries libraries) {
   device::Inventory inventory = take_inventory(host, config);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A real NVIDIA GPU in a container that holdfast-runtime starts: its root file system has the C library and nothing else,
 # and nvidia-smi and a CUDA program run in it all the same, without a hook; also after an update, a second time in the same
-# root file system, in one that can be written, with the loader's cache, and in a user namespace (with the hook). Skips
-# (77) without a GPU, root or runc.
+# root file system, in one that can be written, with the loader's cache, in one that is mounted read-only, and in a user
+# namespace (with the hook); and with CAP_MKNOD, which has the hook with one GPU of several. Skips (77) without a GPU, root
+# or runc.
 #
 # usage: [VISIBLE=GPU-…] runtime_test.sh HOLDFAST_RUNTIME CUDA_TURN
 set -uo pipefail
@@ -11,16 +12,17 @@ runtime=$(realpath "$1") cuda=$(realpath "$2")
 [ -c /dev/nvidia0 ] && command -v nvidia-smi >/dev/null || { echo "skipped: no NVIDIA GPU"; exit 77; }
 command -v runc >/dev/null || { echo "skipped: no runc"; exit 77; }
 directory=$(mktemp -d /tmp/hf-runtime-XXXXXX)
+root=$directory/rootfs
 name=hf-runtime-$$
 status=0
 cleanup() {
   "$runtime" delete -f "$name" 2>/dev/null
+  mountpoint -q "$root" && umount -l "$root"
   rm -rf "$directory"
 }
 trap cleanup EXIT
 fail() { echo "FAILED: $*"; status=1; }
 
-root=$directory/rootfs
 mkdir -p "$root"/{proc,dev,sys,tmp,etc}
 # The C library and its loader from the host, which real images contain.
 for file in $(ldd "$cuda" $(command -v sleep) | grep -o '/[^ ]*' | sort -u) /lib/x86_64-linux-gnu/lib{dl,pthread,rt,m}.so.*; do
@@ -79,11 +81,26 @@ run_once() {  # TITLE: starts it, runs both programs, lists the device nodes, re
 run_once "again in the same root"
 has_hook && fail "a hook the second time"
 kind=writable run_once "a root that can be written"
+has_hook && fail "a hook in a root that can be written"
 ldconfig -X -r "$root" 2>/dev/null
 [ -e "$root/etc/ld.so.cache" ] && run_once "with the loader's cache"
 has_hook && fail "a hook beside the cache"
 kind=capable run_once "with CAP_MKNOD"
 [ -n "${VISIBLE:-}" ] || ! has_hook || fail "a hook though it has every GPU"
+gpus=$(nvidia-smi -L | grep -c '^GPU')
+if [ "$gpus" -ge 2 ] && grep -q '^ModifyDeviceFiles: 1' /proc/driver/nvidia/params; then
+  VISIBLE=$(nvidia-smi -L | sed -n '1s/.*(UUID: \(.*\))/\1/p') kind=capable run_once "with CAP_MKNOD and one GPU of $gpus"
+  has_hook || fail "no hook though it could create the nodes of other GPUs"
+else
+  echo "not tested: CAP_MKNOD and one GPU of several ($gpus GPUs here, $(grep ModifyDeviceFiles /proc/driver/nvidia/params))"
+fi
+if mount --bind "$root" "$root" && mount -o remount,bind,ro "$root"; then
+  run_once "a root that is mounted read-only"
+  has_hook && fail "a hook that could not write"
+else
+  fail "no read-only mount can be made"
+fi
+mountpoint -q "$root" && umount -l "$root"
 chmod 755 "$directory"
 chown -R 100000:100000 "$root"
 kind=mapped run_once "in a user namespace"

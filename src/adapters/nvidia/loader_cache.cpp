@@ -37,6 +37,7 @@ constexpr std::size_t kMostEntries = std::size_t(64) << 10U;  // a large image h
 constexpr std::size_t kMostSections = 16;
 constexpr std::size_t kMostHardwareNames = 64;
 constexpr std::size_t kMostName = 255;   // NAME_MAX
+constexpr std::size_t kMostDigits = 9;   // of a number in a name
 constexpr std::size_t kMostPath = 4095;  // PATH_MAX, without its terminating NUL
 // Entries may share one text, which is written once for each of them: a small cache could become gigabytes.
 constexpr std::size_t kMostRendered = std::size_t(16) << 20U;
@@ -77,32 +78,44 @@ Result<std::string_view> text_at(std::string_view bytes, std::size_t offset, std
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
+// Glibc's numbers overflow beyond that, and then its order of names is none: A before B before C before A.
+bool has_long_number(std::string_view name) {
+  std::size_t digits = 0;
+  return std::ranges::any_of(name, [&digits](char character) {
+    digits = is_digit(character) ? digits + 1 : 0;
+    return digits > kMostDigits;
+  });
+}
+
 bool is_possible(const CachedLibrary& library) {
   const auto is_printable = [](std::string_view text) {
     return text.find("..") == std::string_view::npos &&
            std::ranges::all_of(text, [](unsigned char character) { return character >= ' ' && character != 0x7f; });
   };
-  return library.name.find('/') == std::string_view::npos && library.path.starts_with('/') &&
-         is_printable(library.name) && is_printable(library.path);
+  return library.name.find('/') == std::string_view::npos && !has_long_number(library.name) &&
+         library.path.starts_with('/') && is_printable(library.name) && is_printable(library.path);
 }
 
-std::uint32_t take_number(std::string_view& text) {
-  std::uint32_t number = 0;
-  while (!text.empty() && is_digit(text.front())) {
-    number = (number * 10) + std::uint32_t(text.front() - '0');
-    text.remove_prefix(1);
-  }
+// Returns its digits without the zeros before them.
+std::string_view take_number(std::string_view& text) {
+  std::string_view number = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(number.size());
+  number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
   return number;
 }
 
-// As the loader compares names: digits as numbers, and a digit after everything else.
+int compare_numbers(std::string_view a, std::string_view b) {
+  return a.size() != b.size() ? (a.size() < b.size() ? -1 : 1) : a.compare(b);
+}
+
+// As the loader compares names: digits as numbers, and a digit after everything else. Names that come from elsewhere
+// than from a cache may have longer numbers than the loader's; they have an order here, too.
 int compare_names(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     if (is_digit(a.front()) && is_digit(b.front())) {
-      const std::uint32_t first = take_number(a);
-      const std::uint32_t second = take_number(b);
-      if (first != second) {
-        return std::int32_t(first - second);  // glibc's numbers wrap around, too
+      const int order = compare_numbers(take_number(a), take_number(b));
+      if (order != 0) {
+        return order;
       }
     } else if (is_digit(a.front()) != is_digit(b.front())) {
       return is_digit(a.front()) ? 1 : -1;

@@ -30,8 +30,9 @@ struct LoaderCache {
 };
 
 // Reads glibc's newer format, by itself or after a table in the older format. Fails where offsets lie outside of the
-// file, for names that no library can have (with "/", ".." or control characters, or longer than a file's name), and
-// for more than 64 Ki entries or 16 MiB of entries and names. Another format is not_supported.
+// file, for names that no library can have (with "/", ".." or control characters, or longer than a file's name) or that
+// the loader cannot order (with more than 9 digits in a row), and for more than 64 Ki entries or 16 MiB of entries and
+// names. Another format is not_supported.
 Result<LoaderCache> parse_loader_cache(std::string_view bytes);
 
 // Can the loader search it? Names must descend, as it compares them.

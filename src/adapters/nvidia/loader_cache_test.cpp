@@ -97,6 +97,15 @@ TEST(LoaderCache, WithNamesLongerThanOfAFileIsRefused) {
   EXPECT_FALSE(is_read(255, 4096));
 }
 
+TEST(LoaderCache, WithNumbersThatTheLoaderCannotOrderIsRefused) {
+  const auto is_read = [](const std::string& name) {
+    return bool(parse_loader_cache(make_loader_cache({{name, "/usr/lib/" + name}})));
+  };
+  EXPECT_TRUE(is_read("libx.so.123456789.123456789"));
+  EXPECT_FALSE(is_read("libx.so.1234567890"));
+  EXPECT_FALSE(is_read("libx.so.0000000001"));
+}
+
 // Of an image: entries that all name the same long text would be gigabytes when they are written again.
 TEST(LoaderCache, WhoseEntriesShareTextsIsRefusedWhereItWouldGrowTooMuch) {
   const auto with_entries = [](std::size_t count) {
@@ -193,6 +202,17 @@ TEST(PutFirst, OrdersLibrariesThatComeToTheSamePlace) {
             "libz.so.1=/l/libz.so.1 libx.so.1=/1/libx.so.1 libx.so.1=/1/libx.so.1 libm.so.2=/1/libm.so.2 "
             "libm.so.1=/1/libm.so.1 libm.so.1=/2/libm.so.1 liba.so.1=/l/liba.so.1 ");
   EXPECT_GT(cache.libraries[1].flags, cache.libraries[2].flags);
+  EXPECT_TRUE(is_ordered(cache));
+}
+
+// With numbers of 32 bits each of these would come before the next one, and the last one before the first.
+TEST(PutFirst, OrdersNamesWithNumbersOfAnySize) {
+  LoaderCache cache;
+  put_first(
+      cache,
+      {{"libx.so.4000000000", "/3", kNative}, {"libx.so.0", "/1", kNative}, {"libx.so.2000000000", "/2", kNative}},
+      is_never_gone);
+  EXPECT_EQ(describe(cache), "libx.so.4000000000=/3 libx.so.2000000000=/2 libx.so.0=/1 ");
   EXPECT_TRUE(is_ordered(cache));
 }
 

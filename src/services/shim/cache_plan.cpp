@@ -201,8 +201,9 @@ class CachePlan {
       return "the image's loader's cache has too many libraries of the same names as the driver's";
     }
     std::string edited = render_loader_cache(*cache);
-    if (const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited); !again) {
-      return "with the driver's libraries: " + again.error().message;
+    const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited);
+    if (!again || !is_ordered(*again)) {
+      return "with the driver's libraries: " + (again ? "the entries are out of order" : again.error().message);
     }
     plan.cache = edited == text ? std::nullopt : std::optional(std::move(edited));
     return std::nullopt;
@@ -214,17 +215,19 @@ class CachePlan {
     std::size_t looked_up = 0;
     std::erase_if(cache.libraries, [&](const CachedLibrary& library) {
       const std::string path(library.path);
-      return may_be_left_over(library.name, directory_of(path)) && ++looked_up <= kMostLeftOver &&
+      return may_be_left_over(library, directory_of(path)) && ++looked_up <= kMostLeftOver &&
              !paths_.is_mounted(paths_.follow(path)) && !image_.read(path);
     });
     return looked_up <= kMostLeftOver;
   }
 
-  [[nodiscard]] bool may_be_left_over(std::string_view name, const std::string& directory) const {
-    const bool is_ours =
-        directory == kCompat || (!nvidia::capability_of_library(name).empty() &&
-                                 std::ranges::find(options_.directories, directory) != options_.directories.end());
-    return is_ours && std::ranges::find(driver_, name, &Library::name) == driver_.end();
+  // The loader prefers libraries for certain processors, in glibc-hwcaps directories, also to those that are put first.
+  [[nodiscard]] bool may_be_left_over(const CachedLibrary& library, const std::string& directory) const {
+    if (std::ranges::find(driver_, library.name, &Library::name) != driver_.end()) {
+      return library.hardware != 0;
+    }
+    return directory == kCompat || (!nvidia::capability_of_library(library.name).empty() &&
+                                    std::ranges::find(options_.directories, directory) != options_.directories.end());
   }
 
   // False where too many paths would have to be looked up.

@@ -101,6 +101,24 @@ TEST_F(CachePlanTest, DropsWhatAnEarlierStartAddedAndIsGone) {
   EXPECT_NE(list(*plan().cache).find("libnvidia-tls.so.535.1"), std::string::npos) << "the user mounts it";
 }
 
+TEST_F(CachePlanTest, DropsTheDriversNamesForCertainProcessorsThatAreGone) {
+  constexpr std::uint64_t kNamedHardware = std::uint64_t(1) << 62U;
+  const std::string there = std::string(kDirectory) + "/glibc-hwcaps/x86-64-v3/libnvidia-ml.so.1";
+  const std::string gone = std::string(kDirectory) + "/glibc-hwcaps/x86-64-v3/libcuda.so.1";
+  const std::string other = std::string(kDirectory) + "/glibc-hwcaps/x86-64-v3/libc.so.6";
+  write_in_image(kLoader, "a loader");
+  write_in_image("etc/ld.so.cache",
+                 nvidia::render_loader_cache({{{"libnvidia-ml.so.1", there, test::kNativeLibrary, 0, kNamedHardware},
+                                               {"libcuda.so.1", gone, test::kNativeLibrary, 0, kNamedHardware},
+                                               {"libc.so.6", other, test::kNativeLibrary, 0, kNamedHardware}},
+                                              {"x86-64-v3"}}));
+  write_in_image(there, test::make_library("libnvidia-ml.so.1"));
+  const RootPlan planned = plan();
+  ASSERT_TRUE(planned.cache);
+  EXPECT_EQ(list(*planned.cache), there + " " + kDirectory + "/libnvidia-ml.so.1 " + kDirectory + "/libcuda.so.1 " +
+                                      kDirectory + "/libcuda.so " + other + " ");
+}
+
 TEST_F(CachePlanTest, LeavesACacheToTheUserWhoMountsOne) {
   write_cache({});
   fs::create_directory_symlink("etc", root_path() + "/alias");
@@ -191,6 +209,17 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereItCannotDecide) {
   write_cache({});
   fs::remove(root_path() + "/" + kLoader);
   EXPECT_EQ(why(), "the image has a loader's cache, but no loader of this architecture");
+}
+
+TEST_F(CachePlanTest, LeavesItToTheHookWhereTheLoaderCannotOrderANameOfTheImage) {
+  write_cache({{"libx.so.4000000000", "/lib/libx.so.4000000000"}});
+  EXPECT_NE(why().find("impossible name: 'libx.so.4000000000'"), std::string::npos) << why();
+  write_cache({});
+  write_own_cuda();
+  EXPECT_EQ(why_not_edited(), "");
+  const std::string name = "libnvidia-own.so.4000000000";
+  write_in_image("usr/local/cuda/compat/" + name, test::make_library(name));
+  EXPECT_NE(why().find("impossible name: '" + name + "'"), std::string::npos) << why();
 }
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheCacheCannotBeRead) {

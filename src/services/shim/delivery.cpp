@@ -100,8 +100,14 @@ bool has_gpu(const Entitlement& owed) {
   return std::ranges::any_of(owed.nodes, [](const OwedNode& node) { return node.device_class == "nvidia"; });
 }
 
+// A container that is owed a part of a GPU has the GPU's node, too, but not its other parts.
+bool has_mig_part(const Entitlement& owed) {
+  return std::ranges::any_of(owed.nodes,
+                             [](const OwedNode& node) { return node.path.starts_with("/dev/nvidia-caps/"); });
+}
+
 bool has_every_gpu(const Entitlement& owed, const device::Inventory& inventory) {
-  return std::ranges::all_of(inventory.units, [&owed](const device::Unit& unit) {
+  return !has_mig_part(owed) && std::ranges::all_of(inventory.units, [&owed](const device::Unit& unit) {
     return unit.device_class != "nvidia" || unit.is_excluded || unit.nodes.empty() ||
            owed.find(unit.nodes.front()) != nullptr;
   });

@@ -22,7 +22,7 @@ struct Delivery {
   std::vector<std::string> notes;                             // which requests were not trusted
   std::vector<HostStep> steps;                                // to be carried out before the container starts
   std::map<std::string, nvidia::LibraryIdentity> identities;  // of the driver's libraries, where they are known already
-  bool has_every_gpu = false;                                 // of the host, but for those that the driver excludes
+  bool has_every_gpu = false;  // of the host, and whole, but for those that the driver excludes
 };
 
 // Reads the host and changes nothing. Fails, with cause and cure in one line, if a requested device cannot be given.

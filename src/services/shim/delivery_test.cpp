@@ -242,6 +242,32 @@ TEST_F(ImexTest, GivesTheChannelsOfMountsRatherThanThoseOfTheEnvironment) {
   EXPECT_TRUE(channels(R"(,"linux":{"cgroupsPath":")" + kPodCgroup + "\"}").empty()) << "kubelet allocated none";
 }
 
+// One GPU that is cut into parts.
+class MigTest : public DeliveryTest {
+ protected:
+  MigTest() : DeliveryTest(files()) {}
+  static test::Files files() {
+    test::Files all = two_gpus();
+    all.erase("proc/driver/nvidia/gpus/0000:66:00.0/information");
+    all["proc/devices"] = "Character devices:\n195 nvidia\n241 nvidia-caps\n511 nvidia-uvm\n\nBlock devices:\n";
+    return all;
+  }
+};
+
+TEST_F(MigTest, APartOfTheOnlyGpuIsNotEveryGpu) {
+  const auto has_every_gpu = [this](const std::string& more) {
+    const Result<Delivery> delivery = plan(R"({"linux":{"devices":[
+        {"path":"/dev/nvidia0","type":"c","major":195,"minor":0})" +
+                                           more + R"(],"resources":{"devices":[{"allow":false,"access":"rwm"},
+        {"allow":true,"type":"c","major":195,"access":"rw"},{"allow":true,"type":"c","major":241,"access":"r"}]}}})");
+    EXPECT_TRUE(delivery) << delivery.error().message;
+    return delivery && delivery->has_every_gpu;
+  };
+  EXPECT_TRUE(has_every_gpu(""));
+  EXPECT_FALSE(has_every_gpu(R"(,{"path":"/dev/nvidia-caps/nvidia-cap21","type":"c","major":241,"minor":21},
+                                {"path":"/dev/nvidia-caps/nvidia-cap22","type":"c","major":241,"minor":22})"));
+}
+
 class StepsTest : public DeliveryTest {
  protected:
   void SetUp() override {

@@ -26,6 +26,13 @@ using nvidia::HookOptions;
 
 constexpr std::chrono::milliseconds kLongestWait{100};
 
+// A root file system that was prepared before has it already.
+bool lacks_graphics_profile(int root, const RootPlan& plan) {
+  const std::string path = std::string(nvidia::kGraphicsProfileDirectory) + "/" + nvidia::kGraphicsProfileName;
+  return !plan.graphics_profile.empty() &&
+         kernel::read_start_in(root, path, plan.graphics_profile.size() + 1) != plan.graphics_profile;
+}
+
 // NVIDIA's libraries create device nodes of GPUs that a container does not have, where they may.
 bool may_create_nodes(const kernel::Host& host, const DeliveryInput& input, const Delivery& delivery) {
   if (!input.spec.may_create_nodes || input.spec.has_user_namespace || delivery.has_every_gpu) {
@@ -141,13 +148,16 @@ class HookReplacement {
     }
     // Two starts in one root edit the same cache. Without the lock one of the edits may be lost, and that is all.
     (void)kernel::lock_within(root, kLongestWait);
-    RootPlan plan = plan_root(host_, root.get(), options, root_input_);
-    const Result<void> done = carry_out(root.get(), plan);
-    if (kernel::is_read_only(root.get()) && (!done || !plan.rest.directories.empty())) {
-      return prepare_read_only(root.get(), options);
-    }
-    TRY(done);
-    return plan;
+    {
+      RootPlan plan = plan_root(host_, root.get(), options, root_input_);
+      const Result<void> done = carry_out(root.get(), plan);
+      const bool is_done = done && plan.rest.directories.empty();
+      if (is_done || !kernel::is_read_only(root.get())) {
+        TRY(done);
+        return plan;
+      }
+    }  // the plan may have a cache of 16 MiB, and the next one has another
+    return prepare_read_only(root.get(), options);
   }
 
   // The hook could not write either. Mounts do what can be done.
@@ -156,6 +166,9 @@ class HookReplacement {
     input.is_read_only = true;
     RootPlan plan = plan_root(host_, root, options, input);
     plan.notes.emplace_back("its root file system is read-only: no symlinks are made to the driver's libraries");
+    if (lacks_graphics_profile(root, plan)) {
+      plan.notes.emplace_back("its root file system is read-only: graphics is not limited to its GPUs");
+    }
     if (const std::string missing = find_missing_mount_point(root); !missing.empty()) {
       plan.refusal = "its root file system is read-only, and has no " + missing +
                      " where the driver's could be mounted: start it once with a writable one, or put a writable "
@@ -231,10 +244,7 @@ Result<void> carry_out(int root, const RootPlan& plan) {
   for (const auto& [directory, its] : links) {
     TRY(kernel::make_symlinks_inside(root, directory, its));
   }
-  // A root file system that was prepared before may be read-only now.
-  const std::string profile = std::string(nvidia::kGraphicsProfileDirectory) + "/" + nvidia::kGraphicsProfileName;
-  if (!plan.graphics_profile.empty() &&
-      kernel::read_start_in(root, profile, plan.graphics_profile.size() + 1) != plan.graphics_profile) {
+  if (lacks_graphics_profile(root, plan)) {  // it may be read-only now
     TRY(replace_file_inside(root, nvidia::kGraphicsProfileDirectory, nvidia::kGraphicsProfileName,
                             plan.graphics_profile));
   }

@@ -213,6 +213,18 @@ TEST_F(ReadOnlyRootTest, StaysAsItIsWhereItWasPreparedBefore) {
   EXPECT_EQ(cache_in_bundle(), "");
 }
 
+TEST_F(ReadOnlyRootTest, HasANoteWhereGraphicsIsNotLimited) {
+  options_.limits_graphics = true;
+  delivery_.change.edits.nodes = {{.path = "/dev/nvidia0", .device = std::nullopt}};
+  delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+  make_mount_points();
+  make_read_only();
+  const Result<ReplacedHooks> done = replace_all();
+  ASSERT_TRUE(done);
+  ASSERT_EQ(done->notes.size(), 2U);
+  EXPECT_EQ(done->notes[1], "its root file system is read-only: graphics is not limited to its GPUs");
+}
+
 TEST_F(ReadOnlyRootTest, IsRefusedWhereNothingCanBeMounted) {
   make_read_only();
   const Result<ReplacedHooks> done = replace_all();

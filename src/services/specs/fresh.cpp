@@ -1,11 +1,17 @@
 #include "services/specs/fresh.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "host/inventory.h"
 #include "kernel/files/file.h"
 #include "services/specs/generate.h"
 
 namespace hf::specs {
 namespace {
+
+// Asking wakes a sleeping GPU.
+constexpr std::chrono::minutes kMigInterval{5};
 
 // Everything a spec depends on that can be read without NVIDIA's library.
 std::string fingerprint_of(const kernel::Host& host, const device::Inventory& inventory, const std::string& file) {
@@ -33,9 +39,18 @@ std::string fingerprint_of(const kernel::Host& host, const device::Inventory& in
   return fingerprint;
 }
 
+bool knows_mig(const device::Inventory& inventory) {
+  return std::ranges::any_of(inventory.units, &device::Unit::is_mig_capable);
+}
+
 }  // namespace
 
-Result<bool> FreshSpec::refresh(const config::Config& config) {
+// Enabling MIG changes nothing that can be read.
+bool FreshSpec::must_ask_for_mig(const config::Config& config, Time now) const {
+  return now - asked_at_ >= kMigInterval && config.cdi.device_class == "nvidia" && host::may_have_mig(host_);
+}
+
+Result<bool> FreshSpec::refresh(const config::Config& config, Time now) {
   const std::string& file = config.cdi.file;
   if (file.empty()) {
     return false;
@@ -43,8 +58,14 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   const device::Inventory plain = host::take_inventory(host_, config);
   const std::string fingerprint =
       fingerprint_of(host_, plain, file + " " + config.cdi.device_class + " " + config.cdi.hook);
-  if (fingerprint == last_ && kernel::exists(host_.root.get(), kernel::below_root(file))) {
+  const bool is_current = fingerprint == last_ && kernel::exists(host_.root.get(), kernel::below_root(file));
+  if (is_current && !must_ask_for_mig(config, now)) {
     return false;
+  }
+  asked_at_ = now;
+  const device::Inventory inventory = host::take_inventory(host_, config, host::Libraries::ask_for_mig);
+  if (is_current && !knows_mig(inventory)) {
+    return false;  // the library does not answer now; what it said before may still be true
   }
   problem_.reset();
   Settings settings = settings_;
@@ -53,9 +74,8 @@ Result<bool> FreshSpec::refresh(const config::Config& config) {
   if (!config.cdi.hook.empty()) {
     settings.hook.path = config.cdi.hook;
   }
-  const Result<Generated> generated =
-      generate(host_, host::take_inventory(host_, config, host::Libraries::ask_for_mig), settings);
-  last_ = fingerprint;  // a library that fails now is asked again only after the next change
+  const Result<Generated> generated = generate(host_, inventory, settings);
+  last_ = fingerprint;  // a library that fails now is asked again after the next change, or after a while for MIG
   if (!generated) {
     problem_ = generated.error();
     return std::unexpected(generated.error());

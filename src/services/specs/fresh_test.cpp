@@ -1,6 +1,9 @@
 #include "services/specs/fresh.h"
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -61,6 +64,57 @@ TEST_F(FreshSpecTest, StaysIfTheDevicesAreGoneAndIsNotWrittenWithoutAFileName) {
   EXPECT_NE(text(), "");
   config_.cdi.file.clear();
   EXPECT_FALSE(*spec.refresh(config_));
+}
+
+// One GPU that can be cut into parts, and a fake of NVML, which says whether MIG is enabled.
+class FreshMigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const auto& [name, major, minor] :
+         {std::tuple("nvidia0", 195U, 0U), {"nvidiactl", 195U, 255U}, {"nvidia-uvm", 238U, 0U}}) {
+      if (::mknod((fake_.root() + "/dev/" + name).c_str(), S_IFCHR | 0666, ::makedev(major, minor)) != 0) {
+        GTEST_SKIP() << "only root can create nodes";
+      }
+    }
+    config_.cdi = {"/var/run/cdi/nvidia.json", "nvidia"};
+  }
+  ~FreshMigTest() override {
+    for (const char* name : {"HOLDFAST_FAKE_MIG", "HOLDFAST_FAKE_MIG_EMPTY", "HOLDFAST_FAKE_NVML_ERROR"}) {
+      ::unsetenv(name);
+    }
+  }
+
+  test::FakeHost fake_{{{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+                        {"proc/devices", "Character devices:\n195 nvidia\n238 nvidia-uvm\n\nBlock devices:\n"},
+                        {"proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module  580.159.04\n"},
+                        {"proc/driver/nvidia/gpus/0000:ca:00.0/information",
+                         "Model: NVIDIA H200\nGPU UUID: GPU-11111111-0000-0000-0000-000000000001\nDevice Minor: 0\n"},
+                        {"proc/driver/nvidia/capabilities/gpu0/mig/", ""},
+                        {"usr/lib64/libcuda.so.580.159.04",
+                         "\x7f"
+                         "ELF\x02"},
+                        {"dev/", ""}}};
+  kernel::Host host_ = fake_.open();
+  config::Config config_ = *config::parse_config(std::string_view());
+};
+
+TEST_F(FreshMigTest, NoticesAfterAWhileThatMigWasEnabled) {
+  FreshSpec spec(host_);
+  const auto start = std::chrono::steady_clock::now();
+  const Result<bool> first = spec.refresh(config_, start);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(*first);
+  EXPECT_FALSE(spec.refresh(config_, start + std::chrono::minutes(5)).value_or(true)) << "nothing has changed";
+  ::setenv("HOLDFAST_FAKE_MIG", "0", 1);
+  ::setenv("HOLDFAST_FAKE_MIG_EMPTY", "1", 1);
+  EXPECT_FALSE(spec.refresh(config_, start + std::chrono::minutes(9)).value_or(true)) << "it is not asked yet";
+  const Result<bool> last = spec.refresh(config_, start + std::chrono::minutes(10));
+  ASSERT_FALSE(last);
+  EXPECT_NE(last.error().message.find("MIG is enabled"), std::string::npos) << last.error().message;
+  EXPECT_TRUE(spec.problem());
+  ::setenv("HOLDFAST_FAKE_NVML_ERROR", "999", 1);
+  EXPECT_FALSE(spec.refresh(config_, start + std::chrono::minutes(15)).value_or(true));
+  EXPECT_TRUE(spec.problem()) << "a library that does not answer does not say that MIG is disabled";
 }
 
 }  // namespace
