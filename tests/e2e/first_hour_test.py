@@ -198,10 +198,11 @@ CLAIMS: dict[str | tuple[str, str], Claim | NotHere] = {
     "tools/package arm64": BUILDS,
     "apt install ./holdfast_0.1.0-1_amd64.deb": PACKAGED,
     "rpm --install holdfast-0.1.0-1.x86_64.rpm": PACKAGED,
-    "rm -rf /etc/holdfast /var/lib/holdfast /var/lib/kubelet/plugins/gpu.holdfast.dev /etc/kubernetes/node-feature-discovery/features.d/holdfast": Claim(
+    "rm -rf /etc/holdfast /var/lib/holdfast /run/holdfast /var/lib/kubelet/plugins/gpu.holdfast.dev /etc/kubernetes/node-feature-discovery/features.d/holdfast": Claim(
         before="ls /etc/holdfast /var/lib/holdfast", after="test ! -e /etc/holdfast -a ! -e /var/lib/holdfast"
     ),
-    "rm -f /etc/docker/daemon.json.holdfast-backup /etc/containerd/config.toml.holdfast-backup": Claim(),
+    "rm -f /var/lib/kubelet/device-plugins/holdfast-*.sock /var/lib/kubelet/plugins_registry/{holdfast-*,gpu.holdfast.dev-reg}.sock": Claim(),
+    "rm -f /etc/docker/daemon.json.holdfast-backup /etc/{containerd/config.toml,crio/crio.conf.d/99-holdfast.conf,containers/containers.conf.d/99-holdfast.conf}.holdfast-backup": Claim(),
     "holdfast --version": Claim((0,), (r"^holdfast \d+\.\d+",)),
     "holdfastd --check-config": Claim((0,), ("^config is fine", "read /etc/holdfast/config.yaml", "mode heal, shield auto")),
     "systemctl status holdfastd": Claim((0,), (r"Active: active \(running\)",)),

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -190,11 +192,14 @@ Result<int> show_simulation(const CpuOptions& options) {
   return is_served ? kFine : kProblem;
 }
 
+// Distributions of Kubernetes have kubelet in a program of their own.
+constexpr std::array<std::string_view, 5> kKubelets = {"kubelet", "kubelite", "k3s-server", "k3s-agent", "rke2"};
+
 bool is_kubelet_running() {
   const Result<kernel::Host> host = kernel::open_host();
   return host && std::ranges::any_of(kernel::list_processes(*host), [&host](container::Pid pid) {
            const Result<kernel::Process> process = kernel::read_process(*host, pid);
-           return process && process->name == "kubelet" && !process->has_ended;
+           return process && std::ranges::find(kKubelets, process->name) != kKubelets.end() && !process->has_ended;
          });
 }
 
