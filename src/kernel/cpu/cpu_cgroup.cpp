@@ -175,6 +175,12 @@ std::uint64_t CpuCgroup::file() const {
   return ::fstatat(cpuset_.get(), kCpus, &status, 0) == 0 ? status.st_ino : 0;
 }
 
+std::optional<std::uint64_t> CpuCgroup::quota_file() const {
+  struct stat status{};
+  const bool is_there = is_v2_ && cpu_ && ::fstatat(cpu_.get(), "cpu.max", &status, 0) == 0;
+  return is_there ? std::optional(std::uint64_t(status.st_ino)) : std::nullopt;
+}
+
 // On v2 a parent may allow less than what is written: what is in force counts.
 Result<cpu::CpuSet> CpuCgroup::read_cpus() const {
   if (!is_v2_) {

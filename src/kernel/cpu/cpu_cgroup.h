@@ -37,6 +37,8 @@ class CpuCgroup {
 
   [[nodiscard]] bool is_alive() const;       // false once the container has ended
   [[nodiscard]] std::uint64_t file() const;  // the inode of its cpuset.cpus; 0 where there is none
+  // On v2 the inode of cpu.max.
+  [[nodiscard]] std::optional<std::uint64_t> quota_file() const;
 
   // What it is confined to. The error is no_such_device, or no_such_file_or_directory, where the container has ended.
   [[nodiscard]] Result<cpu::CpuSet> read_cpus() const;

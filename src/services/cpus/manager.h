@@ -86,6 +86,8 @@ class Manager {
   // Another process has written to the file with this inode. False: it is the cpuset of no container, or of one that is
   // left alone.
   bool note_writer(std::uint64_t file, const std::function<std::string()>& writer);
+  // On v2: it is the limit of CPU time of a container with CPUs of its own. On v1 that is in another hierarchy.
+  [[nodiscard]] bool is_quota(std::uint64_t file) const { return quota_files_.contains(file); }
 
  private:
   using Change = std::function<Result<void>(cpu::State&)>;
@@ -139,6 +141,7 @@ class Manager {
   Machine machine_;
   std::map<std::string, kernel::CpuCgroup> cgroups_;  // these and the following by Tenant::id
   std::map<std::uint64_t, std::string> files_;        // the cpusets by inode, since the last call
+  std::set<std::uint64_t> quota_files_;               // by inode: of containers with CPUs of their own, on v2
   std::set<std::string> gone_;                        // tenants whose cgroup does not exist any more
   std::map<std::string, std::string> problems_;
   std::map<std::string, std::string> logged_;  // the problems that were logged last

@@ -250,9 +250,13 @@ Result<void> Manager::follow_unit(const host::CpuTenant& tenant, const kernel::C
 }
 
 void Manager::follow(const cpu::State& state, const Tenants& tenants) {
+  quota_files_.clear();
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     if (const auto cgroup = cgroups_.find(tenants[i].tenant.id); cgroup != cgroups_.end()) {
       follow_one(state, tenants[i], cgroup->second, managed_[i].present);
+      if (const auto file = cgroup->second.quota_file(); file && owns_cpus(state, tenants[i].tenant.owner)) {
+        quota_files_.insert(*file);
+      }
     }
   }
   std::erase_if(units_, [&](const std::string& unit) {

@@ -127,6 +127,7 @@ nri::Adjustment ManagerThread::place(const nri::Container& container, const cpu:
 
 // A pod that is resized in place gets more CPUs, or keeps some of those that it has.
 nri::Adjustment ManagerThread::update(const nri::Container& container) {
+  look_again();
   const auto known = created_.find(container.id);
   if (!manager_ || (known != created_.end() && known->second.pinned)) {
     return {};

@@ -371,6 +371,47 @@ TEST_F(Managing, WritersAreFoundByTheFileTheyWriteTo) {
   EXPECT_FALSE(manager.note_writer(inode(cgroup("a") / "cpuset.cpus"), name)) << "it is left alone";
 }
 
+// On v2 both files are in one hierarchy.
+class ManagingOnV2 : public Managing {
+ protected:
+  ManagingOnV2() {
+    for (const char* name : {"a", "b"}) {
+      const fs::path directory = at("sys/fs/cgroup") / name;
+      fs::create_directories(directory);
+      for (const auto& [file, text] : {std::pair("cgroup.procs", "17"), std::pair("cpuset.cpus", ""),
+                                       std::pair("cpuset.cpus.effective", "1,9"), std::pair("cpu.max", "max 100000")}) {
+        put(directory / file, std::string(text) + "\n");
+      }
+    }
+    put(at("proc/self/mountinfo"), "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    host_ = fake_.open();
+  }
+  static host::CpuTenant unified(const std::string& name, std::uint32_t count) {
+    host::CpuTenant tenant;
+    tenant.container.id.value = name;
+    tenant.container.cgroup = "/" + name;
+    tenant.container.v2 = "/" + name;
+    tenant.tenant = {.owner = {name, "c"}, .id = "/" + name, .request = std::nullopt};
+    if (count > 0) {
+      tenant.tenant.request.emplace();
+      tenant.tenant.request->count = count;
+    }
+    return tenant;
+  }
+};
+
+TEST_F(ManagingOnV2, KnowsTheQuotaOfContainersWithCpusOfTheirOwn) {
+  Manager manager = *open();
+  reconcile(manager, {unified("a", 2), unified("b", 0)});
+  const auto inode = [this](const std::string& file) {
+    struct stat status{};
+    return ::stat(at("sys/fs/cgroup/" + file).c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  EXPECT_TRUE(manager.is_quota(inode("a/cpu.max")));
+  EXPECT_FALSE(manager.is_quota(inode("b/cpu.max"))) << "its limit stays";
+  EXPECT_FALSE(manager.is_quota(inode("a/cpuset.cpus")));
+}
+
 TEST_F(Managing, ExclusiveCpusHaveNoQuotaAndTheLimitComesBackWithThePool) {
   Manager manager = *open();
   const Tenants tenants = {limited("a", 2, 200'000, "200000"), tenant("b")};

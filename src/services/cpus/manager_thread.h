@@ -59,6 +59,7 @@ class ManagerThread {
   void leave_to_kubelet();
   void watch_writes();
   void take_writes();
+  void look_again();
   nri::Handlers nri_handlers();
   nri::Adjustment decide(const nri::Container& container, std::function<nri::Adjustment()> decision);
   nri::Adjustment create(const nri::Container& container);
@@ -94,6 +95,7 @@ class ManagerThread {
   std::string problem_;                     // why there is no manager
   std::uint64_t due_ = 0;
   std::uint64_t reconciled_at_ = 0;
+  std::uint64_t again_at_ = 0;  // a reconciliation is due then, whatever comes before
   bool has_census_ = false;
   std::mutex request_mutex_;
   std::function<void()> request_;
