@@ -212,10 +212,16 @@ class Cases:
         pod = self.pod(GUARANTEED, ONE_CPU | {6: "0"})
         self.assertIn('"cpus":"0"', pod.spec())
         self.assertTrue(eventually(lambda: "another NRI plugin, gives it the CPUs 0" in self.daemon.said()), self.daemon.said())
-        owner = self.pod()
-        self.wait(owner, "1")
-        pod.resize(ONE_CPU | {6: "0"})
-        self.assertEqual((pod.cpus(), owner.cpus()), ("0", "1"))
+        for restarts in (False, True):
+            if restarts:  # the engine does not tell by whom they were given
+                self.daemon.kill()
+                self.daemon.log.unlink()
+                self.start()
+            owner = self.pod()
+            self.wait(owner, "1")
+            pod.resize(ONE_CPU | {6: "0"})
+            self.assertEqual((pod.cpus(), owner.cpus()), ("0", "1"))
+            owner.remove()
 
     def test_a_half_set_is_whole_before_the_start(self):
         self.start()

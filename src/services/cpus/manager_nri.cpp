@@ -92,6 +92,30 @@ void ManagerThread::forget_expected(std::uint64_t now) {
   });
 }
 
+void ManagerThread::load_pinned() {
+  pinned_ = read_pinned(kDirectory);
+  for (const auto& [id, cpus] : pinned_) {
+    created_[id] = {.time = {}, .pinned = cpus, .since = kernel::monotonic_now()};
+  }
+}
+
+// What Synchronize says of CPUs does not tell by whom they were given, so that it is kept in a file.
+void ManagerThread::save_pinned() {
+  Pinned pinned;
+  for (const auto& [id, created] : created_) {
+    if (created.pinned) {
+      pinned[id] = *created.pinned;
+    }
+  }
+  if (pinned == pinned_) {
+    return;
+  }
+  if (const Result<void> written = write_pinned(kDirectory, pinned); !written) {
+    settings_.log("cpus-pinned error=" + quote(written.error().message), true);
+  }
+  pinned_ = std::move(pinned);
+}
+
 // Whatever goes wrong, the container starts as the engine would start it. On NRI's thread: devices do not wait for the
 // manager.
 nri::Adjustment ManagerThread::create(const nri::Container& container) {
@@ -118,6 +142,7 @@ nri::Adjustment ManagerThread::place(const nri::Container& container, const cpu:
   // The engine refuses a container for which two plugins want CPUs.
   if (!container.cpus.empty()) {
     created.pinned = cpu::parse_cpu_set(container.cpus).value_or(cpu::CpuSet());
+    save_pinned();
     log_passed(container, "its creator, or another NRI plugin, gives it the CPUs " + container.cpus);
     return {};
   }
@@ -161,7 +186,11 @@ void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
   for (const nri::Container& container : containers) {
     if (!container.has_ended) {
       expect(container);
-      created_.try_emplace(container.id, Created{container.time, std::nullopt, kernel::monotonic_now()});
+      const auto known = created_.try_emplace(container.id, Created{container.time, std::nullopt, 0}).first;
+      known->second.since = kernel::monotonic_now();
+      if (known->second.pinned) {  // the file has no more than its CPUs
+        known->second.time = container.time;
+      }
     }
   }
 }

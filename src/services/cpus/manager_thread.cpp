@@ -294,12 +294,14 @@ void ManagerThread::work() {
   kernel::name_thread("hf-cpus");
   const config::Config& config = settings_.config;
   restore_irqs();
+  load_pinned();
   while (!stops_) {
     const std::uint64_t now = kernel::monotonic_now();
     if (config.nri.is_enabled && !nri_) {
       nri_.emplace(config.nri, nri_handlers(), settings_.log);
     }
     forget_expected(now);
+    save_pinned();
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
     } else if (manager_ && now >= due_) {

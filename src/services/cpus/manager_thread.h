@@ -17,6 +17,7 @@
 #include "kernel/net/event_loop.h"
 #include "kernel/watch/cgroup_writes.h"
 #include "services/cpus/manager.h"
+#include "services/cpus/marks.h"
 #include "services/cpus/nri_client.h"
 #include "services/cpus/placement_server.h"
 
@@ -73,6 +74,8 @@ class ManagerThread {
   void log_passed(const nri::Container& container, const std::string& why) const;
   void expect(const nri::Container& container);
   void forget_expected(std::uint64_t now);
+  void load_pinned();
+  void save_pinned();
   [[nodiscard]] std::uint64_t next_due() const;
 
   const kernel::Host& host_;
@@ -92,6 +95,7 @@ class ManagerThread {
     std::uint64_t since = 0;
   };
   std::map<std::string, Created> created_;  // containers as their engine has described them, by id
+  Pinned pinned_;                           // as the file has them
   std::string problem_;                     // why there is no manager
   std::uint64_t due_ = 0;
   std::uint64_t reconciled_at_ = 0;
