@@ -22,6 +22,7 @@
 #include "kernel/cpu/cpu_cgroup.h"
 #include "kernel/cpu/topology.h"
 #include "kernel/files/host.h"
+#include "services/cpus/marks.h"
 
 namespace hf::cpus {
 
@@ -113,7 +114,11 @@ class Manager {
   Result<void> refresh_machine();
   void open_cgroups(const Tenants& tenants);
   Result<cpu::State> load(const Tenants& tenants);
+  Result<void> record(const cpu::State& before, const cpu::State& changed);
   Result<void> save(const cpu::State& state);
+  [[nodiscard]] ByHand read_marked(const cpu::State& state) const;
+  [[nodiscard]] cpu::Tenant marked(cpu::Tenant tenant) const;
+  void mark(const cpu::Owner& owner, bool is_by_hand);
   void note_changes_of_others();
   [[nodiscard]] bool is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const;
   [[nodiscard]] std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
@@ -148,6 +153,7 @@ class Manager {
   std::map<std::string, Contest> contests_;
   std::map<std::string, std::string> writers_;
   std::set<cpu::Owner> expected_;
+  ByHand by_hand_;                              // owners with an entry in the state
   std::vector<cpu::ManagedContainer> managed_;  // as the last call left them
   std::set<std::string> units_;                 // of systemd that have CPUs of ours in a file
   std::string stamp_;                           // of the state's file when it was read or written last

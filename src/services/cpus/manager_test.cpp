@@ -282,6 +282,29 @@ TEST_F(Managing, ByHand) {
   EXPECT_EQ(cpus("a"), "2,10");
 }
 
+TEST_F(Managing, WhatWasGivenByHandIsNotMadeUpToWhatItAsksFor) {
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  cpu::CpuRequest request;
+  request.count = 1;
+  {
+    Manager manager = *open();
+    reconcile(manager, tenants);
+    ASSERT_EQ(to_string(*manager.assign(tenants, {"a", "c"}, request)), "8");
+    reconcile(manager, tenants);
+    EXPECT_EQ(cpus("a"), "8");
+  }
+  Manager again = *open();
+  reconcile(again, tenants);
+  EXPECT_EQ(cpus("a"), "8");
+  request.count = 2;
+  ASSERT_EQ(to_string(*again.assign(tenants, {"a", "c"}, request)), "1,9") << "as it asks for itself";
+  request.count = 1;
+  ASSERT_TRUE(again.assign(tenants, {"a", "c"}, request));
+  reconcile(again, {tenant("b")});
+  reconcile(again, tenants);
+  EXPECT_EQ(cpus("a"), "1,9") << "it has ended, and was started again";
+}
+
 TEST_F(Managing, WhatWasGivenByHandComesBackWithItsCpus) {
   Manager manager = *open();
   const Tenants tenants = {tenant("a"), tenant("b")};

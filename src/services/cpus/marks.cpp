@@ -15,6 +15,7 @@ namespace hf::cpus {
 namespace {
 
 constexpr const char* kPinned = "pinned";
+constexpr const char* kByHand = "by_hand";
 constexpr std::uint32_t kPrivate = 0600;
 constexpr std::size_t kMostMarks = 4096;  // in one file
 constexpr std::size_t kLongestName = 1024;
@@ -76,6 +77,23 @@ Result<void> write_pinned(const std::string& directory, const Pinned& pinned) {
     marks.emplace_back(id, to_string(cpus));
   }
   return write_marks(directory + "/" + kPinned, marks);
+}
+
+ByHand read_by_hand(const std::string& directory) {
+  ByHand owners;
+  for (const auto& [pod, name] : read_marks(directory + "/" + kByHand)) {
+    owners.insert({pod, name});
+  }
+  return owners;
+}
+
+Result<void> write_by_hand(const std::string& directory, const ByHand& owners) {
+  std::vector<Mark> marks;
+  marks.reserve(owners.size());
+  for (const cpu::Owner& owner : owners) {
+    marks.emplace_back(owner.pod, owner.container);
+  }
+  return write_marks(directory + "/" + kByHand, marks);
 }
 
 }  // namespace hf::cpus

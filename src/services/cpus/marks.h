@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/base/result.h"
 #include "core/cpu/cpu_set.h"
+#include "core/cpu/state.h"
 
 namespace hf::cpus {
 
@@ -14,5 +16,10 @@ namespace hf::cpus {
 using Pinned = std::map<std::string, cpu::CpuSet>;
 Pinned read_pinned(const std::string& directory);
 Result<void> write_pinned(const std::string& directory, const Pinned& pinned);
+
+// Owners of CPUs that were given by hand, and are not as many as they ask for themselves.
+using ByHand = std::set<cpu::Owner>;
+ByHand read_by_hand(const std::string& directory);
+Result<void> write_by_hand(const std::string& directory, const ByHand& owners);
 
 }  // namespace hf::cpus

@@ -25,6 +25,12 @@ TEST_F(MarksTest, PinnedContainersAreReadAsTheyWereWritten) {
   EXPECT_TRUE(read_pinned(directory_).empty());
 }
 
+TEST_F(MarksTest, OwnersAreReadAsTheyWereWritten) {
+  const ByHand owners = {{"4f1c", "web"}, {"4f1c", ""}, {"uid", "main"}};
+  ASSERT_TRUE(write_by_hand(directory_, owners));
+  EXPECT_EQ(read_by_hand(directory_), owners);
+}
+
 TEST_F(MarksTest, ADamagedLineIsNoMark) {
   std::ofstream(directory_ + "/pinned") << "\n4f1c\t0\nno tab\nid\tno CPUs\n\t1\na\tb\tc\n" << std::string(3, '\0');
   EXPECT_EQ(read_pinned(directory_), (Pinned{{"4f1c", *cpu::parse_cpu_set("0")}}));
