@@ -72,8 +72,9 @@ class Manager {
                           const std::optional<cpu::CpuRequest>& before);
   void expect(const cpu::Owner& owner) { expected_.insert(owner); }
   void forget(const cpu::Owner& owner) { expected_.erase(owner); }
-  // Its engine was answered too late, and writes another cpuset: that is no contest with another program.
-  void expect_write_of_engine(const cpu::Owner& owner);
+  // Its engine may have written another cpuset since then, and writes one soon: that is no contest with another
+  // program.
+  void expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since);
   // The same for one that was created, by the last call.
   [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const { return placement_in(status_.state, owner); }
 

@@ -105,10 +105,12 @@ void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::Manage
   }
 }
 
-void Manager::expect_write_of_engine(const cpu::Owner& owner) {
+void Manager::expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since) {
   for (const cpu::ManagedContainer& one : managed_) {
     if (one.owner == owner) {
-      contests_[one.id].ignored_until = settings_.clock() + kEngineTime;
+      Contest& contest = contests_[one.id];
+      std::erase_if(contest.at, [since](std::uint64_t at) { return at >= since; });
+      contest.ignored_until = settings_.clock() + kEngineTime;
     }
   }
 }

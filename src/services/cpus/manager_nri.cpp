@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAnswerLimit{50};     // an engine waits for it
 constexpr std::uint64_t kCreationTime = 120'000'000'000;  // from a container's creation to its first process
+constexpr std::uint64_t kLongestLoss = 600'000'000'000;   // an engine that stays away writes nothing
 
 }  // namespace
 
@@ -30,29 +31,51 @@ nri::Handlers ManagerThread::nri_handlers() {
     return decide(container, [this, container] { return update(container); });
   };
   handlers.stopped = [this](const nri::Container& container) { loop_.post([this, container] { stop(container); }); };
+  handlers.lost = [this] { loop_.post([this] { lose_engine(); }); };
   return handlers;
 }
 
 // On NRI's thread. Without an answer in time the container gets the cpuset that the engine would give it; it is moved
 // later, and the engine is not taken for another program that wants it elsewhere.
 nri::Adjustment ManagerThread::decide(const nri::Container& container, std::function<nri::Adjustment()> decision) {
+  const std::uint64_t asked = kernel::monotonic_now();
   const auto answer = std::make_shared<std::promise<nri::Adjustment>>();
   std::future<nri::Adjustment> adjustment = answer->get_future();
   loop_.post([decision = std::move(decision), answer] { answer->set_value(decision()); });
   if (adjustment.wait_for(kAnswerLimit) == std::future_status::ready) {
     return adjustment.get();
   }
-  loop_.post([this, container] {
+  loop_.post([this, container, asked] {
     if (manager_) {
-      manager_->expect_write_of_engine(host::owner_of(container));
+      manager_->expect_write_of_engine(host::owner_of(container), asked);
     }
   });
   log_passed(container, "no answer in time");
   return {};
 }
 
+// Until it is connected again, an engine writes what its clients ask for. Each attempt to connect comes here again.
+void ManagerThread::lose_engine() {
+  const std::uint64_t now = kernel::monotonic_now();
+  lost_at_ = lost_at_.value_or(now);
+  if (now - *lost_at_ < kLongestLoss) {
+    expect_writes_since(*lost_at_);
+  }
+}
+
+// To all containers that the engine has told us of.
+void ManagerThread::expect_writes_since(std::uint64_t since) {
+  for (const host::CpuTenant& tenant : tenants_) {
+    if (manager_ && created_.contains(tenant.container.id.value)) {
+      manager_->expect_write_of_engine(tenant.tenant.owner, since);
+    }
+  }
+}
+
+// The engine writes what it is answered a moment later, when the pool may be another, or its own cpuset.
 nri::Adjustment ManagerThread::adjustment_to(const nri::Container& container,
-                                             const Result<Manager::Prepared>& placement) const {
+                                             const Result<Manager::Prepared>& placement) {
+  manager_->expect_write_of_engine(host::owner_of(container), kernel::monotonic_now());
   if (!placement) {
     log_passed(container, placement.error().message);
     return {};
@@ -193,6 +216,8 @@ void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
       }
     }
   }
+  expect_writes_since(lost_at_.value_or(kernel::monotonic_now()));
+  lost_at_.reset();
 }
 
 // A container that kubelet starts again has the name of the one before, whose end may be reported late.

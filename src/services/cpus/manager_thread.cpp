@@ -298,6 +298,7 @@ void ManagerThread::work() {
   while (!stops_) {
     const std::uint64_t now = kernel::monotonic_now();
     if (config.nri.is_enabled && !nri_) {
+      lost_at_ = now;
       nri_.emplace(config.nri, nri_handlers(), settings_.log);
     }
     forget_expected(now);

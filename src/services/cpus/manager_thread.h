@@ -67,7 +67,9 @@ class ManagerThread {
   nri::Adjustment place(const nri::Container& container, const cpu::Tenant& tenant);
   nri::Adjustment update(const nri::Container& container);
   [[nodiscard]] nri::Adjustment adjustment_to(const nri::Container& container,
-                                              const Result<Manager::Prepared>& placement) const;
+                                              const Result<Manager::Prepared>& placement);
+  void lose_engine();
+  void expect_writes_since(std::uint64_t since);
   void heed_engine(host::CpuTenant& tenant) const;
   void synchronize(const std::vector<nri::Container>& containers);
   void stop(const nri::Container& container);
@@ -95,6 +97,7 @@ class ManagerThread {
     std::uint64_t since = 0;
   };
   std::map<std::string, Created> created_;  // containers as their engine has described them, by id
+  std::optional<std::uint64_t> lost_at_;    // since then the engine does not ask us
   Pinned pinned_;                           // as the file has them
   std::string problem_;                     // why there is no manager
   std::uint64_t due_ = 0;
