@@ -104,7 +104,17 @@ nri::Container created_in(const std::string& cgroup_parent) {
 TEST(NriContainer, OnlyThoseOfGuaranteedPodsAskForCpus) {
   const device::Inventory none;
   EXPECT_EQ(tenant_of(created_in("/kubepods/poduid"), none).request.value_or(cpu::CpuRequest()).count, 2U);
+  EXPECT_TRUE(tenant_of(created_in("kubepods-poduid.slice"), none).request);
   EXPECT_FALSE(tenant_of(created_in("/kubepods/burstable/poduid"), none).request);
+  EXPECT_FALSE(tenant_of(created_in("kubepods-burstable-poduid.slice"), none).request);
+}
+
+// kubelet with cgroupsPerQOS=false, and other clients of CRI: the QoS class is unknown.
+TEST(NriContainer, WithoutKubeletsCgroupOfItsPodItAsksForNone) {
+  for (const char* parent : {"", "/", "/k8s.io", "/kubepods", "/kubepods/podother", "/poduid", "poduid",
+                             "kubepods.slice", "/kubepods/poduid/below"}) {
+    EXPECT_FALSE(tenant_of(created_in(parent), {}).request) << parent;
+  }
 }
 
 TEST(NriContainer, IsNearItsDevices) {
