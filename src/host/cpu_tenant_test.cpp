@@ -91,6 +91,26 @@ TEST(CpuTenant, AContainerOfAUserAsksForNothing) {
   EXPECT_FALSE(cpu_tenants_of({discovered}).at(0).tenant.request);
 }
 
+TEST(CpuTenant, APodWithAnUnknownUidAsksForNothingByAnnotations) {
+  DiscoveredContainer discovered;
+  discovered.container.id.value = "job";
+  discovered.container.cgroup = "/k8s.io/job";
+  discovered.container.labels = {{"holdfast.cpus", "4"}};
+  discovered.container.pod.emplace();
+  discovered.spec = oci::parse_spec("{}").value();
+  discovered.container.engine = "podman";
+  EXPECT_TRUE(cpu_tenants_of({discovered}).at(0).tenant.request) << "no matter of kubelet";
+  for (const char* engine : {"containerd", "cri-o"}) {
+    discovered.container.engine = engine;
+    EXPECT_FALSE(cpu_tenants_of({discovered}).at(0).tenant.request) << engine;
+  }
+  discovered.container.engine = "containerd";
+  discovered.container.pod.reset();
+  EXPECT_TRUE(cpu_tenants_of({discovered}).at(0).tenant.request) << "of ctr";
+  discovered.container.name_space = "k8s.io";
+  EXPECT_FALSE(cpu_tenants_of({discovered}).at(0).tenant.request);
+}
+
 nri::Container created_in(const std::string& cgroup_parent) {
   nri::Container container;
   container.pod_uid = "uid";
