@@ -57,6 +57,10 @@ class CpuCgroup {
   [[nodiscard]] Result<void> restore_quota(const CpuQuota& quota) const;
 
  private:
+  struct Paths {
+    std::string cpuset;
+    std::string cpu;
+  };
   void take_back_processes() const;
   [[nodiscard]] Result<void> remove_quota_in(const std::string& directory) const;
 
@@ -67,6 +71,8 @@ class CpuCgroup {
   std::string where_;
   Fd cpu_;  // none where the controller is not mounted, or the container has no cgroup of its own there
   bool is_v2_ = false;
+  const Host* host_ = nullptr;  // outlives it
+  Paths paths_;                 // in the hierarchies of v1
 };
 
 Result<cpu::CpuSet> read_online_cpus(const Host& host);

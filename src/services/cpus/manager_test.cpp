@@ -497,6 +497,24 @@ TEST_F(Managing, ReadingAStatusChangesNothing) {
   EXPECT_NE(status.containers[0].problem.find("not enough cpus available"), std::string::npos);
 }
 
+// As after its last CPU went offline on v1. The kernel takes one pid with each write.
+TEST_F(Managing, OnlyProcessesThatTheKernelHasMovedUpAreTakenBack) {
+  Manager manager = *open();
+  const Tenants tenants = {limited("a", 2, -1, "-1"), tenant("b")};
+  put(cgroup("a") / "cgroup.procs", "");
+  put(quota_file("a").parent_path() / "cgroup.procs", "17\n18\n19\n20\n");
+  for (const auto& [pid, lines] : std::map<std::string, std::string>{
+           {"17", "3:cpuset:/docker\n2:cpu,cpuacct:/docker/a\n"},
+           {"18", "3:cpuset:/docker/a/inner\n2:cpu,cpuacct:/docker/a\n"},  // where the container has put it
+           {"19", "3:cpuset:/\n2:cpu,cpuacct:/docker/b\n"}}) {             // another process has the pid
+    fs::create_directories(at("proc/" + pid));
+    put(at("proc/" + pid + "/cgroup"), lines);
+  }
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(get(cgroup("a") / "cgroup.procs"), "17");
+}
+
 TEST_F(Managing, NestedCgroupsKeepTheirPart) {
   Manager manager = *open();
   const host::CpuTenant container = tenant("b");
