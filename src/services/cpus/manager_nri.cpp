@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "core/base/text.h"
-#include "host/inventory.h"
 #include "host/nri_container.h"
 #include "kernel/files/clock.h"
 #include "services/cpus/manager_thread.h"
@@ -28,7 +27,8 @@ nri::Handlers ManagerThread::nri_handlers() {
   };
   handlers.create = [this](const nri::Container& container) { return create(container); };
   handlers.update = [this](const nri::Container& container) {
-    return decide(container, [this, container] { return update(container); });
+    return decide(
+        container, [this, container] { return update(container); }, std::chrono::steady_clock::now() + kAnswerLimit);
   };
   handlers.stopped = [this](const nri::Container& container) { loop_.post([this, container] { stop(container); }); };
   handlers.lost = [this] { loop_.post([this] { lose_engine(); }); };
@@ -37,12 +37,13 @@ nri::Handlers ManagerThread::nri_handlers() {
 
 // On NRI's thread. Without an answer in time the container gets the cpuset that the engine would give it; it is moved
 // later, and the engine is not taken for another program that wants it elsewhere.
-nri::Adjustment ManagerThread::decide(const nri::Container& container, std::function<nri::Adjustment()> decision) {
+nri::Adjustment ManagerThread::decide(const nri::Container& container, std::function<nri::Adjustment()> decision,
+                                      std::chrono::steady_clock::time_point deadline) {
   const std::uint64_t asked = kernel::monotonic_now();
   const auto answer = std::make_shared<std::promise<nri::Adjustment>>();
   std::future<nri::Adjustment> adjustment = answer->get_future();
   loop_.post([decision = std::move(decision), answer] { answer->set_value(decision()); });
-  if (adjustment.wait_for(kAnswerLimit) == std::future_status::ready) {
+  if (adjustment.wait_until(deadline) == std::future_status::ready) {
     return adjustment.get();
   }
   loop_.post([this, container, asked] {
@@ -140,11 +141,14 @@ void ManagerThread::save_pinned() {
 }
 
 // Whatever goes wrong, the container starts as the engine would start it. On NRI's thread: devices do not wait for the
-// manager.
+// manager. Reading them and the decision have one limit together.
 nri::Adjustment ManagerThread::create(const nri::Container& container) {
   const std::shared_ptr<const config::Config> config = latest_config();
-  const device::Inventory inventory =
-      container.devices.empty() ? device::Inventory() : host::take_inventory(host_, *config, host::Libraries::leave);
+  const auto deadline = std::chrono::steady_clock::now() + kAnswerLimit;
+  const std::shared_ptr<const device::Inventory> read =
+      container.devices.empty() ? nullptr : devices_->read_until(deadline, config);
+  const device::Inventory none;
+  const device::Inventory& inventory = read ? *read : none;
   const std::vector<nri::Device> missing = host::missing_nodes_of(container, inventory, config->classes);
   for (const nri::Device& device : missing) {
     settings_.log(
@@ -152,7 +156,8 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
         false);
   }
   const cpu::Tenant tenant = host::tenant_of(container, inventory);
-  nri::Adjustment adjustment = decide(container, [this, container, tenant] { return place(container, tenant); });
+  nri::Adjustment adjustment =
+      decide(container, [this, container, tenant] { return place(container, tenant); }, deadline);
   adjustment.devices = missing;
   return adjustment;
 }

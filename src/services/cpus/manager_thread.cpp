@@ -9,6 +9,7 @@
 #include <fcntl.h>
 
 #include "core/base/text.h"
+#include "host/inventory.h"
 #include "host/writer.h"
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
@@ -299,6 +300,11 @@ void ManagerThread::work() {
     const std::uint64_t now = kernel::monotonic_now();
     if (config.nri.is_enabled && !nri_) {
       lost_at_ = now;
+      if (!devices_) {
+        devices_.emplace([this](const config::Config& latest) {
+          return host::take_inventory(host_, latest, host::Libraries::leave);
+        });
+      }
       nri_.emplace(config.nri, nri_handlers(), settings_.log);
     }
     forget_expected(now);

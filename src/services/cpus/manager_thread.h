@@ -2,6 +2,7 @@
 // all that run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,6 +17,7 @@
 #include "kernel/files/host.h"
 #include "kernel/net/event_loop.h"
 #include "kernel/watch/cgroup_writes.h"
+#include "services/cpus/device_reader.h"
 #include "services/cpus/manager.h"
 #include "services/cpus/marks.h"
 #include "services/cpus/nri_client.h"
@@ -62,7 +64,8 @@ class ManagerThread {
   void take_writes();
   void look_again();
   nri::Handlers nri_handlers();
-  nri::Adjustment decide(const nri::Container& container, std::function<nri::Adjustment()> decision);
+  nri::Adjustment decide(const nri::Container& container, std::function<nri::Adjustment()> decision,
+                         std::chrono::steady_clock::time_point deadline);
   nri::Adjustment create(const nri::Container& container);
   nri::Adjustment place(const nri::Container& container, const cpu::Tenant& tenant);
   nri::Adjustment update(const nri::Container& container);
@@ -109,7 +112,8 @@ class ManagerThread {
   bool stops_ = false;
   std::mutex config_mutex_;
   std::shared_ptr<const config::Config> latest_config_;  // the config for the threads that tell of containers
-  std::optional<NriClient> nri_;
+  std::optional<DeviceReader> devices_;
+  std::optional<NriClient> nri_;  // uses devices_
   std::unique_ptr<PlacementServer> placements_;
   std::optional<kernel::CgroupWrites> writes_;
   std::thread thread_;
