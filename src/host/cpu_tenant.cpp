@@ -11,6 +11,12 @@ namespace {
 
 bool is_in_pod(const container::Container& container) { return container.pod && !container.pod->uid.empty(); }
 
+// A pod whose uid is unknown is still a pod, and its annotations are its author's, who may contradict its names too.
+bool is_of_cri(const container::Container& container) {
+  const bool has_cri = container.engine == "containerd" || container.engine == "cri-o";
+  return has_cri && (container.pod || container.name_space == "k8s.io");
+}
+
 // A container without a name is known by its id.
 cpu::Owner owner_of(const container::Container& container) {
   if (container.is_owned_by_user) {
@@ -31,7 +37,7 @@ void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
     }
     return;
   }
-  if (container.is_owned_by_user || !discovered.spec) {
+  if (container.is_owned_by_user || is_of_cri(container) || !discovered.spec) {
     return;
   }
   const Result<std::optional<cpu::CpuRequest>> request = cpu::request_in(container.labels);

@@ -91,6 +91,26 @@ TEST(CpuTenant, AContainerOfAUserAsksForNothing) {
   EXPECT_FALSE(cpu_tenants_of({discovered}).at(0).tenant.request);
 }
 
+TEST(CpuTenant, APodWithAnUnknownUidAsksForNothingByAnnotations) {
+  DiscoveredContainer discovered;
+  discovered.container.id.value = "job";
+  discovered.container.cgroup = "/k8s.io/job";
+  discovered.container.labels = {{"holdfast.cpus", "4"}};
+  discovered.container.pod.emplace();
+  discovered.spec = oci::parse_spec("{}").value();
+  discovered.container.engine = "podman";
+  EXPECT_TRUE(cpu_tenants_of({discovered}).at(0).tenant.request) << "no matter of kubelet";
+  for (const char* engine : {"containerd", "cri-o"}) {
+    discovered.container.engine = engine;
+    EXPECT_FALSE(cpu_tenants_of({discovered}).at(0).tenant.request) << engine;
+  }
+  discovered.container.engine = "containerd";
+  discovered.container.pod.reset();
+  EXPECT_TRUE(cpu_tenants_of({discovered}).at(0).tenant.request) << "of ctr";
+  discovered.container.name_space = "k8s.io";
+  EXPECT_FALSE(cpu_tenants_of({discovered}).at(0).tenant.request);
+}
+
 nri::Container created_in(const std::string& cgroup_parent) {
   nri::Container container;
   container.pod_uid = "uid";
@@ -104,7 +124,17 @@ nri::Container created_in(const std::string& cgroup_parent) {
 TEST(NriContainer, OnlyThoseOfGuaranteedPodsAskForCpus) {
   const device::Inventory none;
   EXPECT_EQ(tenant_of(created_in("/kubepods/poduid"), none).request.value_or(cpu::CpuRequest()).count, 2U);
+  EXPECT_TRUE(tenant_of(created_in("kubepods-poduid.slice"), none).request);
   EXPECT_FALSE(tenant_of(created_in("/kubepods/burstable/poduid"), none).request);
+  EXPECT_FALSE(tenant_of(created_in("kubepods-burstable-poduid.slice"), none).request);
+}
+
+// kubelet with cgroupsPerQOS=false, and other clients of CRI: the QoS class is unknown.
+TEST(NriContainer, WithoutKubeletsCgroupOfItsPodItAsksForNone) {
+  for (const char* parent : {"", "/", "/k8s.io", "/kubepods", "/kubepods/podother", "/poduid", "poduid",
+                             "kubepods.slice", "/kubepods/poduid/below"}) {
+    EXPECT_FALSE(tenant_of(created_in(parent), {}).request) << parent;
+  }
 }
 
 TEST(NriContainer, IsNearItsDevices) {

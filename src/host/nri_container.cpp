@@ -12,6 +12,13 @@ bool has_device(const nri::Container& container, const std::string& path) {
   return std::ranges::find(container.devices, path, &nri::Device::path) != container.devices.end();
 }
 
+// Without kubelet's cgroup of that pod nothing tells its QoS class: a pod that was created through CRI by another
+// client may have none (containerd gives its own namespace as parent).
+bool is_guaranteed(const nri::Container& container) {
+  return !container.pod_uid.empty() && container::pod_uid_in(container.cgroup_parent) == container.pod_uid &&
+         container::is_guaranteed(container.cgroup_parent);
+}
+
 }  // namespace
 
 cpu::Owner owner_of(const nri::Container& container) { return {container.pod_uid, container.name}; }
@@ -20,7 +27,7 @@ cpu::Tenant tenant_of(const nri::Container& container, const device::Inventory& 
   cpu::Tenant tenant;
   tenant.owner = owner_of(container);
   tenant.id = container.id;
-  if (container::is_guaranteed(container.cgroup_parent) && !container.pod_uid.empty()) {
+  if (is_guaranteed(container)) {
     tenant.request = cpu::request_of_pod(container.time);
   }
   for (const device::Unit& unit : inventory.units) {

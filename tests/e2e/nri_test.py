@@ -160,7 +160,15 @@ class Cases:
         raise AssertionError(f"no answer in time, ten times: {self.daemon.said()}")
 
     def threads(self) -> list[str]:
-        return [path.read_text().strip() for path in pathlib.Path(f"/proc/{self.daemon.pid()}/task").glob("*/comm")]
+        names = []
+        for path in pathlib.Path(f"/proc/{self.daemon.pid()}/task").glob("*/comm"):
+            with contextlib.suppress(OSError):  # it has just ended
+                names.append(path.read_text().strip())
+        return names
+
+    def wait_for_quota(self, pod: Pod, quota: str):
+        file = pod.cgroup("cpu") / "cpu.cfs_quota_us"
+        self.assertTrue(eventually(lambda: file.read_text().strip() == quota), f"{file.read_text()}: {self.daemon.said()}")
 
     def wait(self, pod: Pod, cpus: str):
         self.assertTrue(eventually(lambda: pod.cpus() == cpus), f"{pod.cpus()}: {self.daemon.said()}")
@@ -171,7 +179,8 @@ class Cases:
         self.assertIn('"cpus":"0-1"', sharing.spec())
         owner = self.pod_in_time()
         self.assertIn('"cpus":"1"', owner.spec())  # before its first process
-        self.assertEqual((owner.cpus(), sharing.cpus()), ("1", "0"))
+        self.assertEqual(owner.cpus(), "1")
+        self.wait(sharing, "0")  # on a busy machine it may have been created a moment before
         self.assertEqual((owner.cgroup("cpu") / "cpu.cfs_quota_us").read_text().strip(), "-1")
         late = self.pod_in_time(BURSTABLE, HALF)
         self.assertIn('"cpus":"0"', late.spec())
@@ -185,12 +194,12 @@ class Cases:
 
     def test_an_update_keeps_them(self):
         self.start()
-        sharing, owner = self.pod(BURSTABLE, HALF), self.pod()
+        sharing, owner = self.pod_in_time(BURSTABLE, HALF), self.pod_in_time()
         for _ in range(5):
             owner.update("0-1")
             sharing.update("0-1")
             self.wait(owner, "1"), self.wait(sharing, "0")  # on a busy machine an answer may come too late, and is made up for
-        self.assertEqual((owner.cgroup("cpu") / "cpu.cfs_quota_us").read_text().strip(), "-1")
+        self.wait_for_quota(owner, "-1")
 
     def test_a_resize_in_place(self):
         self.start()
@@ -198,7 +207,7 @@ class Cases:
         self.wait(pod, "1")
         pod.resize(HALF)
         self.wait(pod, "0-1")
-        self.assertTrue(eventually(lambda: (pod.cgroup("cpu") / "cpu.cfs_quota_us").read_text().strip() == "50000"), self.daemon.said())
+        self.wait_for_quota(pod, "50000")
         pod.resize(ONE_CPU)
         self.wait(pod, "1")
         self.daemon.kill()
@@ -212,10 +221,16 @@ class Cases:
         pod = self.pod(GUARANTEED, ONE_CPU | {6: "0"})
         self.assertIn('"cpus":"0"', pod.spec())
         self.assertTrue(eventually(lambda: "another NRI plugin, gives it the CPUs 0" in self.daemon.said()), self.daemon.said())
-        owner = self.pod()
-        self.wait(owner, "1")
-        pod.resize(ONE_CPU | {6: "0"})
-        self.assertEqual((pod.cpus(), owner.cpus()), ("0", "1"))
+        for restarts in (False, True):
+            if restarts:  # the engine does not tell by whom they were given
+                self.daemon.kill()
+                self.daemon.log.unlink()
+                self.start()
+            owner = self.pod()
+            self.wait(owner, "1")
+            pod.resize(ONE_CPU | {6: "0"})
+            self.assertEqual((pod.cpus(), owner.cpus()), ("0", "1"))
+            owner.remove()
 
     def test_a_half_set_is_whole_before_the_start(self):
         self.start()
@@ -242,18 +257,18 @@ class Cases:
 
     def test_dead_or_stopped_it_delays_nothing_for_long(self):
         self.start()
-        without = self.pod(BURSTABLE, HALF)
+        usual = max(self.pod(BURSTABLE, HALF).took for _ in range(3))
         self.daemon.tell(signal.SIGSTOP)
         stopped = self.pod(BURSTABLE, HALF)
-        self.assertLess(stopped.took, without.took + 4)  # the engine's own timeout is 2 s
-        again = min(self.pod(BURSTABLE, HALF).took for _ in range(3))  # the engine has given us up
-        self.assertLess(again, without.took + 1.5)
+        self.assertLess(stopped.took, usual + 6)  # the engine's own timeout is 2 s, and this machine may be busy
+        again = min(self.pod(BURSTABLE, HALF).took for _ in range(5))  # the engine has given us up
+        self.assertLess(again, usual + 1.5)
         self.daemon.tell(signal.SIGCONT)
         owner = self.pod()
         self.wait(owner, "1")
         self.daemon.kill()
         dead = self.pod()
-        self.assertLess(dead.took, without.took + 4)
+        self.assertLess(dead.took, usual + 6)
         self.assertEqual(dead.cpus(), "0-1")
         self.daemon.log.unlink()
         self.start()

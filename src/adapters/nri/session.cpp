@@ -5,7 +5,7 @@
 namespace hf::nri {
 namespace {
 
-constexpr std::size_t kMostCollected = std::size_t(256) << 20U;
+constexpr std::size_t kMostCollected = std::size_t(32) << 20U;
 constexpr int kUnimplemented = 12;  // of gRPC's codes
 constexpr std::uint32_t kFirstStream = 1;
 // Create 4, update 8, stop 10, remove 11: bit number minus one.

@@ -137,6 +137,11 @@ std::optional<ParsedCgroupName> parse_cgroup_name(std::string_view path) {
   return found;
 }
 
+std::string pod_uid_in(std::string_view path) {
+  const bool is_of_kubelet = path.find("kubepods") != std::string_view::npos;
+  return is_of_kubelet ? pod_uid_of(base_name(path)).value_or("") : std::string();
+}
+
 bool is_guaranteed(std::string_view path) {
   return path.find("besteffort") == std::string_view::npos && path.find("burstable") == std::string_view::npos;
 }

@@ -25,6 +25,9 @@ std::optional<ParsedCgroupName> parse_cgroup_name(std::string_view path);
 // cgroups that are named after them.
 bool is_guaranteed(std::string_view path);
 
+// The uid of the pod whose own cgroup this is, made by kubelet; "" where it is none.
+std::string pod_uid_in(std::string_view path);
+
 // Returns the cgroup that linux.cgroupsPath of a bundle names: a path, or systemd's "slice:prefix:name". "" for a
 // relative path.
 std::string cgroup_named_by(std::string_view cgroups_path);

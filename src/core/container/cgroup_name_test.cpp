@@ -74,6 +74,15 @@ TEST(CgroupsPath, NamesACgroupInBothForms) {
   }
 }
 
+TEST(PodUidIn, IsOfKubeletsCgroupsAlone) {
+  EXPECT_EQ(pod_uid_in("/kubepods/burstable/pod12-34"), "12-34");
+  EXPECT_EQ(pod_uid_in("/kubepods.slice/kubepods-pod12_34.slice"), "12-34");
+  EXPECT_EQ(pod_uid_in("kubepods-besteffort-pod12_34.slice"), "12-34");
+  for (const char* path : {"", "/", "/k8s.io", "/pod12-34", "/kubepods", "/kubepods/pod", "/kubepods/pod12/x"}) {
+    EXPECT_EQ(pod_uid_in(path), "") << path;
+  }
+}
+
 TEST(ParsedCgroupName, IsAbsentForPathsWithoutAContainer) {
   for (const std::string& path :
        {std::string("/"), std::string(""), std::string("/system.slice/ssh.service"), "/libpod-conmon-" + kId + ".scope",

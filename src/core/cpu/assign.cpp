@@ -81,7 +81,7 @@ Assigned assign(const Policy& policy, State state, const std::vector<Tenant>& te
     }
   }
   for (const Tenant& tenant : tenants) {
-    if (!tenant.request) {
+    if (!tenant.request || tenant.is_by_hand) {
       continue;
     }
     if (const Result<void> served = serve(policy, assigned.state, tenant); !served) {

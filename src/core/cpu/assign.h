@@ -19,6 +19,7 @@ struct Tenant {
   std::string id;                         // unique on the host: its cgroup
   std::optional<CpuRequest> request;      // absent: it asks for nothing
   std::vector<NumaId> device_nodes = {};  // of its devices
+  bool is_by_hand = false;                // what it has was given by hand, and stays whatever it asks for
 };
 
 struct Refusal {

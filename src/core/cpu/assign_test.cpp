@@ -75,6 +75,18 @@ TEST_F(Assigning, ReservedCpusAreNeverGiven) {
   EXPECT_EQ(to_string(state_.shared), "0");
 }
 
+TEST_F(Assigning, WhatWasGivenByHandStaysWhateverIsAskedFor) {
+  Tenant by_hand = tenant("a", 2);
+  CpuRequest one;
+  one.count = 1;
+  ASSERT_TRUE(assign_one(policy_, state_, by_hand, one));
+  by_hand.is_by_hand = true;
+  assign_all({by_hand});
+  EXPECT_EQ(cpus_of("a"), "8") << "beside the reserved CPU 0";
+  assign_all({tenant("a", 2)});
+  EXPECT_NE(cpus_of("a"), "8");
+}
+
 TEST_F(Assigning, WhatWasReleasedByHandStaysSo) {
   assign_all({tenant("a", 2)});
   release(state_, {"a", "c"});

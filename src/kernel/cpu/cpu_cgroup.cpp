@@ -9,6 +9,7 @@
 #include "core/container/cgroup/mount.h"
 #include "core/container/cgroup_name.h"
 #include "kernel/files/file.h"
+#include "kernel/process/process.h"
 
 namespace hf::kernel {
 namespace {
@@ -118,6 +119,23 @@ std::optional<std::string> own_path(const container::Container& container, const
   return found == container.v1.end() ? std::nullopt : own_cgroup_in(container, found->second);
 }
 
+// In the lines of /proc/PID/cgroup; "" where there is no such hierarchy.
+std::string path_of(const std::string& lines, std::string_view controller) {
+  for (const std::string_view line : split(lines, '\n')) {
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() >= 3 && list_contains(fields[1], controller)) {
+      return container::path_in_line(line);
+    }
+  }
+  return "";
+}
+
+bool was_moved_up(const std::string& lines, const std::string& own_cpuset, const std::string& own_cpu) {
+  const std::string cpuset = path_of(lines, "cpuset");
+  return !cpuset.empty() && cpuset != own_cpuset && container::is_within(own_cpuset, cpuset) &&
+         path_of(lines, "cpu") == own_cpu;
+}
+
 }  // namespace
 
 CpuMounts read_cpu_mounts(const Host& host) {
@@ -155,7 +173,10 @@ Result<CpuCgroup> CpuCgroup::open(const Host& host, const CpuMounts& mounts, con
       return fail(std::errc::not_supported, "it has no cgroup of its own in the cpuset hierarchy");
     }
     Fd cpuset = TRY(open_at(mounts.cpuset + *path));
-    return CpuCgroup(std::move(cpuset), mounts.cpuset + *path, std::move(cpu), false);
+    CpuCgroup opened(std::move(cpuset), mounts.cpuset + *path, std::move(cpu), false);
+    opened.host_ = &host;
+    opened.paths_ = {.cpuset = *path, .cpu = cpu_path.value_or("")};
+    return opened;
   }
   const std::optional<std::string> path = container.v2 ? own_cgroup_in(container, *container.v2) : std::nullopt;
   if (!path || mounts.v2.empty()) {
@@ -173,6 +194,12 @@ bool CpuCgroup::is_alive() const { return exists(cpuset_.get(), "cgroup.procs");
 std::uint64_t CpuCgroup::file() const {
   struct stat status{};
   return ::fstatat(cpuset_.get(), kCpus, &status, 0) == 0 ? status.st_ino : 0;
+}
+
+std::optional<std::uint64_t> CpuCgroup::quota_file() const {
+  struct stat status{};
+  const bool is_there = is_v2_ && cpu_ && ::fstatat(cpu_.get(), "cpu.max", &status, 0) == 0;
+  return is_there ? std::optional(std::uint64_t(status.st_ino)) : std::nullopt;
 }
 
 // On v2 a parent may allow less than what is written: what is in force counts.
@@ -199,15 +226,20 @@ Result<void> CpuCgroup::write_cpus(const cpu::CpuSet& cpus) const {
 }
 
 // Kernel: on v1, when the last CPU of a cpuset goes offline, its processes are moved to the nearest cgroup above that
-// has one, and stay there (kernel/cgroup/cpuset-v1.c).
+// has one, and stay there (kernel/cgroup/cpuset-v1.c). A process in a cpuset that the container has made stays in it,
+// and a pid that another process has meanwhile is not moved.
 void CpuCgroup::take_back_processes() const {
   const Result<std::string> here = read_start(cpuset_.get(), "cgroup.procs", 16);
   if (!cpu_ || !here || !trim(*here).empty()) {
     return;
   }
   const std::string processes = read_text(cpu_.get(), "cgroup.procs").value_or("");
-  for (const std::string_view process : split(trim(processes), '\n')) {
-    (void)write_text(cpuset_.get(), "cgroup.procs", process);  // one that has ended meanwhile
+  for (const std::string_view number : split(trim(processes), '\n')) {
+    const std::uint32_t pid = parse_number<std::uint32_t>(number).value_or(0);
+    const Result<ProcessHandle> process = hold_process(*host_, container::Pid{std::int32_t(pid)});
+    if (process && was_moved_up(read_cgroup_lines(*process), paths_.cpuset, paths_.cpu)) {
+      (void)write_text(cpuset_.get(), "cgroup.procs", number);  // one that has ended meanwhile
+    }
   }
 }
 

@@ -37,6 +37,8 @@ class CpuCgroup {
 
   [[nodiscard]] bool is_alive() const;       // false once the container has ended
   [[nodiscard]] std::uint64_t file() const;  // the inode of its cpuset.cpus; 0 where there is none
+  // On v2 the inode of cpu.max.
+  [[nodiscard]] std::optional<std::uint64_t> quota_file() const;
 
   // What it is confined to. The error is no_such_device, or no_such_file_or_directory, where the container has ended.
   [[nodiscard]] Result<cpu::CpuSet> read_cpus() const;
@@ -55,6 +57,10 @@ class CpuCgroup {
   [[nodiscard]] Result<void> restore_quota(const CpuQuota& quota) const;
 
  private:
+  struct Paths {
+    std::string cpuset;
+    std::string cpu;
+  };
   void take_back_processes() const;
   [[nodiscard]] Result<void> remove_quota_in(const std::string& directory) const;
 
@@ -65,6 +71,8 @@ class CpuCgroup {
   std::string where_;
   Fd cpu_;  // none where the controller is not mounted, or the container has no cgroup of its own there
   bool is_v2_ = false;
+  const Host* host_ = nullptr;  // outlives it
+  Paths paths_;                 // in the hierarchies of v1
 };
 
 Result<cpu::CpuSet> read_online_cpus(const Host& host);

@@ -129,6 +129,35 @@ Result<void> Manager::save(const cpu::State& state) {
   return {};
 }
 
+// Marks of owners without an entry say nothing: their containers have ended, or the entry was never written.
+ByHand Manager::read_marked(const cpu::State& state) const {
+  ByHand owners = read_by_hand(settings_.directory);
+  std::erase_if(owners, [&](const cpu::Owner& owner) { return find_entry(state, owner) == nullptr; });
+  return owners;
+}
+
+cpu::Tenant Manager::marked(cpu::Tenant tenant) const {
+  tenant.is_by_hand = by_hand_.contains(tenant.owner);
+  return tenant;
+}
+
+void Manager::mark(const cpu::Owner& owner, bool is_by_hand) {
+  if (is_by_hand) {
+    by_hand_.insert(owner);
+  } else {
+    by_hand_.erase(owner);
+  }
+}
+
+// The marks come first: one without an entry says nothing.
+Result<void> Manager::record(const cpu::State& before, const cpu::State& changed) {
+  std::erase_if(by_hand_, [&](const cpu::Owner& owner) { return find_entry(changed, owner) == nullptr; });
+  if (by_hand_ != read_by_hand(settings_.directory)) {
+    TRY(write_by_hand(settings_.directory, by_hand_));
+  }
+  return changed == before ? Result<void>() : save(changed);
+}
+
 void Manager::note_changes_of_others() {
   std::string stamp = kernel::stamp_of(AT_FDCWD, settings_.directory + "/" + kStateFile);
   if (stamp != stamp_) {
@@ -144,6 +173,7 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Rec
   problems_.clear();
   open_cgroups(tenants);
   const cpu::State before = TRY(load(tenants));
+  by_hand_ = read_marked(before);
   note_changes_of_others();
   const cpu::State here = adapt(machine_.policy, before);
   cpu::State state = here;
@@ -153,8 +183,8 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Rec
   if (when == Reconcile::if_changed && recorded == before) {
     return changed;
   }
-  if (changed && recorded != before) {
-    changed = save(recorded);
+  if (changed) {
+    changed = record(before, recorded);
   }
   if (!changed) {
     state = here;  // nothing is done that is not recorded
@@ -197,7 +227,7 @@ std::vector<cpu::Tenant> Manager::values_of(const Tenants& tenants) {
   std::vector<cpu::Tenant> values;
   values.reserve(tenants.size());
   for (const host::CpuTenant& tenant : tenants) {
-    cpu::Tenant& value = values.emplace_back(tenant.tenant);
+    cpu::Tenant& value = values.emplace_back(marked(tenant.tenant));
     const bool is_in_pod = tenant.container.pod && !tenant.container.pod->uid.empty();
     if (value.request && !is_in_pod && settings_.cpus.most && value.request->count > *settings_.cpus.most) {
       note_problem(value.id, "it asks for " + std::to_string(value.request->count) + " CPUs, and cpus.most allows " +
@@ -219,6 +249,7 @@ void Manager::note_refusals(const std::vector<cpu::Refusal>& refusals, const Ten
 Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request) {
   cpu::CpuSet given;
   std::optional<cpu::CpuSet> before;
+  bool was_by_hand = false;
   TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
     const cpu::Tenant* const tenant = find_owner(tenants, owner);
     if (tenant == nullptr) {
@@ -226,7 +257,9 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
     }
     const cpu::CpuSet* const entry = find_entry(state, owner);
     before = entry == nullptr ? std::nullopt : std::optional(*entry);
+    was_by_hand = by_hand_.contains(owner);
     given = TRY(cpu::assign_one(machine_.policy, state, *tenant, request));
+    mark(owner, !tenant->request || tenant->request->count != given.count());
     return {};
   }));
   const auto managed = std::ranges::find(managed_, owner, &cpu::ManagedContainer::owner);
@@ -237,6 +270,7 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
   const std::string why = problem_of(managed == managed_.end() ? std::string() : managed->id);
   TRY(transact(tenants, [&](cpu::State& state) -> Result<void> {
     remove(state, owner);
+    mark(owner, was_by_hand);
     if (before && state.shared.contains(*before)) {
       state.entries[owner] = *before;
       state.shared -= *before;
@@ -264,7 +298,7 @@ Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Te
   TRY(transact(
       tenants,
       [&](cpu::State& state) -> Result<void> {
-        state = cpu::assign(machine_.policy, std::move(state), {created}, cpu::Others::kept).state;
+        state = cpu::assign(machine_.policy, std::move(state), {marked(created)}, cpu::Others::kept).state;
         prepared = placement_in(state, created.owner);
         pool = state.shared;
         return {};
@@ -283,13 +317,14 @@ Result<Manager::Prepared> Manager::resize(const Tenants& tenants, const cpu::Ten
       tenants,
       [&](cpu::State& state) -> Result<void> {
         const cpu::CpuSet* const entry = find_entry(state, resized.owner);
-        const bool has_as_requested = before && entry != nullptr && entry->count() == before->count;
+        const bool has_as_requested =
+            before && !by_hand_.contains(resized.owner) && entry != nullptr && entry->count() == before->count;
         if (has_as_requested && !resized.request) {
           remove(state, resized.owner);
         } else if (has_as_requested) {
           TRY(shrink(machine_.policy, state, resized, resized.request->count));
         }
-        state = cpu::assign(machine_.policy, std::move(state), {resized}, cpu::Others::kept).state;
+        state = cpu::assign(machine_.policy, std::move(state), {marked(resized)}, cpu::Others::kept).state;
         return {};
       },
       Reconcile::if_changed));
@@ -318,6 +353,7 @@ Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {
   const std::string file = settings_.directory + "/" + kStateFile;
   const cpu::State state =
       adapt(machine_.policy, kernel::exists(AT_FDCWD, file) ? TRY(read_state(file)) : cpu::State());
+  by_hand_ = read_marked(state);
   note_refusals(cpu::assign(machine_.policy, state, values_of(tenants), cpu::Others::kept).refusals, tenants);
   publish(state, tenants, read_managed(tenants));
   return status_;

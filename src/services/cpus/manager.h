@@ -22,6 +22,7 @@
 #include "kernel/cpu/cpu_cgroup.h"
 #include "kernel/cpu/topology.h"
 #include "kernel/files/host.h"
+#include "services/cpus/marks.h"
 
 namespace hf::cpus {
 
@@ -71,8 +72,9 @@ class Manager {
                           const std::optional<cpu::CpuRequest>& before);
   void expect(const cpu::Owner& owner) { expected_.insert(owner); }
   void forget(const cpu::Owner& owner) { expected_.erase(owner); }
-  // Its engine was answered too late, and writes another cpuset: that is no contest with another program.
-  void expect_write_of_engine(const cpu::Owner& owner);
+  // Its engine may have written another cpuset since then, and writes one soon: that is no contest with another
+  // program.
+  void expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since);
   // The same for one that was created, by the last call.
   [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const { return placement_in(status_.state, owner); }
 
@@ -86,6 +88,8 @@ class Manager {
   // Another process has written to the file with this inode. False: it is the cpuset of no container, or of one that is
   // left alone.
   bool note_writer(std::uint64_t file, const std::function<std::string()>& writer);
+  // On v2: it is the limit of CPU time of a container with CPUs of its own. On v1 that is in another hierarchy.
+  [[nodiscard]] bool is_quota(std::uint64_t file) const { return quota_files_.contains(file); }
 
  private:
   using Change = std::function<Result<void>(cpu::State&)>;
@@ -111,7 +115,11 @@ class Manager {
   Result<void> refresh_machine();
   void open_cgroups(const Tenants& tenants);
   Result<cpu::State> load(const Tenants& tenants);
+  Result<void> record(const cpu::State& before, const cpu::State& changed);
   Result<void> save(const cpu::State& state);
+  [[nodiscard]] ByHand read_marked(const cpu::State& state) const;
+  [[nodiscard]] cpu::Tenant marked(cpu::Tenant tenant) const;
+  void mark(const cpu::Owner& owner, bool is_by_hand);
   void note_changes_of_others();
   [[nodiscard]] bool is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const;
   [[nodiscard]] std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
@@ -139,12 +147,14 @@ class Manager {
   Machine machine_;
   std::map<std::string, kernel::CpuCgroup> cgroups_;  // these and the following by Tenant::id
   std::map<std::uint64_t, std::string> files_;        // the cpusets by inode, since the last call
+  std::set<std::uint64_t> quota_files_;               // by inode: of containers with CPUs of their own, on v2
   std::set<std::string> gone_;                        // tenants whose cgroup does not exist any more
   std::map<std::string, std::string> problems_;
   std::map<std::string, std::string> logged_;  // the problems that were logged last
   std::map<std::string, Contest> contests_;
   std::map<std::string, std::string> writers_;
   std::set<cpu::Owner> expected_;
+  ByHand by_hand_;                              // owners with an entry in the state
   std::vector<cpu::ManagedContainer> managed_;  // as the last call left them
   std::set<std::string> units_;                 // of systemd that have CPUs of ours in a file
   std::string stamp_;                           // of the state's file when it was read or written last

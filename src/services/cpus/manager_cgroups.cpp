@@ -105,10 +105,12 @@ void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::Manage
   }
 }
 
-void Manager::expect_write_of_engine(const cpu::Owner& owner) {
+void Manager::expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since) {
   for (const cpu::ManagedContainer& one : managed_) {
     if (one.owner == owner) {
-      contests_[one.id].ignored_until = settings_.clock() + kEngineTime;
+      Contest& contest = contests_[one.id];
+      std::erase_if(contest.at, [since](std::uint64_t at) { return at >= since; });
+      contest.ignored_until = settings_.clock() + kEngineTime;
     }
   }
 }
@@ -250,9 +252,13 @@ Result<void> Manager::follow_unit(const host::CpuTenant& tenant, const kernel::C
 }
 
 void Manager::follow(const cpu::State& state, const Tenants& tenants) {
+  quota_files_.clear();
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     if (const auto cgroup = cgroups_.find(tenants[i].tenant.id); cgroup != cgroups_.end()) {
       follow_one(state, tenants[i], cgroup->second, managed_[i].present);
+      if (const auto file = cgroup->second.quota_file(); file && owns_cpus(state, tenants[i].tenant.owner)) {
+        quota_files_.insert(*file);
+      }
     }
   }
   std::erase_if(units_, [&](const std::string& unit) {

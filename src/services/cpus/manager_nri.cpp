@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "core/base/text.h"
-#include "host/inventory.h"
 #include "host/nri_container.h"
 #include "kernel/files/clock.h"
 #include "services/cpus/manager_thread.h"
@@ -14,6 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAnswerLimit{50};     // an engine waits for it
 constexpr std::uint64_t kCreationTime = 120'000'000'000;  // from a container's creation to its first process
+constexpr std::uint64_t kLongestLoss = 600'000'000'000;   // an engine that stays away writes nothing
 
 }  // namespace
 
@@ -27,32 +27,56 @@ nri::Handlers ManagerThread::nri_handlers() {
   };
   handlers.create = [this](const nri::Container& container) { return create(container); };
   handlers.update = [this](const nri::Container& container) {
-    return decide(container, [this, container] { return update(container); });
+    return decide(
+        container, [this, container] { return update(container); }, std::chrono::steady_clock::now() + kAnswerLimit);
   };
   handlers.stopped = [this](const nri::Container& container) { loop_.post([this, container] { stop(container); }); };
+  handlers.lost = [this] { loop_.post([this] { lose_engine(); }); };
   return handlers;
 }
 
 // On NRI's thread. Without an answer in time the container gets the cpuset that the engine would give it; it is moved
 // later, and the engine is not taken for another program that wants it elsewhere.
-nri::Adjustment ManagerThread::decide(const nri::Container& container, std::function<nri::Adjustment()> decision) {
+nri::Adjustment ManagerThread::decide(const nri::Container& container, std::function<nri::Adjustment()> decision,
+                                      std::chrono::steady_clock::time_point deadline) {
+  const std::uint64_t asked = kernel::monotonic_now();
   const auto answer = std::make_shared<std::promise<nri::Adjustment>>();
   std::future<nri::Adjustment> adjustment = answer->get_future();
   loop_.post([decision = std::move(decision), answer] { answer->set_value(decision()); });
-  if (adjustment.wait_for(kAnswerLimit) == std::future_status::ready) {
+  if (adjustment.wait_until(deadline) == std::future_status::ready) {
     return adjustment.get();
   }
-  loop_.post([this, container] {
+  loop_.post([this, container, asked] {
     if (manager_) {
-      manager_->expect_write_of_engine(host::owner_of(container));
+      manager_->expect_write_of_engine(host::owner_of(container), asked);
     }
   });
   log_passed(container, "no answer in time");
   return {};
 }
 
+// Until it is connected again, an engine writes what its clients ask for. Each attempt to connect comes here again.
+void ManagerThread::lose_engine() {
+  const std::uint64_t now = kernel::monotonic_now();
+  lost_at_ = lost_at_.value_or(now);
+  if (now - *lost_at_ < kLongestLoss) {
+    expect_writes_since(*lost_at_);
+  }
+}
+
+// To all containers that the engine has told us of.
+void ManagerThread::expect_writes_since(std::uint64_t since) {
+  for (const host::CpuTenant& tenant : tenants_) {
+    if (manager_ && created_.contains(tenant.container.id.value)) {
+      manager_->expect_write_of_engine(tenant.tenant.owner, since);
+    }
+  }
+}
+
+// The engine writes what it is answered a moment later, when the pool may be another, or its own cpuset.
 nri::Adjustment ManagerThread::adjustment_to(const nri::Container& container,
-                                             const Result<Manager::Prepared>& placement) const {
+                                             const Result<Manager::Prepared>& placement) {
+  manager_->expect_write_of_engine(host::owner_of(container), kernel::monotonic_now());
   if (!placement) {
     log_passed(container, placement.error().message);
     return {};
@@ -92,12 +116,39 @@ void ManagerThread::forget_expected(std::uint64_t now) {
   });
 }
 
+void ManagerThread::load_pinned() {
+  pinned_ = read_pinned(kDirectory);
+  for (const auto& [id, cpus] : pinned_) {
+    created_[id] = {.time = {}, .pinned = cpus, .since = kernel::monotonic_now()};
+  }
+}
+
+// What Synchronize says of CPUs does not tell by whom they were given, so that it is kept in a file.
+void ManagerThread::save_pinned() {
+  Pinned pinned;
+  for (const auto& [id, created] : created_) {
+    if (created.pinned) {
+      pinned[id] = *created.pinned;
+    }
+  }
+  if (pinned == pinned_) {
+    return;
+  }
+  if (const Result<void> written = write_pinned(kDirectory, pinned); !written) {
+    settings_.log("cpus-pinned error=" + quote(written.error().message), true);
+  }
+  pinned_ = std::move(pinned);
+}
+
 // Whatever goes wrong, the container starts as the engine would start it. On NRI's thread: devices do not wait for the
-// manager.
+// manager. Reading them and the decision have one limit together.
 nri::Adjustment ManagerThread::create(const nri::Container& container) {
   const std::shared_ptr<const config::Config> config = latest_config();
-  const device::Inventory inventory =
-      container.devices.empty() ? device::Inventory() : host::take_inventory(host_, *config, host::Libraries::leave);
+  const auto deadline = std::chrono::steady_clock::now() + kAnswerLimit;
+  const std::shared_ptr<const device::Inventory> read =
+      container.devices.empty() ? nullptr : devices_->read_until(deadline, config);
+  const device::Inventory none;
+  const device::Inventory& inventory = read ? *read : none;
   const std::vector<nri::Device> missing = host::missing_nodes_of(container, inventory, config->classes);
   for (const nri::Device& device : missing) {
     settings_.log(
@@ -105,7 +156,8 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
         false);
   }
   const cpu::Tenant tenant = host::tenant_of(container, inventory);
-  nri::Adjustment adjustment = decide(container, [this, container, tenant] { return place(container, tenant); });
+  nri::Adjustment adjustment =
+      decide(container, [this, container, tenant] { return place(container, tenant); }, deadline);
   adjustment.devices = missing;
   return adjustment;
 }
@@ -118,6 +170,7 @@ nri::Adjustment ManagerThread::place(const nri::Container& container, const cpu:
   // The engine refuses a container for which two plugins want CPUs.
   if (!container.cpus.empty()) {
     created.pinned = cpu::parse_cpu_set(container.cpus).value_or(cpu::CpuSet());
+    save_pinned();
     log_passed(container, "its creator, or another NRI plugin, gives it the CPUs " + container.cpus);
     return {};
   }
@@ -127,6 +180,7 @@ nri::Adjustment ManagerThread::place(const nri::Container& container, const cpu:
 
 // A pod that is resized in place gets more CPUs, or keeps some of those that it has.
 nri::Adjustment ManagerThread::update(const nri::Container& container) {
+  look_again();
   const auto known = created_.find(container.id);
   if (!manager_ || (known != created_.end() && known->second.pinned)) {
     return {};
@@ -160,9 +214,15 @@ void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
   for (const nri::Container& container : containers) {
     if (!container.has_ended) {
       expect(container);
-      created_.try_emplace(container.id, Created{container.time, std::nullopt, kernel::monotonic_now()});
+      const auto known = created_.try_emplace(container.id, Created{container.time, std::nullopt, 0}).first;
+      known->second.since = kernel::monotonic_now();
+      if (known->second.pinned) {  // the file has no more than its CPUs
+        known->second.time = container.time;
+      }
     }
   }
+  expect_writes_since(lost_at_.value_or(kernel::monotonic_now()));
+  lost_at_.reset();
 }
 
 // A container that kubelet starts again has the name of the one before, whose end may be reported late.

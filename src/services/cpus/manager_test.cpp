@@ -80,10 +80,26 @@ TEST_F(Managing, AnEngineThatWasAnsweredTooLateIsNoOtherWriter) {
   const Tenants tenants = {tenant("a", 2), tenant("b")};
   reconcile(manager, tenants);
   for (int i = 0; i < 10; ++i) {
-    manager.expect_write_of_engine(tenants.front().tenant.owner);
+    manager.expect_write_of_engine(tenants.front().tenant.owner, now_);
     put(cgroup("a") / "cpuset.cpus", "0-15\n");
     reconcile(manager, tenants);
     EXPECT_EQ(cpus("a"), "1,9");
+  }
+  EXPECT_EQ(problem_of(manager, "a"), "");
+}
+
+// A reconciliation that ran when the engine asked has seen its write before it is told of it.
+TEST_F(Managing, AWriteThatWasCountedBeforeItWasExpectedIsForgotten) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  reconcile(manager, tenants);
+  for (int i = 0; i < 5; ++i) {
+    now_ += 6'000'000'000;  // an earlier expectation is over
+    const std::uint64_t asked = now_;
+    put(cgroup("a") / "cpuset.cpus", "0-15\n");
+    reconcile(manager, tenants);
+    EXPECT_EQ(cpus("a"), "1,9");
+    manager.expect_write_of_engine(tenants.front().tenant.owner, asked);
   }
   EXPECT_EQ(problem_of(manager, "a"), "");
 }
@@ -282,6 +298,29 @@ TEST_F(Managing, ByHand) {
   EXPECT_EQ(cpus("a"), "2,10");
 }
 
+TEST_F(Managing, WhatWasGivenByHandIsNotMadeUpToWhatItAsksFor) {
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  cpu::CpuRequest request;
+  request.count = 1;
+  {
+    Manager manager = *open();
+    reconcile(manager, tenants);
+    ASSERT_EQ(to_string(*manager.assign(tenants, {"a", "c"}, request)), "8");
+    reconcile(manager, tenants);
+    EXPECT_EQ(cpus("a"), "8");
+  }
+  Manager again = *open();
+  reconcile(again, tenants);
+  EXPECT_EQ(cpus("a"), "8");
+  request.count = 2;
+  ASSERT_EQ(to_string(*again.assign(tenants, {"a", "c"}, request)), "1,9") << "as it asks for itself";
+  request.count = 1;
+  ASSERT_TRUE(again.assign(tenants, {"a", "c"}, request));
+  reconcile(again, {tenant("b")});
+  reconcile(again, tenants);
+  EXPECT_EQ(cpus("a"), "1,9") << "it has ended, and was started again";
+}
+
 TEST_F(Managing, WhatWasGivenByHandComesBackWithItsCpus) {
   Manager manager = *open();
   const Tenants tenants = {tenant("a"), tenant("b")};
@@ -371,6 +410,47 @@ TEST_F(Managing, WritersAreFoundByTheFileTheyWriteTo) {
   EXPECT_FALSE(manager.note_writer(inode(cgroup("a") / "cpuset.cpus"), name)) << "it is left alone";
 }
 
+// On v2 both files are in one hierarchy.
+class ManagingOnV2 : public Managing {
+ protected:
+  ManagingOnV2() {
+    for (const char* name : {"a", "b"}) {
+      const fs::path directory = at("sys/fs/cgroup") / name;
+      fs::create_directories(directory);
+      for (const auto& [file, text] : {std::pair("cgroup.procs", "17"), std::pair("cpuset.cpus", ""),
+                                       std::pair("cpuset.cpus.effective", "1,9"), std::pair("cpu.max", "max 100000")}) {
+        put(directory / file, std::string(text) + "\n");
+      }
+    }
+    put(at("proc/self/mountinfo"), "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    host_ = fake_.open();
+  }
+  static host::CpuTenant unified(const std::string& name, std::uint32_t count) {
+    host::CpuTenant tenant;
+    tenant.container.id.value = name;
+    tenant.container.cgroup = "/" + name;
+    tenant.container.v2 = "/" + name;
+    tenant.tenant = {.owner = {name, "c"}, .id = "/" + name, .request = std::nullopt};
+    if (count > 0) {
+      tenant.tenant.request.emplace();
+      tenant.tenant.request->count = count;
+    }
+    return tenant;
+  }
+};
+
+TEST_F(ManagingOnV2, KnowsTheQuotaOfContainersWithCpusOfTheirOwn) {
+  Manager manager = *open();
+  reconcile(manager, {unified("a", 2), unified("b", 0)});
+  const auto inode = [this](const std::string& file) {
+    struct stat status{};
+    return ::stat(at("sys/fs/cgroup/" + file).c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  EXPECT_TRUE(manager.is_quota(inode("a/cpu.max")));
+  EXPECT_FALSE(manager.is_quota(inode("b/cpu.max"))) << "its limit stays";
+  EXPECT_FALSE(manager.is_quota(inode("a/cpuset.cpus")));
+}
+
 TEST_F(Managing, ExclusiveCpusHaveNoQuotaAndTheLimitComesBackWithThePool) {
   Manager manager = *open();
   const Tenants tenants = {limited("a", 2, 200'000, "200000"), tenant("b")};
@@ -415,6 +495,24 @@ TEST_F(Managing, ReadingAStatusChangesNothing) {
   EXPECT_EQ(cpus("a"), "0-15");
   ASSERT_EQ(status.containers.size(), 2U);
   EXPECT_NE(status.containers[0].problem.find("not enough cpus available"), std::string::npos);
+}
+
+// As after its last CPU went offline on v1. The kernel takes one pid with each write.
+TEST_F(Managing, OnlyProcessesThatTheKernelHasMovedUpAreTakenBack) {
+  Manager manager = *open();
+  const Tenants tenants = {limited("a", 2, -1, "-1"), tenant("b")};
+  put(cgroup("a") / "cgroup.procs", "");
+  put(quota_file("a").parent_path() / "cgroup.procs", "17\n18\n19\n20\n");
+  for (const auto& [pid, lines] : std::map<std::string, std::string>{
+           {"17", "3:cpuset:/docker\n2:cpu,cpuacct:/docker/a\n"},
+           {"18", "3:cpuset:/docker/a/inner\n2:cpu,cpuacct:/docker/a\n"},  // where the container has put it
+           {"19", "3:cpuset:/\n2:cpu,cpuacct:/docker/b\n"}}) {             // another process has the pid
+    fs::create_directories(at("proc/" + pid));
+    put(at("proc/" + pid + "/cgroup"), lines);
+  }
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(get(cgroup("a") / "cgroup.procs"), "17");
 }
 
 TEST_F(Managing, NestedCgroupsKeepTheirPart) {

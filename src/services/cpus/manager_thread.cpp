@@ -9,6 +9,7 @@
 #include <fcntl.h>
 
 #include "core/base/text.h"
+#include "host/inventory.h"
 #include "host/writer.h"
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kPause = 10 * kSecond;  // between two reconciliations without an event, as kubelet has it
+constexpr std::uint64_t kSettleTime = kSecond;  // for a runtime to write all that it writes
 constexpr std::uint64_t kShortestPause = kSecond / 20;  // where other programs write to cpusets again and again
 constexpr std::chrono::milliseconds kLockLimit{200};
 
@@ -105,6 +107,7 @@ void ManagerThread::add(const host::DiscoveredContainer& discovered) {
     heed_engine(tenant);
     added_at_[tenant.tenant.id] = kernel::monotonic_now();
     tenants_.push_back(std::move(tenant));
+    look_again();
     if (has_census_) {  // before, the others would be taken for ended
       reconcile();
     }
@@ -220,6 +223,7 @@ void ManagerThread::take_writes() {
     writes_->take(writes);
   }
   bool is_ours = false;
+  bool is_quota = false;
   std::set<std::uint64_t> files;
   for (const kernel::CgroupWrite& write : writes) {
     if (!files.insert(write.file).second) {
@@ -232,10 +236,24 @@ void ManagerThread::take_writes() {
       return program_title_of(writer);
     };
     is_ours = (manager_ && !write.lost && manager_->note_writer(write.file, identify)) || is_ours;
+    is_quota = is_quota || (manager_ && manager_->is_quota(write.file));
+  }
+  if (is_ours || is_quota) {
+    look_again();
   }
   if (is_ours) {
     due_ = std::min(due_, reconciled_at_ + kShortestPause);
   }
+}
+
+// A runtime writes the quota of CPU time after the cpuset, at creation and at each update: what is seen of the cpuset
+// alone may be too early.
+void ManagerThread::look_again() {
+  if (!has_census_) {  // the first one is followed by a reconciliation
+    return;
+  }
+  again_at_ = kernel::monotonic_now() + kSettleTime;
+  due_ = std::min(due_, again_at_);
 }
 
 void ManagerThread::reconcile(const Manager::Ended& ended) {
@@ -246,6 +264,9 @@ void ManagerThread::reconcile(const Manager::Ended& ended) {
   reconciled_at_ = now;
   const Result<void> done = manager_->reconcile(tenants_, ended);
   due_ = now + (manager_->wants_census() ? kSecond : kPause);
+  if (again_at_ > now) {
+    due_ = std::min(due_, again_at_);
+  }
   if (!done) {
     const bool is_refused = done.error().code == std::errc::operation_not_permitted;
     if (problem_ != done.error().message) {
@@ -274,12 +295,20 @@ void ManagerThread::work() {
   kernel::name_thread("hf-cpus");
   const config::Config& config = settings_.config;
   restore_irqs();
+  load_pinned();
   while (!stops_) {
     const std::uint64_t now = kernel::monotonic_now();
     if (config.nri.is_enabled && !nri_) {
+      lost_at_ = now;
+      if (!devices_) {
+        devices_.emplace([this](const config::Config& latest) {
+          return host::take_inventory(host_, latest, host::Libraries::leave);
+        });
+      }
       nri_.emplace(config.nri, nri_handlers(), settings_.log);
     }
     forget_expected(now);
+    save_pinned();
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
     } else if (manager_ && now >= due_) {

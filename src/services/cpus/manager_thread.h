@@ -2,6 +2,7 @@
 // all that run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,7 +17,9 @@
 #include "kernel/files/host.h"
 #include "kernel/net/event_loop.h"
 #include "kernel/watch/cgroup_writes.h"
+#include "services/cpus/device_reader.h"
 #include "services/cpus/manager.h"
+#include "services/cpus/marks.h"
 #include "services/cpus/nri_client.h"
 #include "services/cpus/placement_server.h"
 
@@ -59,19 +62,25 @@ class ManagerThread {
   void leave_to_kubelet();
   void watch_writes();
   void take_writes();
+  void look_again();
   nri::Handlers nri_handlers();
-  nri::Adjustment decide(const nri::Container& container, std::function<nri::Adjustment()> decision);
+  nri::Adjustment decide(const nri::Container& container, std::function<nri::Adjustment()> decision,
+                         std::chrono::steady_clock::time_point deadline);
   nri::Adjustment create(const nri::Container& container);
   nri::Adjustment place(const nri::Container& container, const cpu::Tenant& tenant);
   nri::Adjustment update(const nri::Container& container);
   [[nodiscard]] nri::Adjustment adjustment_to(const nri::Container& container,
-                                              const Result<Manager::Prepared>& placement) const;
+                                              const Result<Manager::Prepared>& placement);
+  void lose_engine();
+  void expect_writes_since(std::uint64_t since);
   void heed_engine(host::CpuTenant& tenant) const;
   void synchronize(const std::vector<nri::Container>& containers);
   void stop(const nri::Container& container);
   void log_passed(const nri::Container& container, const std::string& why) const;
   void expect(const nri::Container& container);
   void forget_expected(std::uint64_t now);
+  void load_pinned();
+  void save_pinned();
   [[nodiscard]] std::uint64_t next_due() const;
 
   const kernel::Host& host_;
@@ -91,16 +100,20 @@ class ManagerThread {
     std::uint64_t since = 0;
   };
   std::map<std::string, Created> created_;  // containers as their engine has described them, by id
+  std::optional<std::uint64_t> lost_at_;    // since then the engine does not ask us
+  Pinned pinned_;                           // as the file has them
   std::string problem_;                     // why there is no manager
   std::uint64_t due_ = 0;
   std::uint64_t reconciled_at_ = 0;
+  std::uint64_t again_at_ = 0;  // a reconciliation is due then, whatever comes before
   bool has_census_ = false;
   std::mutex request_mutex_;
   std::function<void()> request_;
   bool stops_ = false;
   std::mutex config_mutex_;
   std::shared_ptr<const config::Config> latest_config_;  // the config for the threads that tell of containers
-  std::optional<NriClient> nri_;
+  std::optional<DeviceReader> devices_;
+  std::optional<NriClient> nri_;  // uses devices_
   std::unique_ptr<PlacementServer> placements_;
   std::optional<kernel::CgroupWrites> writes_;
   std::thread thread_;

@@ -74,6 +74,9 @@ void NriClient::disconnect() {
 void NriClient::end(const std::string& why) {
   disconnect();
   due_ = kernel::monotonic_now() + kRetryPause;
+  if (handlers_.lost) {
+    handlers_.lost();
+  }
   if (problem_ != why) {
     problem_ = why;
     log_("no-nri socket=" + quote(settings_.socket) + " error=" + quote(printable(why)), true);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kPolicy = "static";
 constexpr std::uint32_t kPrivate = 0600;
+constexpr std::uint32_t kMostAside = 10;  // damaged files; then the last one is replaced
 
 void add_cure(report::CpuStateReport& report) {
   report.cure = {
@@ -62,6 +63,17 @@ std::vector<cpu::ManagedContainer> managed_containers_of(const kernel::Host& hos
     managed_containers.push_back(std::move(managed));
   }
   return managed_containers;
+}
+
+// A hard link, so that the old name never disappears.
+Result<std::string> keep_aside(const std::string& file) {
+  std::string aside = file + ".damaged";
+  for (std::uint32_t number = 1; number < kMostAside && kernel::exists(AT_FDCWD, aside); ++number) {
+    aside = file + ".damaged." + std::to_string(number);
+  }
+  TRY(kernel::remove_file(AT_FDCWD, aside));
+  TRY(kernel::create_hard_link(AT_FDCWD, file, aside));
+  return aside;
 }
 
 }  // namespace
@@ -143,16 +155,13 @@ Result<cpu::Rebuilt> rebuild_state(const cpu::Policy& policy) {
 Result<RebuiltFile> replace_state(const std::string& file, const cpu::Rebuilt& rebuilt) {
   RebuiltFile replaced{.rebuilt = rebuilt, .kept_aside = ""};
   if (kernel::exists(AT_FDCWD, file)) {
-    std::string aside = file + ".damaged";
-    for (std::uint32_t number = 1; kernel::exists(AT_FDCWD, aside); ++number) {
-      aside = file + ".damaged." + std::to_string(number);
-    }
-    // A hard link: the old name never disappears.
-    TRY(kernel::create_hard_link(AT_FDCWD, file, aside));
-    replaced.kept_aside = aside;
+    replaced.kept_aside = TRY(keep_aside(file));
   }
-  TRY(write_state(file, rebuilt.state));
-  return replaced;
+  const Result<void> written = write_state(file, rebuilt.state);
+  if (!written && !replaced.kept_aside.empty()) {
+    (void)kernel::remove_file(AT_FDCWD, replaced.kept_aside);  // the file itself is still there
+  }
+  return written ? Result<RebuiltFile>(std::move(replaced)) : std::unexpected(written.error());
 }
 
 }  // namespace hf::cpus

@@ -21,6 +21,14 @@ class StateTest : public testing::Test {
   std::string directory_ = files_.root() + "/state";
   std::string file_ = directory_ + "/cpu_manager_state";
 
+  [[nodiscard]] std::size_t files() const {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      ++count;
+    }
+    return count;
+  }
+
   cpu::State state() {
     cpu::State made;
     made.shared = *cpu::parse_cpu_set("0-5");
@@ -40,11 +48,7 @@ TEST_F(StateTest, IsReadAsItWasWritten) {
 TEST_F(StateTest, IsReplacedWithoutLeavingFilesBehind) {
   ASSERT_TRUE(write_state(file_, state()));
   ASSERT_TRUE(write_state(file_, state()));
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_)) {
-    ++count;
-  }
-  EXPECT_EQ(count, 1U);
+  EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(StateTest, ADamagedFileIsKeptBesideTheRebuiltOne) {
@@ -57,6 +61,26 @@ TEST_F(StateTest, ADamagedFileIsKeptBesideTheRebuiltOne) {
   ASSERT_FALSE(replaced->kept_aside.empty());
   EXPECT_EQ(text_of(replaced->kept_aside), "{\"policyName\":");
   EXPECT_EQ(read_state(file_)->entries, state().entries);
+}
+
+TEST_F(StateTest, OnlySoManyDamagedFilesAreKept) {
+  for (int i = 0; i < 30; ++i) {
+    std::ofstream(file_) << i;
+    const Result<RebuiltFile> replaced = replace_state(file_, {});
+    ASSERT_TRUE(replaced) << replaced.error().message;
+    EXPECT_EQ(text_of(replaced->kept_aside), std::to_string(i));
+  }
+  EXPECT_EQ(files(), 1U + 10U);
+  EXPECT_EQ(text_of(file_ + ".damaged"), "0");
+}
+
+TEST_F(StateTest, NothingIsKeptAsideOfAFileThatCannotBeReplaced) {
+  std::ofstream(file_) << "{";
+  cpu::Rebuilt with_budgets;
+  with_budgets.state.pods["pod-1"] = {};  // its format has no place for them
+  EXPECT_FALSE(replace_state(file_, with_budgets));
+  EXPECT_EQ(text_of(file_), "{");
+  EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(StateTest, AMissingFileIsNamed) {
