@@ -66,7 +66,7 @@ TEST(FleetText, HasTheVerdictTheTableTheFindingsAndTheSilentNodes) {
             "gpu-7 (pod holdfast/guard-gpu-7)\n"
             "HF-101 critical train: lost the right to open /dev/nvidia0\n"
             "    program:57 denies it\n"
-            "  cure: kubectl exec -n holdfast guard-gpu-7 -c guard -- holdfast heal train\n"
+            "either: kubectl exec -n holdfast guard-gpu-7 -c guard -- holdfast heal train\n"
             "    or: on gpu-7: systemctl daemon-reload\n"
             "\n"
             "NODE   POD                   NO ANSWER BECAUSE\n"

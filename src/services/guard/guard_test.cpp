@@ -42,7 +42,7 @@ TEST_F(GuardTest, AHelperThatNoEvidenceNamesIsCompletedInAnOlderContainerToo) {
   attach(own_, {"c 1:3 rw", "c 195:0 rw"});
   send_event(own_);
   ASSERT_EQ(results_.size(), 2U);
-  EXPECT_EQ(results_[1].action, Action::healed) << "now it was taken away";
+  EXPECT_EQ(results_[1].action, Action::shielded) << "now it was taken away";
 }
 
 TEST_F(GuardTest, AHelperWhoseDriverIsLoadedLaterIsCompleted) {
