@@ -117,8 +117,12 @@ class Loop {
     recorder_.finish();
     journal::remove_status(host_);
     ledger::remove_empty_directory(host_);
-    const bool has_ended = newcomers_.ends_within(kShutdownLimit) && survey_thread_.ends_within(kShutdownLimit);
-    if (!inspector_.ends_within(kShutdownLimit) || !has_ended) {
+    newcomers_.thread().request_end();
+    survey_thread_.thread().request_end();
+    inspector_.request_end();
+    const auto deadline = std::chrono::steady_clock::now() + kShutdownLimit;
+    const bool has_ended = newcomers_.thread().has_ended_by(deadline) && survey_thread_.thread().has_ended_by(deadline);
+    if (!inspector_.has_ended_by(deadline) || !has_ended) {
       ::_exit(0);
     }
   }
