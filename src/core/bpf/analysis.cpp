@@ -121,19 +121,17 @@ void Analysis::follow(Path path) {
 
 Analysis::Next Analysis::take_step(Path& path) {
   const Instruction& at = code_[path.at];
-  if (at.dst_reg >= kRegisters || at.src_reg >= kRegisters) {
+  if (!has_valid_registers(at)) {
     return give_up("names a register that does not exist");
   }
-  switch (class_of(at)) {
-    case BPF_ALU:
-    case BPF_ALU64: return arithmetic(path, at);
-    case BPF_JMP:
-    case BPF_JMP32: return jump(path, at);
-    case BPF_LDX: return load(path, at);
-    case BPF_ST:
-    case BPF_STX: return store(path, at);
-    default: return load_wide(path, at);
+  switch (kind_of(at)) {
+    case InstructionKind::arithmetic: return arithmetic(path, at);
+    case InstructionKind::jump: return jump(path, at);
+    case InstructionKind::load: return load(path, at);
+    case InstructionKind::store: return store(path, at);
+    case InstructionKind::load_wide: break;
   }
+  return load_wide(path, at);
 }
 
 Analysis::Next Analysis::split(Path& path, const Cut& cut) {

@@ -19,9 +19,6 @@ namespace {
 // Kernel: what the verifier lets through ends within a million instructions on every path.
 constexpr std::size_t kMostSteps = 4'000'000;
 constexpr std::size_t kMostPaths = 65'536;
-constexpr std::size_t kMostFrames = 8;
-constexpr std::int64_t kStackBytes = 512;
-constexpr unsigned kRegisters = 12;  // the eleven there are, and r11, which only constant blinding uses
 
 struct Frame {
   std::size_t return_to = 0;
@@ -97,19 +94,17 @@ class Run {
 
   Step take_step(Path& path) {
     const Instruction& at = code_[path.at];
-    if (at.dst_reg >= kRegisters || (at.src_reg >= kRegisters)) {
+    if (!has_valid_registers(at)) {
       return opaque("names a register that does not exist");
     }
-    switch (class_of(at)) {
-      case BPF_ALU:
-      case BPF_ALU64: return arithmetic(path, at);
-      case BPF_JMP:
-      case BPF_JMP32: return jump(path, at);
-      case BPF_LDX: return load(path, at);
-      case BPF_ST:
-      case BPF_STX: return store(path, at);
-      default: return load_wide(path, at);
+    switch (kind_of(at)) {
+      case InstructionKind::arithmetic: return arithmetic(path, at);
+      case InstructionKind::jump: return jump(path, at);
+      case InstructionKind::load: return load(path, at);
+      case InstructionKind::store: return store(path, at);
+      case InstructionKind::load_wide: break;
     }
+    return load_wide(path, at);
   }
 
   static Step next(Path& path, std::size_t steps = 1) {
