@@ -198,8 +198,9 @@ class Loop {
   }
 
   [[nodiscard]] bool uses_cdi() const {
-    const std::set<resource::Way>& ways = catalog_.config().kube.policy.ways;
-    return ways.contains(resource::Way::cdi_cri) || ways.contains(resource::Way::cdi_annotations);
+    const std::set<resource::DeviceListStrategy>& strategies = catalog_.config().kube.policy.strategies;
+    return strategies.contains(resource::DeviceListStrategy::cdi_cri) ||
+           strategies.contains(resource::DeviceListStrategy::cdi_annotations);
   }
 
   [[nodiscard]] bool has_current_specs() const { return spec_key_ == key_of(catalog_) && !spec_problem_; }
