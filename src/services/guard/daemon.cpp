@@ -90,7 +90,7 @@ class Loop {
 
   Result<void> run() {
     TRY(loop_.watch(watch_.descriptor(), [] {}));  // it only wakes the loop, which takes events after every wait
-    TRY(loop_.watch(signals_.get(), [this] { handle_signals(); }));
+    TRY(loop_.watch(signals_.get(), [this] { act_on_signals(); }));
     while (!stops_) {
       if (is_flooded_) {
         std::this_thread::sleep_for(kFloodPause);
@@ -266,7 +266,7 @@ class Loop {
         return;
       }
       act_on(event);
-      handle_signals();  // a burst of events takes seconds
+      act_on_signals();  // a burst of events takes seconds
     }
     for (const Event& event : events_) {  // counted after they were handled, which is urgent
       ++counts_[to_string(event.kind)];
@@ -287,20 +287,20 @@ class Loop {
       case EventKind::attach:
       case EventKind::detach:
       case EventKind::write:
-      case EventKind::found_changed: guard_.handle(event); break;
+      case EventKind::found_changed: guard_.act_on(event); break;
       case EventKind::lost:
         next_sweep_ = 0;
         survey_thread_.request(SurveyScope::changes);
         break;
       case EventKind::cgroup_gone:
       case EventKind::process_gone:
-        guard_.handle(event);
+        guard_.act_on(event);
         survey_thread_.request(SurveyScope::changes);
         break;
       case EventKind::cgroup_joined:
       case EventKind::cgroup_made:
         if (!event.cgroup || !guard_.knows(event.hierarchy, *event.cgroup)) {
-          newcomers_.handle(event);
+          newcomers_.examine_soon(event);
         }
         survey_thread_.request(SurveyScope::changes);
         break;
@@ -322,7 +322,7 @@ class Loop {
     next_sweep_ = now + (watch_.tiers().polls() || !sees_cgroups ? poll_pause_ : kSweepPause);
   }
 
-  void handle_signals() {
+  void act_on_signals() {
     while (const std::optional<kernel::Signal> signal = kernel::read_signal(signals_)) {
       if (*signal == kernel::Signal::end) {
         stops_ = true;

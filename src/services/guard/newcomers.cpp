@@ -29,7 +29,7 @@ Newcomers::Newcomers(const kernel::Host& host, config::Config config, Reports re
       }) {}
 
 // Most new cgroups belong to services, as their paths show: these are skipped.
-void Newcomers::handle(const container::Event& event) {
+void Newcomers::examine_soon(const container::Event& event) {
   const std::optional<container::ParsedCgroupName> name =
       event.text.empty() ? std::nullopt : container::parse_cgroup_name(event.text);
   if (!name || queued_events_ >= kMostQueued) {

@@ -34,7 +34,7 @@ class Newcomers {
   Newcomers& operator=(const Newcomers&) = delete;
 
   // A cgroup was created, or a process joined one.
-  void handle(const container::Event& event);
+  void examine_soon(const container::Event& event);
   void adopt(SurveyPtr survey);
   void set_config(const config::Config& config);
   LoopThread& thread() { return thread_; }

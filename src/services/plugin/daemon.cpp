@@ -89,7 +89,7 @@ class Loop {
 
  private:
   Result<void> open() {
-    TRY(loop_.watch(signals_.get(), [this] { handle_signals(); }));
+    TRY(loop_.watch(signals_.get(), [this] { act_on_signals(); }));
     devices_.emplace(TRY(kernel::DirectoryEvents::open()));
     TRY(loop_.watch(devices_->descriptor(), [this] { look_if(devices_->take()); }));
     TRY(kubelet_.open());
@@ -280,7 +280,7 @@ class Loop {
 
   // ---- Life ----
 
-  void handle_signals() {
+  void act_on_signals() {
     while (const std::optional<kernel::Signal> signal = kernel::read_signal(signals_)) {
       if (*signal == kernel::Signal::end) {
         stops_ = true;
