@@ -26,7 +26,7 @@ using resource::Offer;
 using resource::OfferedDevice;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kLookPause = 30 * kSecond;  // between looks at all devices, whatever the events say
+constexpr std::uint64_t kCheckPause = 30 * kSecond;  // between checks of all devices, whatever the events say
 constexpr std::uint64_t kModulePause = 30 * kSecond;
 constexpr std::uint64_t kStopLimit = 2 * kSecond;
 constexpr std::uint32_t kWritten = 30;  // seconds, until an event whose time has come is written
@@ -153,7 +153,7 @@ class Loop {
 
   void look() {
     const std::uint64_t now = kernel::monotonic_now();
-    next_look_ = std::min(now + kLookPause, health_.next_recovery(now));
+    next_look_ = std::min(now + kCheckPause, health_.next_recovery(now));
     // A pod whose directory is gone has given its devices back.
     for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet/pods"}) {
       devices_->add(host_, directory);
