@@ -121,17 +121,7 @@ void Analysis::follow(Path path) {
 
 Analysis::Next Analysis::take_step(Path& path) {
   const Instruction& at = code_[path.at];
-  if (!has_valid_registers(at)) {
-    return give_up("names a register that does not exist");
-  }
-  switch (kind_of(at)) {
-    case InstructionKind::arithmetic: return arithmetic(path, at);
-    case InstructionKind::jump: return jump(path, at);
-    case InstructionKind::load: return load(path, at);
-    case InstructionKind::store: return store(path, at);
-    case InstructionKind::load_wide: break;
-  }
-  return load_wide(path, at);
+  return has_valid_registers(at) ? execute(*this, path, at) : give_up("names a register that does not exist");
 }
 
 Analysis::Next Analysis::split(Path& path, const Cut& cut) {

@@ -68,18 +68,18 @@ constexpr bool is_own_call(const Instruction& at) { return is_call(at) && at.src
 
 constexpr bool has_valid_registers(const Instruction& at) { return at.dst_reg < kRegisters && at.src_reg < kRegisters; }
 
-enum class InstructionKind : std::uint8_t { arithmetic, jump, load, store, load_wide };
-
-constexpr InstructionKind kind_of(const Instruction& at) {
+// Calls the member of a run through a program that is for the class of the instruction.
+template <class Run, class Path>
+auto execute(Run& run, Path& path, const Instruction& at) {
   switch (class_of(at)) {
     case BPF_ALU:
-    case BPF_ALU64: return InstructionKind::arithmetic;
+    case BPF_ALU64: return run.arithmetic(path, at);
     case BPF_JMP:
-    case BPF_JMP32: return InstructionKind::jump;
-    case BPF_LDX: return InstructionKind::load;
+    case BPF_JMP32: return run.jump(path, at);
+    case BPF_LDX: return run.load(path, at);
     case BPF_ST:
-    case BPF_STX: return InstructionKind::store;
-    default: return InstructionKind::load_wide;
+    case BPF_STX: return run.store(path, at);
+    default: return run.load_wide(path, at);
   }
 }
 

@@ -66,6 +66,9 @@ class Run {
   }
 
  private:
+  template <class AnyRun, class AnyPath>
+  friend auto bpf::execute(AnyRun& run, AnyPath& path, const Instruction& at);
+
   using Step = Readable<std::optional<Verdict>>;  // nullopt: continue
 
   static std::unexpected<Opaque> opaque(std::string why) { return std::unexpected(Opaque{std::move(why)}); }
@@ -94,17 +97,7 @@ class Run {
 
   Step take_step(Path& path) {
     const Instruction& at = code_[path.at];
-    if (!has_valid_registers(at)) {
-      return opaque("names a register that does not exist");
-    }
-    switch (kind_of(at)) {
-      case InstructionKind::arithmetic: return arithmetic(path, at);
-      case InstructionKind::jump: return jump(path, at);
-      case InstructionKind::load: return load(path, at);
-      case InstructionKind::store: return store(path, at);
-      case InstructionKind::load_wide: break;
-    }
-    return load_wide(path, at);
+    return has_valid_registers(at) ? execute(*this, path, at) : opaque("names a register that does not exist");
   }
 
   static Step next(Path& path, std::size_t steps = 1) {
