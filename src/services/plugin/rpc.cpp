@@ -9,10 +9,10 @@
 
 #include "adapters/kube/device_plugin.grpc.pb.h"
 #include "adapters/kube/plugin_messages.h"
-#include "adapters/kube/plugin_registration.grpc.pb.h"
 #include "kernel/net/socket.h"
 #include "services/plugin/grpc_server.h"
 #include "services/plugin/server_stream.h"
+#include "services/plugin/watcher_service.h"
 
 namespace hf::plugin {
 namespace {
@@ -98,41 +98,6 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   Stream::Callbacks callbacks_;
 };
 
-class WatcherService final : public pluginregistration::Registration::CallbackService {
- public:
-  WatcherService(kernel::EventLoop& loop, const Rpc::Handlers& handlers, std::string resource, std::string endpoint)
-      : loop_(loop), handlers_(handlers), resource_(std::move(resource)), endpoint_(std::move(endpoint)) {}
-
-  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
-                                    const pluginregistration::InfoRequest* /*request*/,
-                                    pluginregistration::PluginInfo* response) override {
-    response->set_type("DevicePlugin");
-    response->set_name(resource_);
-    response->set_endpoint(endpoint_);
-    response->add_supported_versions(kube::kPluginApi);
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
-  grpc::ServerUnaryReactor* NotifyRegistrationStatus(
-      grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
-      pluginregistration::RegistrationStatusResponse* /*response*/) override {
-    loop_.post([this, is_registered = request->plugin_registered(), error = request->error()] {
-      handlers_.registered(is_registered, error);
-    });
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
- private:
-  kernel::EventLoop& loop_;
-  const Rpc::Handlers& handlers_;
-  std::string resource_;
-  std::string endpoint_;
-};
-
 }  // namespace
 
 struct Rpc::State {
@@ -140,7 +105,8 @@ struct Rpc::State {
       : loop(on),
         handlers(std::move(to_call)),
         service(loop, handlers, {[this](Stream& stream) { open(stream); }, [this](Stream& stream) { end(stream); }}),
-        watcher(loop, handlers, resource, endpoint) {}
+        watcher(make_watcher_service(loop, {"DevicePlugin", resource, endpoint, {kube::kPluginApi}},
+                                     handlers.registered)) {}
 
   void open(Stream& stream) {
     streams.insert(&stream);
@@ -164,11 +130,11 @@ struct Rpc::State {
   kernel::EventLoop& loop;
   Handlers handlers;
   PluginService service;
-  WatcherService watcher;
+  std::unique_ptr<grpc::Service> watcher;
   std::set<Stream*> streams;
   std::optional<v1beta1::ListAndWatchResponse> list;
   bool is_stopping = false;
-  GrpcServer server{loop, {&service, &watcher}};  // the last: it calls all of the above
+  GrpcServer server{loop, {&service, watcher.get()}};  // the last: it calls all of the above
 };
 
 Rpc::Rpc(kernel::EventLoop& loop, const std::string& resource, const std::string& endpoint, Handlers handlers)

@@ -10,9 +10,9 @@
 #include "adapters/kube/dra_health_v1alpha1.grpc.pb.h"
 #include "adapters/kube/dra_v1.grpc.pb.h"
 #include "adapters/kube/dra_v1beta1.grpc.pb.h"
-#include "adapters/kube/plugin_registration.grpc.pb.h"
 #include "services/plugin/grpc_server.h"
 #include "services/plugin/server_stream.h"
+#include "services/plugin/watcher_service.h"
 
 namespace hf::plugin {
 namespace {
@@ -24,12 +24,6 @@ using apis::v1::NodeUnprepareResourcesRequest;
 using apis::v1::NodeUnprepareResourcesResponse;
 using v1::NodeWatchResourcesRequest;
 using v1::NodeWatchResourcesResponse;
-
-grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
-}
 
 using HealthStream = ServerStream<NodeWatchResourcesResponse>;
 
@@ -85,39 +79,6 @@ class ClaimService final : public Service::CallbackService {
   const DraRpc::Handlers& handlers_;
 };
 
-class RegistrationService final : public pluginregistration::Registration::CallbackService {
- public:
-  RegistrationService(kernel::EventLoop& loop, const DraRpc::Handlers& handlers, std::string driver,
-                      std::string endpoint)
-      : loop_(loop), handlers_(handlers), driver_(std::move(driver)), endpoint_(std::move(endpoint)) {}
-
-  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
-                                    const pluginregistration::InfoRequest* /*request*/,
-                                    pluginregistration::PluginInfo* response) override {
-    response->set_type("DRAPlugin");
-    response->set_name(driver_);
-    response->set_endpoint(endpoint_);
-    const std::vector<std::string> services = kube::dra_services();
-    response->mutable_supported_versions()->Assign(services.begin(), services.end());
-    return finish(context);
-  }
-
-  grpc::ServerUnaryReactor* NotifyRegistrationStatus(
-      grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
-      pluginregistration::RegistrationStatusResponse* /*response*/) override {
-    loop_.post([this, is_registered = request->plugin_registered(), error = request->error()] {
-      handlers_.registered(is_registered, error);
-    });
-    return finish(context);
-  }
-
- private:
-  kernel::EventLoop& loop_;
-  const DraRpc::Handlers& handlers_;
-  std::string driver_;
-  std::string endpoint_;
-};
-
 }  // namespace
 
 struct DraRpc::State {
@@ -126,7 +87,8 @@ struct DraRpc::State {
         handlers(std::move(to_call)),
         callbacks{[this](HealthStream& stream) { open(stream); },
                   [this](HealthStream& stream) { streams.erase(&stream); }},
-        registration(loop, handlers, driver, endpoint) {}
+        registration(
+            make_watcher_service(loop, {"DRAPlugin", driver, endpoint, kube::dra_services()}, handlers.registered)) {}
 
   void open(HealthStream& stream) {
     streams.insert(&stream);
@@ -140,7 +102,7 @@ struct DraRpc::State {
   kernel::EventLoop& loop;
   Handlers handlers;
   HealthStream::Callbacks callbacks;
-  RegistrationService registration;
+  std::unique_ptr<grpc::Service> registration;
   ClaimService<apis::v1::DRAPlugin> claims{loop, handlers};
   ClaimService<apis::v1beta1::DRAPlugin> claims_beta{loop, handlers};
   HealthService<v1::DRAResourceHealth> health{loop, callbacks};
@@ -149,7 +111,7 @@ struct DraRpc::State {
   std::optional<NodeWatchResourcesResponse> list;
   bool is_stopping = false;
   // The last: it calls all of the above.
-  GrpcServer server{loop, {&registration, &claims, &claims_beta, &health, &health_alpha}};
+  GrpcServer server{loop, {registration.get(), &claims, &claims_beta, &health, &health_alpha}};
 };
 
 DraRpc::DraRpc(kernel::EventLoop& loop, const std::string& driver, const std::string& endpoint, Handlers handlers)
