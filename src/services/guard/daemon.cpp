@@ -22,6 +22,7 @@
 #include "kernel/process/process.h"
 #include "kernel/process/signals.h"
 #include "kernel/watch/watch.h"
+#include "services/guard/event_flood.h"
 #include "services/guard/guard.h"
 #include "services/guard/inspector.h"
 #include "services/guard/newcomers.h"
@@ -43,11 +44,7 @@ constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothin
 
 constexpr std::uint64_t kVisitTime = kMillisecond;  // of visits that a survey asks for, between looking for events
 constexpr std::chrono::milliseconds kShutdownLimit{500};
-// A process that causes thousands of events would wake the loop for each of them: then it pauses, and takes many at
-// once.
-constexpr std::uint64_t kFloodTime = 100 * kMillisecond;
-constexpr std::size_t kFlood = 500;  // events within kFloodTime
-constexpr std::chrono::milliseconds kFloodPause{1};
+constexpr std::chrono::milliseconds kFloodPause{1};  // then the loop takes many events at once
 
 Shielding open_shielding(const kernel::Host& host, kernel::Filters& filters) {
   Result<kernel::Shield> shield = kernel::Shield::open(host, filters);
@@ -92,7 +89,7 @@ class Loop {
     TRY(loop_.watch(watch_.descriptor(), [] {}));  // it only wakes the loop, which takes events after every wait
     TRY(loop_.watch(signals_.get(), [this] { act_on_signals(); }));
     while (!stops_) {
-      if (is_flooded_) {
+      if (flood_.is_flooded()) {
         std::this_thread::sleep_for(kFloodPause);
       }
       loop_.run_until(next_due());
@@ -260,7 +257,7 @@ class Loop {
   void take_events(std::uint64_t now) {
     events_.clear();
     watch_.take(events_);
-    measure_flood(now);
+    flood_.count(events_.size(), now);
     for (const Event& event : events_) {
       if (stops_) {
         return;
@@ -271,15 +268,6 @@ class Loop {
     for (const Event& event : events_) {  // counted after they were handled, which is urgent
       ++counts_[to_string(event.kind)];
     }
-  }
-
-  void measure_flood(std::uint64_t now) {
-    if (now - counted_since_ > kFloodTime) {
-      is_flooded_ = counted_ > kFlood;
-      counted_since_ = now;
-      counted_ = 0;
-    }
-    counted_ += events_.size();
   }
 
   void act_on(const Event& event) {
@@ -380,9 +368,7 @@ class Loop {
   bool is_releasing_ = false;  // after these visits, what no container uses any longer
   std::vector<Event> events_;
   std::map<std::string, std::uint64_t> counts_;
-  std::uint64_t counted_since_ = 0;
-  std::size_t counted_ = 0;
-  bool is_flooded_ = false;
+  EventFlood flood_;
   std::uint64_t config_number_ = 0;  // how often the config was read again
   std::uint64_t next_sweep_ = 0;
   std::uint64_t poll_pause_ = kFastPoll;
