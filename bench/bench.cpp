@@ -88,7 +88,7 @@ double median_microseconds(int times, const std::function<void()>& body) {
 double nanoseconds_per_check(kernel::Bpf& bpf, const kernel::Cgroup& cgroup, const Code& code,
                              const std::vector<std::string>& nodes) {
   const kernel::Program program = require(bpf.load(code));
-  require(bpf.attach(cgroup, program, kernel::Beside{}));
+  require(bpf.attach(cgroup, program, kernel::AttachAlongside{}));
   constexpr int kRounds = 200'000;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -193,7 +193,7 @@ void bench_host(const kernel::Host& host, kernel::Bpf& bpf) {
                      device::Access::all,
                      device::Match::within});
     const kernel::Program program = require(bpf.load(bench::like_runc(rules)));
-    require(bpf.attach(cgroup, program, kernel::Beside{}));
+    require(bpf.attach(cgroup, program, kernel::AttachAlongside{}));
   }
   std::vector<double> all;
   for (int i = 0; i < 11; ++i) {

@@ -191,11 +191,7 @@ class Opener {
   pid_t child_ = 0;
 };
 
-int measure(std::size_t count) {
-  const hf::kernel::Host host = hf::bench::require(hf::kernel::open_host());
-  const hf::kernel::CpuMounts mounts = hf::kernel::read_cpu_mounts(host);
-  const bool is_v2 = mounts.cpuset.empty();
-  const Cgroups cgroups(is_v2 ? mounts.v2 : mounts.cpuset, is_v2, count);
+hf::cpus::ManagerSettings bench_settings() {
   hf::cpus::ManagerSettings settings;
   settings.directory = "/tmp/hf-cpus-bench-" + std::to_string(::getpid());
   settings.log = [](const std::string& line, bool is_warning) {
@@ -204,6 +200,29 @@ int measure(std::size_t count) {
     }
   };
   settings.clock = hf::kernel::monotonic_now;
+  return settings;
+}
+
+bool keeps_device_rules(Manager& manager, const Tenants& some, const hf::cpu::CpuRequest& one) {
+  const Opener opener;
+  const std::string before = opener.rules();
+  for (int i = 0; i < 500; ++i) {
+    hf::bench::require(manager.assign(some, some[0].tenant.owner, one));
+    hf::bench::require(manager.release(some, some[0].tenant.owner));
+  }
+  const bool is_same = opener.rules() == before;
+  std::printf("1000 reconciliations: %llu opens of a device, %llu refused; its rules are %s\n",
+              static_cast<unsigned long long>(opener.allowed()), static_cast<unsigned long long>(opener.refused()),
+              is_same ? "the same bytes" : "NOT the same");
+  return is_same && opener.refused() == 0;
+}
+
+int measure(std::size_t count) {
+  const hf::kernel::Host host = hf::bench::require(hf::kernel::open_host());
+  const hf::kernel::CpuMounts mounts = hf::kernel::read_cpu_mounts(host);
+  const bool is_v2 = mounts.cpuset.empty();
+  const Cgroups cgroups(is_v2 ? mounts.v2 : mounts.cpuset, is_v2, count);
+  const hf::cpus::ManagerSettings settings = bench_settings();
   const Tenants tenants = cgroups.tenants();
   Manager manager = hf::bench::require(Manager::open(host, settings));
   hf::bench::require(manager.reconcile(tenants, {}));
@@ -238,21 +257,12 @@ int measure(std::size_t count) {
   released.show(("it is given back to all," + with).c_str());
 
   const Tenants some(tenants.begin(), tenants.begin() + std::ptrdiff_t(std::min<std::size_t>(count, 8)));
-  const Opener opener;
-  const std::string before = opener.rules();
-  for (int i = 0; i < 500; ++i) {
-    hf::bench::require(manager.assign(some, some[0].tenant.owner, one));
-    hf::bench::require(manager.release(some, some[0].tenant.owner));
-  }
-  const bool is_same = opener.rules() == before;
-  std::printf("1000 reconciliations: %llu opens of a device, %llu refused; its rules are %s\n",
-              static_cast<unsigned long long>(opener.allowed()), static_cast<unsigned long long>(opener.refused()),
-              is_same ? "the same bytes" : "NOT the same");
+  const bool keeps_rules = keeps_device_rules(manager, some, one);
   fs::remove_all(settings.directory);
   if (!is_right) {
     std::printf("WRONG: a cpuset was not what it should be\n");
   }
-  return is_right && is_same && opener.refused() == 0 ? 0 : 1;
+  return is_right && keeps_rules ? 0 : 1;
 }
 
 }  // namespace

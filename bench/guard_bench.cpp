@@ -101,7 +101,7 @@ void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, 
     }
   } else {
     const Result<kernel::Program> program = bpf.load(*bpf::generate(default_table(with_gpu)));
-    if (!program || !bpf.attach(*cgroup, *program, kernel::Beside{})) {
+    if (!program || !bpf.attach(*cgroup, *program, kernel::AttachAlongside{})) {
       die("attach a filter to " + box.directory);
     }
   }
@@ -162,7 +162,7 @@ class Attacker {
     if (attack == Attack::write_deny) {
       struck = ::pwrite(deny_.get(), "c 195:0 rw", 10, 0) == 10;
     } else {
-      struck = bpf_->attach(cgroup_, *kept_, kernel::InsteadOf{*now}).has_value();
+      struck = bpf_->attach(cgroup_, *kept_, kernel::AttachReplacing{*now}).has_value();
     }
     const std::uint64_t since = kernel::monotonic_now();
     while (::open(node_.c_str(), O_RDWR | O_CLOEXEC) < 0 && errno == EPERM) {

@@ -112,7 +112,7 @@ class TestContainers {
       device::RuleSet rules = {require(device::parse_rule("c 1:3 rwm")), require(device::parse_rule("c 5:0 rwm")),
                                require(device::parse_rule("c 10:229 rwm")),
                                require(device::parse_rule("c 195:" + std::to_string(i % 8) + " rw"))};
-      require(bpf_.attach(cgroup, require(bpf_.load(bench::like_runc(rules))), kernel::Beside{}));
+      require(bpf_.attach(cgroup, require(bpf_.load(bench::like_runc(rules))), kernel::AttachAlongside{}));
       if (with_bundles) {
         write_bundle(id_of(i), path, i < owed);
       }

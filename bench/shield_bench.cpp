@@ -117,9 +117,9 @@ int run() {
       require(bpf->load(require(bpf::generate(Table::of_rules(std::vector{*device::parse_rule("c 1:3 rw")})))));
   const kernel::Program deny =
       require(bpf->load(require(bpf::generate(Table::of_rules(std::vector{*device::parse_rule("c 1:5 rw")})))));
-  require(bpf->attach(open(plain), allow, kernel::Beside{}));
-  require(bpf->attach(open(idle), allow, kernel::Beside{}));
-  require(bpf->attach(open(stands_in), deny, kernel::Beside{}));
+  require(bpf->attach(open(plain), allow, kernel::AttachAlongside{}));
+  require(bpf->attach(open(idle), allow, kernel::AttachAlongside{}));
+  require(bpf->attach(open(stands_in), deny, kernel::AttachAlongside{}));
   const kernel::Cgroup shield_parent = open(parent);
   for (const Scratch* scratch : {&idle, &stands_in}) {
     require(shield.set(open(*scratch).id, shield_parent, {ShieldEntry{kNull, kReadWrite, 0, 0}}));

@@ -23,8 +23,8 @@ Result<engine::Edited> add_to_crio(std::string_view text, const engine::Registra
   return engine::add_to_crio(text, registration, {});
 }
 
-void check_with(const Editor& editor, std::string_view text, engine::Standing standing) {
-  const engine::Registration registration{"/usr/bin/holdfast-runtime", standing};
+void check_with(const Editor& editor, std::string_view text, engine::RuntimeRole role) {
+  const engine::Registration registration{"/usr/bin/holdfast-runtime", role};
   const Result<engine::Edited> edited = editor.add(text, registration);
   if (!edited) {
     check(!edited.error().message.empty(), "an error has a message");
@@ -49,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       {engine::add_to_podman, engine::remove_from_podman, engine::find_in_podman},
   };
   for (const Editor& editor : editors) {
-    check_with(editor, text, engine::Standing::offered);
-    check_with(editor, text, engine::Standing::by_default);
+    check_with(editor, text, engine::RuntimeRole::offered);
+    check_with(editor, text, engine::RuntimeRole::by_default);
   }
   return 0;
 }

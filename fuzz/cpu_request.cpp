@@ -1,4 +1,4 @@
-// Labels that ask for CPUs, which anybody who starts a container may write: a request within the limits, or a refusal.
+// Labels that ask for CPUs, which any user who starts a container may write: a request within the limits, or a refusal.
 #include <map>
 #include <string>
 

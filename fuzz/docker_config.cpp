@@ -30,8 +30,8 @@ void check_with(std::string_view text, const engine::Registration& registration)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  check_with(text, {"/usr/bin/holdfast-runtime", engine::Standing::offered});
-  check_with(text, {"/usr/bin/holdfast-runtime", engine::Standing::by_default});
+  check_with(text, {"/usr/bin/holdfast-runtime", engine::RuntimeRole::offered});
+  check_with(text, {"/usr/bin/holdfast-runtime", engine::RuntimeRole::by_default});
   const Result<std::string> removed = engine::remove_from_docker(text, std::nullopt);
   check(removed || !removed.error().message.empty(), "an error has a message");
   return 0;

@@ -47,7 +47,7 @@ THIRD_PARTY = {
     "nlohmann/json_fwd.hpp": (["adapters/document", "render"], False),
     "yaml-cpp/": (["adapters"], True),
     "dbus/": (["adapters/systemd"], True),
-    "grpcpp/": (["services/plugin"], True),
+    "grpcpp/": (["services/plugin"], False),
     "google/protobuf": (["adapters/kube", "adapters/nri"], True),
     "toml++/": (["adapters/document"], True),
     "fmt/": (["render"], False),

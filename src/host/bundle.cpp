@@ -109,14 +109,14 @@ bool BundleFinder::is_trusted_monitor(const kernel::ProcessHandle& process, cons
 
 void BundleFinder::find_in_default_directories(const std::string& id, const kernel::ProcessHandle& init,
                                                Bundle& bundle) const {
-  const auto try_directory = [&](const std::string& path, Bond bond) {
+  const auto try_directory = [&](const std::string& path, BundleEvidence evidence) {
     if (bundle.directory || !is_plain(id)) {
       return;
     }
     if (Result<kernel::Fd> directory = kernel::open_plain_directory(host_.root.get(), kernel::below_root(path))) {
       bundle.directory = *std::move(directory);
       bundle.path = path;
-      bundle.bond = bond;
+      bundle.evidence = evidence;
     }
   };
   const auto [first, last] = states_.equal_range(id);
@@ -125,17 +125,17 @@ void BundleFinder::find_in_default_directories(const std::string& id, const kern
     if (state && is_about(*state, init)) {
       bundle.state = state;
       if (state->bundle.starts_with('/')) {
-        try_directory(state->bundle, Bond::state);
+        try_directory(state->bundle, BundleEvidence::state);
       }
     }
   }
   for (const char* root : kBundlesByNamespace) {
     for (const std::string& name : kernel::list_names(host_.root.get(), kernel::below_root(root))) {
-      try_directory(std::string(root).append("/").append(name).append("/").append(id), Bond::name);
+      try_directory(std::string(root).append("/").append(name).append("/").append(id), BundleEvidence::name);
     }
   }
   for (const char* root : kBundlesOfStorage) {
-    try_directory(std::string(root) + "/" + id + "/userdata", Bond::name);
+    try_directory(std::string(root) + "/" + id + "/userdata", BundleEvidence::name);
   }
 }
 
@@ -161,7 +161,7 @@ Bundle BundleFinder::find(const std::string& id, const kernel::ProcessHandle& in
   Bundle bundle;
   kernel::ProcessHandle monitor;
   bundle.monitor = find_monitor(init, cgroup, monitor);
-  bundle.bond = bundle.monitor ? Bond::monitor : Bond::name;
+  bundle.evidence = bundle.monitor ? BundleEvidence::monitor : BundleEvidence::name;
   if (bundle.monitor && bundle.monitor->kind == Monitor::Kind::shim && is_plain(id)) {
     // The working directory of the shim is the bundle of its first container; those of the pod's others lie beside it.
     const std::string here = kernel::read_link(monitor.directory.get(), "cwd");
@@ -170,7 +170,8 @@ Bundle BundleFinder::find(const std::string& id, const kernel::ProcessHandle& in
     if (Result<kernel::Fd> directory = kernel::open_directory(monitor.directory.get(), place)) {
       bundle.directory = *std::move(directory);
       bundle.path = is_other ? here.substr(0, here.rfind('/')) + "/" + id : here;
-      bundle.bond = is_other ? Bond::name : bundle.bond;  // the shim proves only the bundle in its working directory
+      bundle.evidence = is_other ? BundleEvidence::name
+                                 : bundle.evidence;  // the shim proves only the bundle in its working directory
     }
   } else if (bundle.monitor && bundle.monitor->bundle.starts_with('/')) {
     const std::string path = kernel::below_root(bundle.monitor->bundle);
@@ -180,7 +181,7 @@ Bundle BundleFinder::find(const std::string& id, const kernel::ProcessHandle& in
     }
   }
   if (!bundle.directory) {
-    bundle.bond = Bond::name;
+    bundle.evidence = BundleEvidence::name;
     find_in_default_directories(id, init, bundle);
   }
   if (!bundle.directory) {

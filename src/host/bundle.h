@@ -21,10 +21,10 @@ namespace hf::host {
 // What ties a container to a bundle. monitor: a root process of the host, outside every container, is its parent.
 // state: the runtime's state file names this very process. name: only the id; then the bundle itself must name the
 // container's cgroup.
-enum class Bond : std::uint8_t { monitor, state, name };
+enum class BundleEvidence : std::uint8_t { monitor, state, name };
 
 struct Bundle {
-  Bond bond = Bond::name;
+  BundleEvidence evidence = BundleEvidence::name;
   std::optional<engine::Monitor> monitor;
   kernel::Fd directory;
   std::string path;

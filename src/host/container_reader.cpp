@@ -57,10 +57,11 @@ std::optional<std::string> cpus_of(const kernel::ProcessHandle& process) {
   return known(std::string(trim(rest.substr(0, rest.find('\n')))));
 }
 
-class ContainerReader::Impl {
+class ContainerReader::Reading {
  public:
   // `versions`: absent where the runtime must not be asked for its version.
-  Impl(const kernel::Host& host, const config::Config& config, RuntimeVersions* versions, std::set<std::string> cgroups)
+  Reading(const kernel::Host& host, const config::Config& config, RuntimeVersions* versions,
+          std::set<std::string> cgroups)
       : host_(host), versions_(versions), bundles_(host, config.state_roots, std::move(cgroups)) {}
 
   // Everything is read through one handle, and checked to be of the process that was found: its pid may have been
@@ -172,7 +173,8 @@ class ContainerReader::Impl {
     const std::string named = container::cgroup_named_by(spec->cgroups_path);
     const bool names_it = named == discovered.container.cgroup;
     const bool names_another = !named.empty() && !names_it;
-    if ((bundle.bond == Bond::name && !names_it) || (bundle.bond == Bond::state && names_another)) {
+    if ((bundle.evidence == BundleEvidence::name && !names_it) ||
+        (bundle.evidence == BundleEvidence::state && names_another)) {
       discovered.spec_problem = bundle.path +
                                 ": nothing but its name ties it to the container, and it is made for the cgroup " +
                                 quote(spec->cgroups_path);
@@ -348,10 +350,12 @@ class ContainerReader::Impl {
 
 ContainerReader::ContainerReader(const kernel::Host& host, const config::Config& config, RuntimeVersions* versions,
                                  std::set<std::string> cgroups)
-    : impl_(std::make_unique<Impl>(host, config, versions, std::move(cgroups))) {}
+    : reading_(std::make_unique<Reading>(host, config, versions, std::move(cgroups))) {}
 
 ContainerReader::~ContainerReader() = default;
 
-Result<DiscoveredContainer> ContainerReader::read_container(const Group& group) { return impl_->read_container(group); }
+Result<DiscoveredContainer> ContainerReader::read_container(const Group& group) {
+  return reading_->read_container(group);
+}
 
 }  // namespace hf::host

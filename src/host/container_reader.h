@@ -27,8 +27,8 @@ class ContainerReader {
   Result<DiscoveredContainer> read_container(const Group& group);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  class Reading;
+  std::unique_ptr<Reading> reading_;
 };
 
 std::optional<std::string> cpus_of(

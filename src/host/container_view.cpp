@@ -63,7 +63,7 @@ class ContainerViewer {
     return state;
   }
 
-  // A look without entering the container is enough where everything else follows from what is known.
+  // Looking the paths up without entering the container is enough where everything else follows from what is known.
   Result<std::vector<NodeView>> see(kernel::NodeProber& prober) const {
     const kernel::ProbeRequest request = probe_request();
     if (request_.depth == kernel::Depth::access && rights_) {

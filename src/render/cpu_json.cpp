@@ -116,8 +116,8 @@ std::string render_json(const CpuPlan& plan) {
                           {"options", options_of(plan.options)},
                           {"reserved", to_string(plan.reserved)},
                           {"free", to_string(plan.free)},
-                          {"hint", plan.wish.hint ? nodes_of(*plan.wish.hint) : Json(nullptr)},
-                          {"device_nodes", nodes_of(plan.wish.device_nodes)},
+                          {"hint", plan.preference.hint ? nodes_of(*plan.preference.hint) : Json(nullptr)},
+                          {"device_nodes", nodes_of(plan.preference.device_nodes)},
                           {"numa", std::move(by_node)},
                           {"steps", std::move(steps)}});
 }

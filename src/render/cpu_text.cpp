@@ -226,8 +226,8 @@ std::string render_text(const CpuPlan& plan) {
   text +=
       count_of(plan.requested, "CPU") + " of " + on_one_line(plan.source) + ", free " + or_dash(to_string(plan.free));
   text += plan.reserved.empty() ? "" : ", reserved " + to_string(plan.reserved);
-  text += plan.wish.hint ? ", hint NUMA node " + or_dash(list_of(*plan.wish.hint)) : "";
-  text += plan.wish.device_nodes.empty() ? "" : ", devices on NUMA node " + list_of(plan.wish.device_nodes);
+  text += plan.preference.hint ? ", hint NUMA node " + or_dash(list_of(*plan.preference.hint)) : "";
+  text += plan.preference.device_nodes.empty() ? "" : ", devices on NUMA node " + list_of(plan.preference.device_nodes);
   const std::string options = options_of(plan.options);
   text += options.empty() ? "\n" : ", " + options + "\n";
   for (std::size_t i = 0; plan.error.empty() && i < plan.story.size(); ++i) {

@@ -1,6 +1,7 @@
 // The pages of findings for a browser. They come from docs/FINDINGS.md, which uses paragraphs and `code` only.
 #include "core/base/text.h"
 #include "render/finding.h"
+#include "render/markup.h"
 
 namespace hf::report {
 namespace {
@@ -18,20 +19,6 @@ constexpr std::string_view kTop =
 constexpr std::string_view kBottom = "</article></main>\n</body>\n</html>\n";
 constexpr std::size_t kCodeLength = 6;  // of "HF-101"
 
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char character : text) {
-    switch (character) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += character;
-    }
-  }
-  return safe;
-}
-
 std::string link_to(std::string_view code) {
   return "<a href=\"/findings/" + std::string(code) + "\">" + std::string(code) + "</a>";
 }
@@ -42,10 +29,10 @@ std::string linked(std::string_view text, std::string_view own) {
   while (!text.empty()) {
     const std::size_t at = text.find("HF-");
     const std::string_view code = at == std::string_view::npos ? "" : text.substr(at, kCodeLength);
-    html += escaped(text.substr(0, at));
+    html += escaped_markup(text.substr(0, at));
     text.remove_prefix(at == std::string_view::npos ? text.size() : at);
     if (!code.empty()) {
-      html += code == own || page_of(code).empty() ? escaped(code) : link_to(code);
+      html += code == own || page_of(code).empty() ? escaped_markup(code) : link_to(code);
       text.remove_prefix(code.size());
     }
   }
@@ -56,14 +43,14 @@ std::string paragraph(std::string_view text, std::string_view own) {
   std::string html = text.starts_with("Cure:") ? "<p class=\"cure-text\">" : "<p>";
   bool is_code = false;
   for (const std::string_view part : split(text, '`')) {
-    html += is_code ? "<code>" + escaped(part) + "</code>" : linked(part, own);
+    html += is_code ? "<code>" + escaped_markup(part) + "</code>" : linked(part, own);
     is_code = !is_code;
   }
   return html + "</p>\n";
 }
 
 std::string document(const std::string& title, const std::string& body) {
-  return std::string(kHead) + "<title>" + escaped(title) + " · holdfast</title>\n" + std::string(kTop) + body +
+  return std::string(kHead) + "<title>" + escaped_markup(title) + " · holdfast</title>\n" + std::string(kTop) + body +
          std::string(kBottom);
 }
 
@@ -77,7 +64,7 @@ std::string html_page_of(std::string_view code) {
     return {};
   }
   const std::string title = title_in(page);
-  std::string body = "<h1>" + escaped(title) + "</h1>\n";
+  std::string body = "<h1>" + escaped_markup(title) + "</h1>\n";
   std::string text;
   const auto finish = [&] {
     body += text.empty() ? "" : paragraph(text, code);
@@ -90,14 +77,14 @@ std::string html_page_of(std::string_view code) {
     text += (text.empty() || line.empty() ? "" : " ") + std::string(line);
   }
   finish();
-  body += "<p class=\"quiet\">On the host: <code>holdfast doctor --explain " + escaped(code) + "</code></p>\n";
+  body += "<p class=\"quiet\">On the host: <code>holdfast doctor --explain " + escaped_markup(code) + "</code></p>\n";
   return document(title, body);
 }
 
 std::string html_list_of_pages() {
   std::string body = "<h1>Findings</h1>\n<ul>\n";
   for (const std::string& code : codes_with_pages()) {
-    body += "<li>" + link_to(code) + escaped(title_in(page_of(code)).substr(code.size())) + "</li>\n";
+    body += "<li>" + link_to(code) + escaped_markup(title_in(page_of(code)).substr(code.size())) + "</li>\n";
   }
   return document("Findings", body + "</ul>\n");
 }

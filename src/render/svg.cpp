@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/text.h"
+#include "render/markup.h"
 
 namespace hf::report {
 namespace {
@@ -93,17 +94,9 @@ Colour text_colour_on(Colour ground) {
 }
 
 std::string escaped_for_xml(std::string_view text) {
-  std::string safe;
-  for (const char character : text) {
-    switch (character) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += std::uint8_t(character) < 0x20 ? '?' : character;
-    }
-  }
-  return as_utf8(safe);
+  std::string printable(text);
+  std::ranges::replace_if(printable, [](char character) { return std::uint8_t(character) < 0x20; }, '?');
+  return as_utf8(escaped_markup(printable));
 }
 
 std::string svg_at(std::uint32_t x, std::uint32_t y, const std::string& body) {

@@ -455,7 +455,7 @@ class Story:
             self.ok(cure)
 
     def do_lose(self, name: str) -> None:
-        """Another program takes the place of the one on the container's cgroup, and refuses its devices."""
+        """Another program replaces the one on the container's cgroup, and refuses its devices."""
         self.losses += 1
         cgroup = "/sys/fs/cgroup/system.slice/docker-$(docker inspect -f '{{.Id}}' " + name + ").scope"
         self.ok(f"python3 attack.py replace {cgroup} {self.losses}")

@@ -117,7 +117,7 @@ TEST_F(Differential, V1ListsMeanWhatTheKernelDoes) {
   for (std::uint64_t round = 0; round < rounds_; ++round) {
     Random random(seed_ + round);
     const ScratchCgroup cgroup(*host_, Hierarchy::v1);
-    device::V1List list{device::Otherwise::allow, {}};
+    device::V1List list{device::DefaultVerdict::allow, {}};
     const auto write = [&](const device::CgroupWrite& made) {
       cgroup.write(file_of(made.verb), to_string(made));
       list = after(std::move(list), made);
@@ -131,7 +131,7 @@ TEST_F(Differential, V1ListsMeanWhatTheKernelDoes) {
     }
     const Result<device::V1List> read = kernel::read_v1_list(cgroup.cgroup());
     ASSERT_TRUE(read) << read.error().message;
-    if (list.otherwise == device::Otherwise::deny) {
+    if (list.default_verdict == device::DefaultVerdict::deny) {
       ASSERT_EQ(*read, list) << "the kernel keeps another list, HOLDFAST_SEED=" << seed_ << " round " << round;
     }
     const std::vector<Request> asked = requests(random);

@@ -56,8 +56,8 @@ class FilterTest : public KernelTest {
 TEST_F(FilterTest, EveryGateUpToTheRootCountsAndTheOneThatRefusesIsNamed) {
   const ScratchCgroup parent(*host_, Hierarchy::v2);
   const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
-  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 rw", "c 195:1 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 rw", "c 195:1 rw"})), kernel::AttachAlongside{}));
   const Observed observed = observe(child);
   ASSERT_EQ(observed.gates.size(), 2U);
   EXPECT_TRUE(observed.gates[0].is_own);
@@ -74,7 +74,7 @@ TEST_F(FilterTest, EveryGateUpToTheRootCountsAndTheOneThatRefusesIsNamed) {
 TEST_F(FilterTest, ProgramsAreDescribed) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
   const kernel::Program program = load(table({"c 1:3 rw"}));
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), program, kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), program, kernel::AttachAlongside{}));
   const Gate gate = observe(cgroup).gates.front();
   EXPECT_EQ(gate.owner, "holdfast");
   EXPECT_EQ(gate.program->id, program.id);
@@ -86,9 +86,11 @@ TEST_F(FilterTest, ProgramsAreDescribed) {
 TEST_F(FilterTest, AnOverridableGateGivesWayAsTheKernelSays) {
   const ScratchCgroup parent(*host_, Hierarchy::v2);
   const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
-  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 195:0 rw"})), kernel::Alone{Attachment::overridable, 0}));
+  ASSERT_TRUE(
+      bpf_->attach(parent.cgroup(), load(table({"c 195:0 rw"})), kernel::AttachAlone{Attachment::overridable, 0}));
   EXPECT_EQ(container::effective(observe(child)).table, table({"c 195:0 rw"}));
-  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 195:1 rw"})), kernel::Alone{Attachment::overridable, 0}));
+  ASSERT_TRUE(
+      bpf_->attach(child.cgroup(), load(table({"c 195:1 rw"})), kernel::AttachAlone{Attachment::overridable, 0}));
   EXPECT_EQ(container::effective(observe(child)).table, table({"c 195:1 rw"}));
   EXPECT_TRUE(kernel_allows(child, "c:195:1:r"));
   EXPECT_FALSE(kernel_allows(child, "c:195:0:r"));
@@ -96,8 +98,8 @@ TEST_F(FilterTest, AnOverridableGateGivesWayAsTheKernelSays) {
 
 TEST_F(FilterTest, GrantWidensEveryOwnProgramAndNothingElse) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
   const Result<kernel::Applied> applied = grant(cgroup, {"c 195:0 rw"});
   ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_TRUE(applied->holds);
@@ -111,8 +113,8 @@ TEST_F(FilterTest, GrantWidensEveryOwnProgramAndNothingElse) {
 TEST_F(FilterTest, GrantNeverWidensAGateAbove) {
   const ScratchCgroup parent(*host_, Hierarchy::v2);
   const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
-  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
   const Result<kernel::Applied> applied = grant(child, {"c 195:0 rw"});
   ASSERT_FALSE(applied);
   EXPECT_EQ(applied.error().reason, Reason::refused_above);
@@ -124,8 +126,8 @@ TEST_F(FilterTest, ReplaceIsCompareAndSwap) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
   const kernel::Program first = load(table({"c 1:3 rw"}));
   const kernel::Program second = load(table({"c 1:5 rw"}));
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), first, kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), second, kernel::InsteadOf{first}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), first, kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), second, kernel::AttachReplacing{first}));
   const Result<container::ProgramId> late =
       kernel::replace_program(*filters_, cgroup.cgroup(), first.id, *bpf::generate(table({"c 1:7 rw"})));
   ASSERT_FALSE(late);
@@ -135,7 +137,7 @@ TEST_F(FilterTest, ReplaceIsCompareAndSwap) {
 
 TEST_F(FilterTest, GrantReplacesAProgramAttachedAlone) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Alone{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlone{}));
   const Result<kernel::Applied> applied = grant(cgroup, {"c 195:0 rw"});
   ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_EQ(applied->after.gates[0].program->attachment, Attachment::single);
@@ -144,14 +146,14 @@ TEST_F(FilterTest, GrantReplacesAProgramAttachedAlone) {
 
 TEST_F(FilterTest, AProgramAttachedAloneIsReplacedOnlyIfItIsUnchanged) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Alone{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlone{}));
   const std::uint64_t revision = bpf_->query(cgroup.cgroup(), kernel::Reach::own)->revision;
   if (revision == 0) {
     GTEST_SKIP() << "this kernel counts no revisions (6.17 and later do)";
   }
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:5 rw"})), kernel::Alone{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:5 rw"})), kernel::AttachAlone{}));
   const Result<void> late =
-      bpf_->attach(cgroup.cgroup(), load(table({"c 1:7 rw"})), kernel::Alone{Attachment::single, revision});
+      bpf_->attach(cgroup.cgroup(), load(table({"c 1:7 rw"})), kernel::AttachAlone{Attachment::single, revision});
   ASSERT_FALSE(late);
   EXPECT_TRUE(kernel::is_overtaken(late.error())) << late.error().message;
 }
@@ -181,8 +183,8 @@ TEST_F(FilterTest, RevokeRefusesEveryRequestItOverlaps) {
 TEST_F(FilterTest, RevokeBelowAnOverridableProgramKeepsWhatThatRefuses) {
   const ScratchCgroup parent(*host_, Hierarchy::v2);
   const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
-  ASSERT_TRUE(
-      bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 1:5 rw"})), kernel::Alone{Attachment::overridable, 0}));
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 1:5 rw"})),
+                           kernel::AttachAlone{Attachment::overridable, 0}));
   const Result<kernel::Applied> applied = kernel::apply(*filters_, child.open(), {Verb::deny, rules({"c 1:5 rw"})});
   ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_EQ(container::effective(applied->after).table, table({"c 1:3 rw"}));
@@ -193,8 +195,8 @@ TEST_F(FilterTest, RevokeBelowAnOverridableProgramKeepsWhatThatRefuses) {
 
 TEST_F(FilterTest, GrantWidensTwoProgramsThatMeanTheSame) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
   const Result<kernel::Applied> applied = grant(cgroup, {"c 195:0 rw"});
   ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_TRUE(applied->holds);
@@ -203,7 +205,7 @@ TEST_F(FilterTest, GrantWidensTwoProgramsThatMeanTheSame) {
 
 TEST_F(FilterTest, GrantAddsAccessBitsUpAsV1Does) {
   const ScratchCgroup cgroup(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 195:0 r"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup.cgroup(), load(table({"c 195:0 r"})), kernel::AttachAlongside{}));
   ASSERT_TRUE(grant(cgroup, {"c 195:0 w"}));
   EXPECT_TRUE(kernel_allows(cgroup, "c:195:0:rw"));
 }
@@ -211,7 +213,7 @@ TEST_F(FilterTest, GrantAddsAccessBitsUpAsV1Does) {
 TEST_F(FilterTest, GrantAsksOnlyForWhatTheKernelAsks) {
   const ScratchCgroup parent(*host_, Hierarchy::v2);
   const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
-  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 1:3 m"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw", "c 1:3 m"})), kernel::AttachAlongside{}));
   EXPECT_TRUE(grant(child, {"c 1:3 rwm"})) << "rw and m apart are all that can be asked";
 }
 
@@ -241,7 +243,7 @@ TEST_F(FilterTest, TheProbeOfAFrozenCgroupFailsForGood) {
 TEST_F(FilterTest, ADeviceWithAnyAccessExistsForItsProcesses) {
   // access(2) with F_OK asks without any access bit; runtimes and cgroup v1 allow it where any bit is allowed.
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0 r"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0 r"})), kernel::AttachAlongside{}));
   const std::string allowed = nodes_.node({device::Kind::character, 195, 0});
   const std::string denied = nodes_.node({device::Kind::character, 195, 1});
   EXPECT_EQ(run_in({&scratch}, [&] { return ::access(allowed.c_str(), F_OK) == 0 ? 0 : errno; }), 0);
@@ -256,21 +258,22 @@ TEST_F(FilterTest, LockNeedsAProgramToLock) {
 TEST_F(FilterTest, LockKeepsEveryOtherWriterOut) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
-  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 1:5 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 1:5 rw"})), kernel::AttachAlongside{}));
   const Result<container::ProgramId> locked = kernel::lock_programs(*filters_, cgroup);
   ASSERT_TRUE(locked) << locked.error().message;
   const Observed observed = observe(scratch);
   ASSERT_EQ(observed.gates.size(), 1U);
   EXPECT_EQ(*observed.gates[0].meaning, table({"c 1:3 rw"})) << "what both let through";
   EXPECT_EQ(observed.gates[0].program->attachment, Attachment::single);
-  EXPECT_FALSE(bpf_->attach(cgroup, load(Table()), kernel::Beside{})) << "the kernel refuses every other writer";
+  EXPECT_FALSE(bpf_->attach(cgroup, load(Table()), kernel::AttachAlongside{}))
+      << "the kernel refuses every other writer";
   std::ifstream freeze(scratch.directory() + "/cgroup.freeze");
   EXPECT_EQ(freeze.get(), '0') << "thawed again";
 
   const Result<container::ProgramId> unlocked = kernel::unlock_programs(*filters_, cgroup);
   ASSERT_TRUE(unlocked) << unlocked.error().message;
-  EXPECT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::Beside{}));
+  EXPECT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
 }
 
 // The real kernel, except that attaching is replaced.
@@ -283,7 +286,7 @@ class FailingAttach final : public kernel::Bpf {
   Result<kernel::Program> open(container::ProgramId id) override { return real_.open(id); }
   Result<kernel::Program> load(const bpf::Code& code) override { return real_.load(code); }
   Result<void> attach(const kernel::Cgroup& /*cgroup*/, const kernel::Program& /*program*/,
-                      const kernel::How& /*how*/) override {
+                      const kernel::AttachMode& /*mode*/) override {
     return attach_();
   }
   Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override {
@@ -305,7 +308,7 @@ class FailingAttach final : public kernel::Bpf {
 TEST_F(FilterTest, ALockThatFailsHalfWayIsFinishedByTheSameProcess) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
-  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
   FailingAttach refusing(*bpf_, [] { return fail(std::errc::not_enough_memory, "attach"); });
   kernel::Filters filters(*host_, refusing);
   ASSERT_FALSE(kernel::lock_programs(filters, cgroup));
@@ -339,7 +342,7 @@ TEST_F(FilterTest, AHalfDoneChangeOfAV1ListIsUndoneExactly) {
 TEST_F(FilterTest, ALockInterruptedByAKillIsFinishedByTheNextProcess) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
-  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, load(table({"c 1:3 rw", "c 195:0 rw"})), kernel::AttachAlongside{}));
   const pid_t child = ::fork();
   if (child == 0) {
     FailingAttach killed(*bpf_, [] {
@@ -372,8 +375,8 @@ TEST_F(FilterTest, ALockInterruptedByAKillIsFinishedByTheNextProcess) {
 TEST_F(FilterTest, LockIsRefusedIfACgroupBelowHasItsOwnFilter) {
   const ScratchCgroup parent(*host_, Hierarchy::v2);
   const ScratchCgroup child(*host_, Hierarchy::v2, parent.directory());
-  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 r"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(parent.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(child.cgroup(), load(table({"c 1:3 r"})), kernel::AttachAlongside{}));
   const Result<container::ProgramId> locked = kernel::lock_programs(*filters_, parent.cgroup());
   ASSERT_FALSE(locked);
   EXPECT_NE(locked.error().message.find(child.directory()), std::string::npos) << locked.error().message;
@@ -384,7 +387,7 @@ TEST_F(FilterTest, AnOpaqueProgramIsKeptBehindTheNewRules) {
   // Allows odd minors of every major, which no list of rules can express.
   const bpf::Code odd_minors = *bpf::parse_hex("6110080000000000\n5700000001000000\n9500000000000000\n");
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::AttachAlongside{}));
   ASSERT_FALSE(observe(scratch).gates[0].meaning);
   const Result<kernel::Applied> applied = grant(scratch, {"c 195:0 rw"});
   ASSERT_TRUE(applied) << applied.error().message;
@@ -402,7 +405,7 @@ TEST_F(FilterTest, AnOpaqueProgramIsKeptBehindTheNewRules) {
 TEST_F(FilterTest, AnOpaqueProgramIsJudgedByRunningIt) {
   const bpf::Code odd_minors = *bpf::parse_hex("6110080000000000\n5700000001000000\n9500000000000000\n");
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(odd_minors), kernel::AttachAlongside{}));
   const Observed observed = observe(scratch);
   EXPECT_EQ(container::judge(observed, *device::parse_request("c:9:3:r")).kind, container::Answer::Kind::allow);
   EXPECT_EQ(container::judge(observed, *device::parse_request("c:9:4:r")).kind, container::Answer::Kind::deny);
@@ -456,7 +459,7 @@ TEST_F(MapTest, AProgramThatOnlyCountsInAMapIsReadExactly) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const Result<kernel::Program> program = bpf_->load(code);
   ASSERT_TRUE(program) << program.error().message;
-  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *program, kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *program, kernel::AttachAlongside{}));
   const Gate gate = observe(scratch).gates[0];
   ASSERT_TRUE(gate.meaning) << gate.meaning.error().why;
   EXPECT_EQ(*gate.meaning, table({"a 195:* rwm"}));
@@ -472,7 +475,7 @@ TEST_F(MapTest, AProgramThatAsksAMapIsOpaqueAndLeftAlone) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const Result<kernel::Program> program = bpf_->load(code);
   ASSERT_TRUE(program) << program.error().message;
-  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *program, kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *program, kernel::AttachAlongside{}));
   const Gate gate = observe(scratch).gates[0];
   ASSERT_FALSE(gate.meaning);
   EXPECT_NE(gate.meaning.error().why.find("map"), std::string::npos);
@@ -520,7 +523,7 @@ TEST_F(FilterTest, AHelperWhoseAnswerIsNotUsedDoesNoHarm) {
       "bf16000000000000\n850000000e000000\n6161040000000000\nb700000000000000\n55010100c3000000\nb700000001000000\n9500"
       "000000000000\n");
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(code), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), *bpf_->load(code), kernel::AttachAlongside{}));
   const Gate gate = observe(scratch).gates[0];
   ASSERT_TRUE(gate.meaning) << gate.meaning.error().why;
   EXPECT_EQ(*gate.meaning, table({"a 195:* rwm"}));
@@ -559,7 +562,7 @@ TEST_F(FilterTest, ProgramsTheKernelDoesNotReturnAreTestedByTheProbe) {
     GTEST_SKIP() << "bpf_jit_harden or kptr_restrict cannot be set here";
   }
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
-  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0-7 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(table({"c 195:0-7 rw"})), kernel::AttachAlongside{}));
   const Observed observed = observe(scratch);
   if (observed.gates[0].meaning) {
     GTEST_SKIP() << "this kernel returns the code all the same";
@@ -584,7 +587,7 @@ TEST_F(FilterTest, BlindedProgramsAreReadExactlyAndRegenerated) {
     if (!hardened.works()) {
       GTEST_SKIP() << "net.core.bpf_jit_harden cannot be set here";
     }
-    ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(meaning), kernel::Beside{}));
+    ASSERT_TRUE(bpf_->attach(scratch.cgroup(), load(meaning), kernel::AttachAlongside{}));
     const Gate gate = observe(scratch).gates[0];
     ASSERT_TRUE(gate.meaning) << gate.meaning.error().why;
     EXPECT_EQ(*gate.meaning, meaning);
@@ -644,7 +647,7 @@ TEST_F(FilterTest, HostOverviewListsCgroupsThatRestrict) {
   const ScratchCgroup v1(*host_, Hierarchy::v1);
   const ScratchCgroup v2(*host_, Hierarchy::v2);
   v1.write("devices.deny", "a");
-  ASSERT_TRUE(bpf_->attach(v2.cgroup(), load(table({"c 1:3 rw"})), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(v2.cgroup(), load(table({"c 1:3 rw"})), kernel::AttachAlongside{}));
   const Result<kernel::ObservedHost> gates = kernel::observe_host(*host_, *filters_);
   ASSERT_TRUE(gates) << gates.error().message;
   const auto lists = [&](const ScratchCgroup& cgroup) {

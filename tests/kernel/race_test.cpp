@@ -118,7 +118,7 @@ TEST_F(Race, GrantAgainstAWriterThatReplacesTheFilterAsFastAsItCan) {
   const Table second = with_null({rule(2)});
   const Table granted = Table::of_rules({std::vector{rule(0)}});
   const kernel::Program programs[] = {*bpf_->load(*bpf::generate(first)), *bpf_->load(*bpf::generate(second))};
-  ASSERT_TRUE(bpf_->attach(cgroup, programs[0], kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, programs[0], kernel::AttachAlongside{}));
   Reader reader(scratch, null_node(), node(9));
 
   std::atomic<bool> stop = false;
@@ -131,7 +131,7 @@ TEST_F(Race, GrantAgainstAWriterThatReplacesTheFilterAsFastAsItCan) {
                                                   ? own->open(attached->ids.front())
                                                   : fail(std::errc::io_error, "not one program");
       if (current && current->id != programs[turn % 2].id &&
-          own->attach(cgroup, programs[turn % 2], kernel::InsteadOf{*current})) {
+          own->attach(cgroup, programs[turn % 2], kernel::AttachReplacing{*current})) {
         ++swaps;
       }
     }
@@ -207,7 +207,7 @@ TEST_F(Race, V1GrantsAndRevokesKeepWhatIsNotRevoked) {
 TEST_F(Race, LockingAndUnlockingIsNeverNoticedInside) {
   const ScratchCgroup scratch(*host_, Hierarchy::v2);
   const kernel::Cgroup cgroup = scratch.cgroup();
-  ASSERT_TRUE(bpf_->attach(cgroup, *bpf_->load(*bpf::generate(with_null({rule(1)}))), kernel::Beside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, *bpf_->load(*bpf::generate(with_null({rule(1)}))), kernel::AttachAlongside{}));
   Reader reader(scratch, null_node(), node(9));
   for (int i = 0; i < 100; ++i) {
     const Result<container::ProgramId> locked = kernel::lock_programs(*filters_, cgroup);

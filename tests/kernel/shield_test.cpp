@@ -89,7 +89,7 @@ class ShieldTest : public KernelTest {
 
   kernel::Program attach(const ScratchCgroup& cgroup, const Table& table) {
     kernel::Program program = *bpf_->load(*bpf::generate(table));
-    const Result<void> attached = bpf_->attach(cgroup.cgroup(), program, kernel::Beside{});
+    const Result<void> attached = bpf_->attach(cgroup.cgroup(), program, kernel::AttachAlongside{});
     EXPECT_TRUE(attached) << attached.error().message;
     return program;
   }
@@ -117,7 +117,7 @@ TEST_F(ShieldTest, NoOpenOfAnOwedDeviceFailsWhileTheRulesAreRewritten) {
   std::atomic<std::uint64_t> attacks = 0;
   std::thread writer([&] {
     while (!stops) {
-      const bool done = bpf_->attach(cgroup, deny_all, kernel::Beside{}) && bpf_->detach(cgroup, deny_all, 0);
+      const bool done = bpf_->attach(cgroup, deny_all, kernel::AttachAlongside{}) && bpf_->detach(cgroup, deny_all, 0);
       attacks += done ? 1 : 0;
     }
   });
@@ -250,7 +250,7 @@ TEST_F(ShieldTest, ARevokedDeviceIsRefusedWhenRevokeReturns) {
 
 TEST_F(ShieldTest, CannotBeAttachedBesideAnExclusiveProgram) {
   const kernel::Program alone = *bpf_->load(*bpf::generate(Table::everything()));
-  ASSERT_TRUE(bpf_->attach(parent_->cgroup(), alone, kernel::Alone{}));
+  ASSERT_TRUE(bpf_->attach(parent_->cgroup(), alone, kernel::AttachAlone{}));
   EXPECT_FALSE(shield_->attach(parent_->cgroup()));
 }
 

@@ -268,8 +268,8 @@ TEST_P(TracerOfPrograms, ReportsAttachReplaceAndDetach) {
   const kernel::Program first = load("c 1:3 rw");
   const kernel::Program second = load("c 1:5 rw");
   const pid_t attacker = by_child([&] {
-    return bpf_->attach(cgroup, first, kernel::Beside{}) && bpf_->attach(cgroup, second, kernel::InsteadOf{first}) &&
-           bpf_->detach(cgroup, second, 0);
+    return bpf_->attach(cgroup, first, kernel::AttachAlongside{}) &&
+           bpf_->attach(cgroup, second, kernel::AttachReplacing{first}) && bpf_->detach(cgroup, second, 0);
   });
   EXPECT_TRUE(becomes_readable());
   const std::vector<Event> events = take_of(cgroup);
@@ -285,7 +285,7 @@ TEST_P(TracerOfPrograms, ReportsProgramsAttachedAlone) {
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program first = load("c 1:3 rw");
   const kernel::Program second = load("c 1:5 rw");
-  const kernel::Alone how{container::Attachment::overridable, 0};
+  const kernel::AttachAlone how{container::Attachment::overridable, 0};
   by_child([&] {
     return bpf_->attach(cgroup, first, how) && bpf_->attach(cgroup, second, how) &&
            ::bpf_prog_detach(cgroup.directory.get(), BPF_CGROUP_DEVICE) == 0;  // names no program
@@ -362,8 +362,8 @@ TEST_P(TracerOfPrograms, DoesNotReportChangesByThisProcess) {
   const kernel::Cgroup cgroup = scratch.cgroup();
   const kernel::Program first = load("c 1:3 rw");
   const kernel::Program second = load("c 1:5 rw");
-  ASSERT_TRUE(bpf_->attach(cgroup, first, kernel::Beside{}));
-  ASSERT_TRUE(bpf_->attach(cgroup, second, kernel::InsteadOf{first}));
+  ASSERT_TRUE(bpf_->attach(cgroup, first, kernel::AttachAlongside{}));
+  ASSERT_TRUE(bpf_->attach(cgroup, second, kernel::AttachReplacing{first}));
   ASSERT_TRUE(bpf_->detach(cgroup, second, 0));
   {
     const kernel::Fd link(::bpf_link_create(first.fd.get(), cgroup.directory.get(), BPF_CGROUP_DEVICE, nullptr));
@@ -424,9 +424,9 @@ TEST_P(TracerOfPrograms, ReportsLostEventsAndASweepThenFindsWhatChanged) {
   by_child([&] {
     bool done = true;
     for (int i = 0; i < 2000 && done; ++i) {
-      done = bpf_->attach(cgroup, program, kernel::Beside{}) && bpf_->detach(cgroup, program, 0);
+      done = bpf_->attach(cgroup, program, kernel::AttachAlongside{}) && bpf_->detach(cgroup, program, 0);
     }
-    return done && bpf_->attach(cgroup, program, kernel::Beside{});
+    return done && bpf_->attach(cgroup, program, kernel::AttachAlongside{});
   });
   const auto lost = [](const Event& event) { return event.kind == EventKind::lost; };
   EXPECT_EQ(take_if(lost).size(), 1U);
@@ -612,7 +612,7 @@ class SweepOf : public WatchTest, public testing::WithParamInterface<Hierarchy> 
     if (GetParam() == Hierarchy::v1) {
       return write_to(scratch.directory() + "/devices.deny", "a");
     }
-    return bool(bpf_->attach(scratch.cgroup(), load("c 1:3 rw"), kernel::Beside{}));
+    return bool(bpf_->attach(scratch.cgroup(), load("c 1:3 rw"), kernel::AttachAlongside{}));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Hierarchy, SweepOf, testing::Values(Hierarchy::v1, Hierarchy::v2),

@@ -75,18 +75,19 @@ void FakeBpf::add(const kernel::Cgroup& cgroup, const bpf::Code& code, const std
   attached_[cgroup.id.value].ids.push_back({next_id_++});
 }
 
-Result<void> FakeBpf::attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) {
+Result<void> FakeBpf::attach(const kernel::Cgroup& cgroup, const kernel::Program& program,
+                             const kernel::AttachMode& mode) {
   if (const std::function<void()> other_writer = std::exchange(before_attach, nullptr)) {
     other_writer();
   }
   kernel::AttachedPrograms& here = attached_[cgroup.id.value];
-  if (const kernel::InsteadOf* instead = std::get_if<kernel::InsteadOf>(&how)) {
+  if (const kernel::AttachReplacing* instead = std::get_if<kernel::AttachReplacing>(&mode)) {
     const auto old = std::ranges::find(here.ids, instead->old.id);
     if (old == here.ids.end()) {
       return fail(std::errc::no_such_file_or_directory, "attach");
     }
     *old = program.id;
-  } else if (const kernel::Alone* alone = std::get_if<kernel::Alone>(&how)) {
+  } else if (const kernel::AttachAlone* alone = std::get_if<kernel::AttachAlone>(&mode)) {
     if (!here.ids.empty() && here.attachment != alone->attachment) {
       return fail(std::errc::operation_not_permitted, "attach");
     }

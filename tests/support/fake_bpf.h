@@ -17,7 +17,8 @@ class FakeBpf final : public kernel::Bpf {
   Result<kernel::AttachedPrograms> query(const kernel::Cgroup& cgroup, kernel::Reach reach) override;
   Result<kernel::Program> open(container::ProgramId id) override;
   Result<kernel::Program> load(const bpf::Code& code) override;
-  Result<void> attach(const kernel::Cgroup& cgroup, const kernel::Program& program, const kernel::How& how) override;
+  Result<void> attach(const kernel::Cgroup& cgroup, const kernel::Program& program,
+                      const kernel::AttachMode& mode) override;
   Result<void> detach(const kernel::Cgroup& cgroup, const kernel::Program& program, std::uint64_t revision) override;
 
   Result<kernel::ShieldMapPtr> create_shield_map() override;

@@ -211,6 +211,148 @@ std::vector<Ids> combinations(const Ids& list, std::size_t k) {
   return all;
 }
 
+using Counts = std::map<std::uint32_t, std::uint32_t>;  // free CPUs, by NUMA node
+
+// What each of so many NUMA nodes gives of `count` CPUs, in whole groups, and what is left then.
+struct Division {
+  Division(std::uint32_t wanted, std::size_t nodes, std::uint32_t group_size)
+      : count(wanted),
+        group(group_size),
+        share(count / std::uint32_t(nodes) / group * group),
+        rest(count - share * std::uint32_t(nodes)) {}
+
+  std::uint32_t count;
+  std::uint32_t group;
+  std::uint32_t share;
+  std::uint32_t rest;
+};
+
+struct Spread {
+  Ids nodes;          // each gives the share
+  Ids nodes_of_rest;  // these give the rest, group by group
+  double deviation = std::numeric_limits<double>::max();
+};
+
+// Takes the rest from the nodes by turns. False: kubelet would never end.
+template <class HasGroup, class TakeGroup>
+bool deal_rest(const Division& division, const Ids& nodes, HasGroup has_group, TakeGroup take_group) {
+  std::uint32_t missing = division.rest;
+  for (std::uint32_t round = 0; missing > 0; ++round) {
+    if (round > division.count) {
+      return false;
+    }
+    for (const std::uint32_t numa : nodes) {
+      if (missing > 0 && has_group(numa)) {
+        take_group(numa);
+        missing -= division.group;
+      }
+    }
+  }
+  return true;
+}
+
+bool can_give(const Accumulator& all, const Ids& nodes, const Division& division) {
+  std::size_t groups = 0;
+  bool is_even = true;
+  for (const std::uint32_t numa : nodes) {
+    const std::size_t free = all.free_in(numa_of, numa).size();
+    groups += free / division.group;
+    is_even = is_even && free >= division.share;
+  }
+  return groups * division.group >= division.count && is_even;
+}
+
+std::uint32_t sum_of(const Counts& left, const Ids& nodes) {
+  std::uint32_t sum = 0;
+  for (const std::uint32_t numa : nodes) {
+    sum += left.at(numa);
+  }
+  return sum;
+}
+
+// Finds those of the nodes that give the rest with the least deviation. Absent where kubelet would never end.
+std::optional<Spread> spread_over(const Ids& nodes, Counts left, const Division& division) {
+  Spread best{nodes, {}};
+  Ids able;
+  for (const std::uint32_t numa : nodes) {
+    left[numa] -= division.share;
+    if (left[numa] >= division.group) {
+      able.push_back(numa);
+    }
+  }
+  if (division.rest == 0) {
+    best.deviation = deviation(left);
+    return best;
+  }
+  for (std::size_t size = able.size(); size >= 1; --size) {
+    for (const Ids& subset : combinations(able, size)) {
+      if (sum_of(left, subset) < division.rest) {
+        continue;
+      }
+      Counts after = left;
+      const bool ends = deal_rest(
+          division, subset, [&](std::uint32_t numa) { return after[numa] >= division.group; },
+          [&](std::uint32_t numa) { after[numa] -= division.group; });
+      if (!ends) {
+        return std::nullopt;
+      }
+      if (deviation(after) < best.deviation) {
+        best.deviation = deviation(after);
+        best.nodes_of_rest = subset;
+      }
+    }
+  }
+  return best;
+}
+
+// Chooses so many of the NUMA nodes: none where no choice can give the CPUs. Absent where kubelet would never end.
+std::optional<Spread> best_spread(const Accumulator& all, std::size_t nodes, const Division& division) {
+  const Ids numas = all.numa_list();
+  Counts left;
+  for (const std::uint32_t numa : numas) {
+    left[numa] = std::uint32_t(all.free_in(numa_of, numa).size());
+  }
+  Spread best;
+  for (const Ids& combination : combinations(numas, nodes)) {
+    if (best.deviation == 0) {
+      break;
+    }
+    if (!can_give(all, combination, division)) {
+      continue;
+    }
+    const std::optional<Spread> spread = spread_over(combination, left, division);
+    if (!spread) {
+      return std::nullopt;
+    }
+    if (spread->deviation < best.deviation) {
+      best = *spread;
+    }
+  }
+  return best;
+}
+
+std::optional<cpu::CpuSet> take_spread(const cpu::Topology& topology, Accumulator& all, const Spread& spread,
+                                       const Division& division) {
+  const auto take_from = [&](std::uint32_t numa, std::uint32_t amount) {
+    cpu::CpuSet here;
+    for (const std::uint32_t cpu : all.free_in(numa_of, numa)) {
+      here.add(cpu);
+    }
+    const std::optional<cpu::CpuSet> cpus = kubelet_packed(topology, here, amount, {});
+    if (cpus) {
+      all.take(Ids(cpus->begin(), cpus->end()));
+    }
+  };
+  for (const std::uint32_t numa : spread.nodes) {
+    take_from(numa, division.share);
+  }
+  const bool ends = deal_rest(
+      division, spread.nodes_of_rest,
+      [&](std::uint32_t numa) { return all.free_in(numa_of, numa).size() >= division.group; },
+      [&](std::uint32_t numa) { take_from(numa, division.group); });
+  return ends && all.need() == 0 ? std::optional(all.result()) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<cpu::CpuSet> kubelet_packed(const cpu::Topology& topology, const cpu::CpuSet& available,
@@ -263,106 +405,19 @@ std::optional<cpu::CpuSet> kubelet_distributed(const cpu::Topology& topology, co
   if (count > all.free_count()) {
     return std::nullopt;
   }
-  const Ids numas = all.numa_list();
   const auto ceil_of = [](std::size_t a, std::size_t b) { return (a + b - 1) / b; };
   const std::size_t per_numa = ceil_of(ceil_of(topology.cpus.size(), group), numa_nodes(topology).size());
   const std::size_t need = ceil_of(count, group);
-  for (std::size_t k = ceil_of(need, per_numa); k <= std::min(need, numas.size()); ++k) {
-    double best = std::numeric_limits<double>::max();
-    Ids best_combination;
-    Ids best_rest;
-    for (const Ids& combination : combinations(numas, k)) {
-      if (best == 0) {
-        break;
-      }
-      const std::uint32_t share = count / std::uint32_t(k) / group * group;
-      std::size_t groups = 0;
-      bool is_even = true;
-      for (const std::uint32_t numa : combination) {
-        groups += all.free_in(numa_of, numa).size() / group;
-        is_even = is_even && all.free_in(numa_of, numa).size() >= share;
-      }
-      if (groups * group < count || !is_even) {
-        continue;
-      }
-      std::map<std::uint32_t, std::uint32_t> left;
-      for (const std::uint32_t numa : numas) {
-        left[numa] = std::uint32_t(all.free_in(numa_of, numa).size());
-      }
-      Ids able;
-      for (const std::uint32_t numa : combination) {
-        left[numa] -= share;
-        if (left[numa] >= group) {
-          able.push_back(numa);
-        }
-      }
-      const std::uint32_t rest = count - share * std::uint32_t(k);
-      double local = rest == 0 ? deviation(left) : std::numeric_limits<double>::max();
-      Ids local_rest;
-      for (std::size_t kk = able.size(); rest > 0 && kk >= 1; --kk) {
-        for (const Ids& subset : combinations(able, kk)) {
-          auto after = left;
-          std::uint32_t sum = 0;
-          for (const std::uint32_t numa : subset) {
-            sum += after[numa];
-          }
-          if (sum < rest) {
-            continue;
-          }
-          std::uint32_t missing = rest;
-          for (std::uint32_t round = 0; missing > 0; ++round) {
-            if (round > count) {
-              return std::nullopt;  // it would never end
-            }
-            for (const std::uint32_t numa : subset) {
-              if (missing > 0 && after[numa] >= group) {
-                after[numa] -= group;
-                missing -= group;
-              }
-            }
-          }
-          if (deviation(after) < local) {
-            local = deviation(after);
-            local_rest = subset;
-          }
-        }
-      }
-      if (local < best) {
-        best = local;
-        best_combination = combination;
-        best_rest = local_rest;
-      }
+  const std::size_t most = std::min(need, all.numa_list().size());
+  for (std::size_t nodes = ceil_of(need, per_numa); nodes <= most; ++nodes) {
+    const Division division(count, nodes, group);
+    const std::optional<Spread> best = best_spread(all, nodes, division);
+    if (!best) {
+      return std::nullopt;
     }
-    if (best_combination.empty()) {
-      continue;
+    if (!best->nodes.empty()) {
+      return take_spread(topology, all, *best, division);
     }
-    const auto take_from = [&](std::uint32_t numa, std::uint32_t amount) {
-      cpu::CpuSet here;
-      for (const std::uint32_t cpu : all.free_in(numa_of, numa)) {
-        here.add(cpu);
-      }
-      const std::optional<cpu::CpuSet> cpus = kubelet_packed(topology, here, amount, {});
-      if (cpus) {
-        all.take(Ids(cpus->begin(), cpus->end()));
-      }
-    };
-    const std::uint32_t share = count / std::uint32_t(k) / group * group;
-    for (const std::uint32_t numa : best_combination) {
-      take_from(numa, share);
-    }
-    std::uint32_t missing = count - share * std::uint32_t(k);
-    for (std::uint32_t round = 0; missing > 0; ++round) {
-      if (round > count) {
-        return std::nullopt;
-      }
-      for (const std::uint32_t numa : best_rest) {
-        if (missing > 0 && all.free_in(numa_of, numa).size() >= group) {
-          take_from(numa, group);
-          missing -= group;
-        }
-      }
-    }
-    return all.need() == 0 ? std::optional(all.result()) : std::nullopt;
   }
   return kubelet_packed(topology, available, count, {});
 }

@@ -115,7 +115,7 @@ class Kubeconfig {
   Result<void> read_cluster(const YAML::Node& cluster, Access& access) const {
     TRY(read_server(scalar(cluster["server"]), access));
     if (scalar(cluster["insecure-skip-tls-verify"]) == "true") {
-      return malformed("insecure-skip-tls-verify is not supported: anybody could be the server");
+      return malformed("insecure-skip-tls-verify is not supported: any host could pose as the API server");
     }
     if (cluster["proxy-url"]) {
       return malformed("proxy-url is not supported");

@@ -31,9 +31,9 @@ using kernel::Clock;
 
 constexpr std::uint64_t kMostBody = std::uint64_t(8) << 20U;
 constexpr std::uint32_t kMostHead = 64 * 1024;
-constexpr std::chrono::milliseconds kLook{20};  // between looks at the cancellation
-constexpr int kIdleBeforeProbe = 30;            // seconds
-constexpr int kBetweenProbes = 5;               // seconds
+constexpr std::chrono::milliseconds kCancelCheck{20};  // between checks whether the call was cancelled
+constexpr int kIdleBeforeProbe = 30;                   // seconds
+constexpr int kBetweenProbes = 5;                      // seconds
 constexpr int kMostProbes = 3;
 constexpr int kLongestWithoutAck = 5000;  // milliseconds; less than the time that callers wait for an answer
 
@@ -109,7 +109,7 @@ class Waiting {
       if (now >= deadline) {
         return fail(std::errc::timed_out, about(what, "no answer in time"));
       }
-      context_.run_one_until(std::min(deadline, now + kLook));
+      context_.run_one_until(std::min(deadline, now + kCancelCheck));
     }
     if (**ended) {
       return fail(std::errc::connection_aborted, about(what, (*ended)->message()));

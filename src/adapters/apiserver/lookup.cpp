@@ -20,7 +20,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using kernel::Clock;
 
-constexpr std::chrono::milliseconds kLook{20};  // between looks at the cancellation
+constexpr std::chrono::milliseconds kCancelCheck{20};  // between checks whether the lookup was cancelled
 
 // The thread may outlive every object, so its number is counted for the whole process.
 std::atomic<bool> is_asking = false;
@@ -37,7 +37,9 @@ Result<void> check(const LookupLimits& limits) {
   return Clock::now() < limits.deadline ? Result<void>() : fail(std::errc::timed_out, "no answer in time");
 }
 
-Clock::time_point next_look(const LookupLimits& limits) { return std::min(limits.deadline, Clock::now() + kLook); }
+Clock::time_point next_look(const LookupLimits& limits) {
+  return std::min(limits.deadline, Clock::now() + kCancelCheck);
+}
 
 Result<std::future<Found>> ask(const std::string& host, const std::string& port, Resolve resolve) {
   std::promise<Found> promise;

@@ -13,13 +13,13 @@
 namespace hf::config {
 namespace {
 
+using resource::DeviceListStrategy;
 using resource::IdKind;
 using resource::MigStrategy;
 using resource::Policy;
 using resource::ResourceRule;
 using resource::Sharing;
 using resource::Spread;
-using resource::Way;
 
 constexpr unsigned kMostReplicas = 1000;
 
@@ -60,19 +60,20 @@ Result<std::vector<YAML::Node>> list_of(const YAML::Node& node, const std::strin
 }
 
 // One name, or a list of names.
-Result<std::set<Way>> ways_of(const YAML::Node& node, const std::string& where) {
-  std::set<Way> ways;
+Result<std::set<DeviceListStrategy>> strategies_of(const YAML::Node& node, const std::string& where) {
+  std::set<DeviceListStrategy> strategies;
   for (const YAML::Node& entry : node.IsScalar() ? std::vector<YAML::Node>{node} : TRY(list_of(node, where))) {
     const std::string text = TRY(scalar_of(entry, where));
     for (const std::string_view name : split(text, ',')) {
-      const Result<Way> way = resource::parse_way(trim(name));
-      if (!way) {
-        return malformed(where + ": " + way.error().message);
+      const Result<DeviceListStrategy> strategy = resource::parse_device_list_strategy(trim(name));
+      if (!strategy) {
+        return malformed(where + ": " + strategy.error().message);
       }
-      ways.insert(*way);
+      strategies.insert(*strategy);
     }
   }
-  return ways.empty() ? Result<std::set<Way>>(malformed(where + " wants at least one strategy")) : ways;
+  return strategies.empty() ? Result<std::set<DeviceListStrategy>>(malformed(where + " wants at least one strategy"))
+                            : strategies;
 }
 
 // NVIDIA's plugin adds its domain to a name that has none.
@@ -204,7 +205,7 @@ class NvidiaFile {
     Policy& policy = settings_.policy;
     TRY(read_flag(plugin["passDeviceSpecs"], where + ".passDeviceSpecs", policy.passes_nodes));
     if (plugin["deviceListStrategy"]) {
-      policy.ways = TRY(ways_of(plugin["deviceListStrategy"], where + ".deviceListStrategy"));
+      policy.strategies = TRY(strategies_of(plugin["deviceListStrategy"], where + ".deviceListStrategy"));
     }
     if (plugin["deviceIDStrategy"]) {
       policy.ids = TRY(one_of(plugin["deviceIDStrategy"], where + ".deviceIDStrategy", kIds));
@@ -337,7 +338,7 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
     policy.mig = TRY(one_of(node["mig"], "kube.mig", kMigStrategies));
   }
   if (node["strategies"]) {
-    policy.ways = TRY(ways_of(node["strategies"], "kube.strategies"));
+    policy.strategies = TRY(strategies_of(node["strategies"], "kube.strategies"));
   }
   TRY(read_flag(node["device_specs"], "kube.device_specs", policy.passes_nodes));
   if (node["ids"]) {
@@ -347,9 +348,9 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
     policy.spread = TRY(one_of(node["spread"], "kube.spread", kSpreads));
   }
   TRY(add_sharing(node["sharing"], "kube.sharing", policy));
-  constexpr std::array<std::pair<std::string_view, bool>, 2> kWays = {{{"direct", false}, {"watcher", true}}};
+  constexpr std::array<std::pair<std::string_view, bool>, 2> kRegistrations = {{{"direct", false}, {"watcher", true}}};
   if (node["registration"]) {
-    settings.uses_registry = TRY(one_of(node["registration"], "kube.registration", kWays));
+    settings.uses_registry = TRY(one_of(node["registration"], "kube.registration", kRegistrations));
   }
   TRY(read_paths(node, settings));
   if (node["cdi_vendor"]) {

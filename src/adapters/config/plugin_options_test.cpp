@@ -5,10 +5,10 @@
 namespace hf::config {
 namespace {
 
+using resource::DeviceListStrategy;
 using resource::IdKind;
 using resource::MigStrategy;
 using resource::Spread;
-using resource::Way;
 
 Result<KubeSettings> read_nvidia(const std::string& text, std::vector<std::string>* notes = nullptr) {
   KubeSettings settings;
@@ -38,7 +38,8 @@ kube:
   ASSERT_EQ(kube.policy.rules.size(), 2U);
   EXPECT_EQ(kube.policy.rules[1].device_class, "amd");
   EXPECT_EQ(kube.policy.mig, MigStrategy::mixed);
-  EXPECT_EQ(kube.policy.ways, (std::set<Way>{Way::cdi_cri, Way::envvar}));
+  EXPECT_EQ(kube.policy.strategies,
+            (std::set<DeviceListStrategy>{DeviceListStrategy::cdi_cri, DeviceListStrategy::envvar}));
   EXPECT_FALSE(kube.policy.passes_nodes);
   EXPECT_EQ(kube.policy.ids, IdKind::index);
   EXPECT_EQ(kube.policy.spread, Spread::packed);
@@ -141,7 +142,8 @@ sharing:
                                                 &notes);
   ASSERT_TRUE(kube) << kube.error().message;
   EXPECT_EQ(kube->policy.mig, MigStrategy::single);
-  EXPECT_EQ(kube->policy.ways, (std::set<Way>{Way::envvar, Way::cdi_cri}));
+  EXPECT_EQ(kube->policy.strategies,
+            (std::set<DeviceListStrategy>{DeviceListStrategy::envvar, DeviceListStrategy::cdi_cri}));
   EXPECT_FALSE(kube->policy.passes_nodes);
   EXPECT_EQ(kube->policy.ids, IdKind::index);
   ASSERT_EQ(kube->policy.rules.size(), 3U);

@@ -131,10 +131,10 @@ class Reader {
     step.operation = name == "allocate" ? cpu::Operation::allocate : cpu::Operation::allocate_pod;
     TRY(read_pod(op, place, step));
     if (const Json* hint = value_at(op, "hint_numa")) {
-      step.wish.hint = TRY(nodes_of(*hint, place + " hint_numa"));
+      step.preference.hint = TRY(nodes_of(*hint, place + " hint_numa"));
     }
     if (const Json* near = value_at(op, "device_numa")) {
-      step.wish.device_nodes = TRY(nodes_of(*near, place + " device_numa"));
+      step.preference.device_nodes = TRY(nodes_of(*near, place + " device_numa"));
     }
     return step;
   }

@@ -20,9 +20,9 @@ TEST(ScenarioFile, ListsTheContainersThatComeAndGo) {
   EXPECT_TRUE(scenario.options.full_cores);
   EXPECT_EQ(to_string(scenario.reserved), "0");
   ASSERT_EQ(scenario.steps.size(), 3U);
-  EXPECT_EQ(scenario.steps[0].wish.hint, std::vector{cpu::NumaId{0}});
+  EXPECT_EQ(scenario.steps[0].preference.hint, std::vector{cpu::NumaId{0}});
   EXPECT_EQ(scenario.steps[0].pod.containers[0].role, cpu::ContainerRole::init);
-  EXPECT_EQ(scenario.steps[1].wish.hint, std::nullopt);
+  EXPECT_EQ(scenario.steps[1].preference.hint, std::nullopt);
   EXPECT_EQ(scenario.steps[1].pod.containers.size(), 2U);  // listed with the first
   EXPECT_EQ(scenario.steps[2].operation, cpu::Operation::remove);
 }

@@ -84,7 +84,7 @@ Result<void> read_sets(const Json& json, cpu::Topology& topology) {
   return {};
 }
 
-// The elements of a list that may be missing.
+// A list that is missing has no elements.
 Result<Json::array_t> rows_at(const Json& json, const char* name, const char* wanted) {
   if (!json.contains(name)) {
     return Json::array_t();

@@ -163,7 +163,7 @@ Result<Edited> add_to_docker(std::string_view text, const Registration& registra
     ours = ours.is_object() ? ours : Json::object();
     ours[kPath] = registration.program;
   }
-  if (registration.standing == Standing::offered) {
+  if (registration.role == RuntimeRole::offered) {
     edited.text = TRY(without_our_default(edited.text, expected, registration.before));
   } else if (!is_our_default(expected)) {
     edited.text = TRY(with_default(edited.text));
@@ -203,7 +203,7 @@ Result<std::optional<Registered>> find_in_docker(std::string_view text) {
     return std::nullopt;
   }
   const Json& ours = document::object_at(document::object_at(config.tree, kRuntimes), kRuntimeName);
-  return Registered{document::string_at(ours, kPath), is_default ? Standing::by_default : Standing::offered};
+  return Registered{document::string_at(ours, kPath), is_default ? RuntimeRole::by_default : RuntimeRole::offered};
 }
 
 bool is_empty_docker_config(std::string_view text) {

@@ -7,8 +7,8 @@
 namespace hf::engine {
 namespace {
 
-const Registration kOffered{"/usr/bin/holdfast-runtime", Standing::offered};
-const Registration kByDefault{"/usr/bin/holdfast-runtime", Standing::by_default};
+const Registration kOffered{"/usr/bin/holdfast-runtime", RuntimeRole::offered};
+const Registration kByDefault{"/usr/bin/holdfast-runtime", RuntimeRole::by_default};
 
 std::string added(std::string_view text, const Registration& registration) {
   const Result<Edited> edited = add_to_docker(text, registration);
@@ -37,7 +37,7 @@ TEST(DockerConfig, KeepsEveryByteOfTheRest) {
       const Result<std::optional<Registered>> found = find_in_docker(text);
       ASSERT_TRUE(found && *found) << file.name;
       EXPECT_EQ((*found)->program, registration.program) << file.name;
-      EXPECT_EQ((*found)->standing, registration.standing) << file.name;
+      EXPECT_EQ((*found)->role, registration.role) << file.name;
       const Result<std::string> removed = remove_from_docker(text, file.text);
       ASSERT_TRUE(removed) << removed.error().message;
       const bool had_empty_runtimes = file.name == "docker-odd.json";  // the blanks in it are not restored
@@ -76,7 +76,7 @@ TEST(DockerConfig, RestoresTheEarlierDefaultWhereTheRuntimeIsOnlyOffered) {
     offered.before = file.text;
     EXPECT_EQ(added(added(file.text, kByDefault), offered), added(file.text, kOffered)) << file.name;
   }
-  EXPECT_EQ(find_in_docker(added(R"({"default-runtime": "holdfast"})", kOffered)).value()->standing, Standing::offered);
+  EXPECT_EQ(find_in_docker(added(R"({"default-runtime": "holdfast"})", kOffered)).value()->role, RuntimeRole::offered);
 }
 
 TEST(DockerConfig, RestoresNoDefaultWhoseRuntimeWasRemovedSince) {
@@ -112,7 +112,7 @@ TEST(DockerConfig, RefusesAFileThatItCannotChangeSafely) {
   }
   EXPECT_FALSE(add_to_docker(std::string(100'000, '['), kOffered));
   for (const char* path : {"", "holdfast-runtime", "/a b", "/a\"b", "/a\\b", "/a\nb"}) {
-    EXPECT_FALSE(add_to_docker("{}", {path, Standing::offered})) << path;
+    EXPECT_FALSE(add_to_docker("{}", {path, RuntimeRole::offered})) << path;
   }
 }
 

@@ -14,14 +14,14 @@ namespace hf::engine {
 
 inline constexpr const char* kRuntimeName = "holdfast";
 
-enum class Standing : std::uint8_t { offered, by_default };
+enum class RuntimeRole : std::uint8_t { offered, by_default };
 
 // The file before holdfast was registered in it; absent where that is not known, or where there was no file.
 using Before = std::optional<std::string_view>;
 
 struct Registration {
   std::string program;  // an absolute path
-  Standing standing = Standing::offered;
+  RuntimeRole role = RuntimeRole::offered;
   bool passes_annotations = false;  // containerd: CDI names in annotations of pods and containers reach the runtime
   Before before = std::nullopt;     // `offered` restores its default runtime, where holdfast is the default
 };
@@ -29,7 +29,7 @@ struct Registration {
 // What a text has of holdfast's registration.
 struct Registered {
   std::optional<std::string> program;  // absent: the name is there without a program
-  Standing standing = Standing::offered;
+  RuntimeRole role = RuntimeRole::offered;
   bool passes_annotations = false;
 };
 

@@ -8,9 +8,9 @@
 namespace hf::engine {
 namespace {
 
-const Registration kOffered{"/usr/bin/holdfast-runtime", Standing::offered};
-const Registration kByDefault{"/usr/bin/holdfast-runtime", Standing::by_default};
-const Registration kWithAnnotations{"/usr/bin/holdfast-runtime", Standing::offered, true};
+const Registration kOffered{"/usr/bin/holdfast-runtime", RuntimeRole::offered};
+const Registration kByDefault{"/usr/bin/holdfast-runtime", RuntimeRole::by_default};
+const Registration kWithAnnotations{"/usr/bin/holdfast-runtime", RuntimeRole::offered, true};
 
 std::string added(std::string_view text, const Registration& registration) {
   const Result<Edited> edited = add_to_containerd(text, registration);
@@ -29,7 +29,7 @@ TEST(ContainerdConfig, KeepsEveryByteOfTheRestInEveryVersion) {
       const Result<std::optional<Registered>> found = find_in_containerd(text);
       ASSERT_TRUE(found && *found) << file.name;
       EXPECT_EQ((*found)->program, registration.program) << file.name;
-      EXPECT_EQ((*found)->standing, registration.standing) << file.name;
+      EXPECT_EQ((*found)->role, registration.role) << file.name;
       EXPECT_EQ((*found)->passes_annotations, registration.passes_annotations) << file.name;
       const Result<std::string> removed = remove_from_containerd(text, file.text);
       ASSERT_TRUE(removed) << removed.error().message;
@@ -75,7 +75,7 @@ TEST(ContainerdConfig, CopiesTheOptionsOfRunc) {
 }
 
 TEST(ContainerdConfig, ChangesTheProgramAndKeepsOtherOptionsOfTheEntry) {
-  std::string text = added(test::read_setup_file("containerd-1.7"), {"/old/holdfast-runtime", Standing::offered});
+  std::string text = added(test::read_setup_file("containerd-1.7"), {"/old/holdfast-runtime", RuntimeRole::offered});
   text.insert(text.find("  BinaryName = \"/old"), "  Root = \"/run/mine\"\n");
   const std::string changed = added(text, kOffered);
   EXPECT_FALSE(has(changed, "/old/"));
@@ -100,7 +100,7 @@ TEST(ContainerdConfig, RestoresTheEarlierDefaultWhereTheRuntimeIsOnlyOffered) {
     offered.before = file.text;
     const std::string text = added(added(file.text, kByDefault), offered);
     EXPECT_EQ(text, added(file.text, kOffered)) << file.name;
-    EXPECT_EQ((*find_in_containerd(text))->standing, Standing::offered) << file.name;
+    EXPECT_EQ((*find_in_containerd(text))->role, RuntimeRole::offered) << file.name;
   }
   EXPECT_FALSE(has(added(added("", kByDefault), kOffered), "default_runtime_name")) << "without a backup";
 }
@@ -188,7 +188,7 @@ TEST(PodmanConfig, CanBeTheMainFileToo) {
   EXPECT_TRUE(has(text, "runtime = \"holdfast\" # as the distribution has it"));
   EXPECT_EQ(*remove_from_podman(text, before), before);
   EXPECT_TRUE(
-      has(add_to_podman(text, {"/other/runtime", Standing::offered})->text, "holdfast = [ \"/other/runtime\" ]"));
+      has(add_to_podman(text, {"/other/runtime", RuntimeRole::offered})->text, "holdfast = [ \"/other/runtime\" ]"));
 }
 
 }  // namespace

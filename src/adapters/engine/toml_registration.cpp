@@ -107,7 +107,7 @@ Result<std::string> add_registration(std::string_view text, const RegistrationPa
     expected.insert(entry.begin(), entry.end());
     TRY(check_edited(edited, expected));
   }
-  if (registration.standing == Standing::offered) {
+  if (registration.role == RuntimeRole::offered) {
     return without_our_default(edited, paths, registration.before);
   }
   if (!is_our_default(expected, paths)) {
@@ -136,7 +136,7 @@ Result<std::optional<Registered>> find_registration(std::string_view text, const
     return std::nullopt;
   }
   Registered registered;
-  registered.standing = is_default ? Standing::by_default : Standing::offered;
+  registered.role = is_default ? RuntimeRole::by_default : RuntimeRole::offered;
   if (const auto program = values.find(paths.program); program != values.end()) {
     registered.program = first_string_in(program->second);
   }

@@ -50,7 +50,7 @@ void make_safe(Json& json) {
   }
 }
 
-// A command that was cut or changed would be another command.
+// A command with characters that are not safe to print is replaced: without them it would do something else.
 std::vector<std::string> cures_at(const Json& object) {
   std::vector<std::string> cures = document::strings_at(object, "cure");
   cures.resize(std::min(cures.size(), kMostEntries));

@@ -9,6 +9,8 @@
 
 #include "adapters/document/json.h"
 #include "adapters/document/json_places.h"
+#include "adapters/oci/drop_hooks.h"
+#include "adapters/oci/edits_json.h"
 #include "adapters/oci/oci_config.h"
 #include "adapters/oci/spec.h"
 #include "core/device/oci_rules.h"
@@ -29,67 +31,6 @@ using Place = JsonPlaces::Place;
 std::string dump(const Json& json) { return document::write_json(json); }
 
 Json parse_value(std::string_view text) { return document::parse_json<Json>(text).value_or(Json()); }
-
-std::string type_of(const device::Device& device) { return {device::kind_character(device.kind)}; }
-
-Json json_of_rule(const device::Device& device, device::Access access) {
-  return {{"allow", true},
-          {"type", type_of(device)},
-          {"major", device.major},
-          {"minor", device.minor},
-          {"access", to_string(access)}};
-}
-
-Json json_of_node(const NodeEdit& node) {
-  Json json = {{"path", node.path},
-               {"type", type_of(*node.device)},
-               {"major", node.device->major},
-               {"minor", node.device->minor}};
-  for (const auto& [name, value] :
-       {std::pair("fileMode", node.mode), std::pair("uid", node.uid), std::pair("gid", node.gid)}) {
-    if (value) {
-      json[name] = *value;
-    }
-  }
-  return json;
-}
-
-std::string text_of_mount(const MountEdit& mount, const std::string& options) {
-  return R"({"destination":)" + dump(mount.destination) + R"(,"type":)" +
-         dump(mount.type.empty() ? "bind" : mount.type) + R"(,"source":)" + dump(mount.source) + R"(,"options":)" +
-         options + "}";
-}
-
-Json json_of_hook(const HookEdit& hook) {
-  Json json = {{"path", hook.path}, {"args", hook.arguments}, {"env", Json::array({container::kHookPath})}};
-  if (!hook.environment.empty()) {
-    json["env"] = hook.environment;
-  }
-  if (hook.timeout) {
-    json["timeout"] = *hook.timeout;
-  }
-  return json;
-}
-
-Json json_of_rdt(const container::IntelRdtEdit& rdt) {
-  Json json = Json::object();
-  for (const auto& [name, text] : {std::pair("closID", &rdt.clos_id), std::pair("l3CacheSchema", &rdt.l3_cache_schema),
-                                   std::pair("memBwSchema", &rdt.memory_schema)}) {
-    if (!text->empty()) {
-      json[name] = *text;
-    }
-  }
-  if (!rdt.schemata.empty()) {
-    json["schemata"] = rdt.schemata;
-  }
-  for (const auto& [name, is_on] : {std::pair("enableCMT", rdt.enables_cmt), std::pair("enableMBM", rdt.enables_mbm),
-                                    std::pair("enableMonitoring", rdt.enables_monitoring)}) {
-    if (is_on) {
-      json[name] = true;
-    }
-  }
-  return json;
-}
 
 class Editor {
  public:
@@ -353,41 +294,6 @@ class Editor {
   std::vector<std::string> corrected_;
 };
 
-void remove_elements(const JsonPlaces& places, const Place& list, const auto& is_unwanted, Splices& splices) {
-  const std::vector<const Place*> all = places.children(list);
-  bool has_kept = false;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!is_unwanted(*all[i])) {
-      has_kept = true;
-    } else if (has_kept) {
-      splices.replace(all[i - 1]->end, all[i]->end, "");
-    } else {
-      splices.replace(all[i]->begin, i + 1 < all.size() ? all[i + 1]->begin : all[i]->end, "");
-    }
-  }
-}
-
-Result<std::string> drop_hooks(std::string_view text, const std::vector<std::string>& paths) {
-  if (paths.empty()) {
-    return std::string(text);
-  }
-  const JsonPlaces places = TRY(JsonPlaces::read(text));
-  const Place* stages = TRY(places.member(places.root(), "hooks"));
-  Splices splices;
-  for (const Place* list : stages == nullptr ? std::vector<const Place*>() : places.children(*stages)) {
-    remove_elements(
-        places, *list,
-        [&](const Place& hook) {
-          const Json value = parse_value(places.text_of(hook));
-          return value.is_object() && std::ranges::any_of(paths, [&value](const std::string& path) {
-                   return value.value("path", Json()) == path;
-                 });
-        },
-        splices);
-  }
-  return splices.apply(text);
-}
-
 }  // namespace
 
 Result<EditedSpec> edit_spec(std::string_view text, const SpecChange& change) {
@@ -397,25 +303,6 @@ Result<EditedSpec> edit_spec(std::string_view text, const SpecChange& change) {
   const std::string kept = TRY(drop_hooks(text, change.dropped_hooks));
   const JsonPlaces places = TRY(JsonPlaces::read(kept));
   return Editor(kept, places).edit(change.edits);
-}
-
-Result<std::string> allow_in_resources(std::string_view text, const std::vector<NodeEdit>& nodes) {
-  if (!document::is_json(text)) {
-    return fail(std::errc::invalid_argument, "the resources are not JSON");
-  }
-  const JsonPlaces places = TRY(JsonPlaces::read(text));
-  const Place* list =
-      places.root().kind == JsonPlaces::Kind::object ? TRY(places.member(places.root(), "devices")) : nullptr;
-  if (list == nullptr || list->kind != JsonPlaces::Kind::array || list->first == 0) {
-    return std::string(text);
-  }
-  std::string more;
-  for (const NodeEdit& node : nodes) {
-    more += node.device ? "," + dump(json_of_rule(*node.device, node.access)) : "";
-  }
-  Splices splices;
-  splices.insert(list->end - 1, more);
-  return splices.apply(text);
 }
 
 }  // namespace hf::oci

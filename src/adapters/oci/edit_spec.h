@@ -24,8 +24,4 @@ struct EditedSpec {
 // one of the fields in question twice; the error names the field.
 Result<EditedSpec> edit_spec(std::string_view text, const SpecChange& change);
 
-// The resources that `update` was called with, with these device nodes allowed as well, if they have device rules at
-// all.
-Result<std::string> allow_in_resources(std::string_view text, const std::vector<container::NodeEdit>& nodes);
-
 }  // namespace hf::oci

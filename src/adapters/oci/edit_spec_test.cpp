@@ -140,17 +140,5 @@ TEST(EditSpec, FindsKeysThatAreWrittenWithEscapes) {
   EXPECT_EQ(Json::parse(result).size(), 1U) << result;
 }
 
-TEST(EditSpec, AddsRulesForTheNodesToTheResourcesOfAnUpdate) {
-  const std::string text = R"({"cpu":{"shares":5},"devices":[{"allow":false,"access":"rwm"}]})";
-  const Result<std::string> result = allow_in_resources(text, {gpu("/dev/nvidia0", 195, 0)});
-  ASSERT_TRUE(result);
-  EXPECT_EQ(Json::parse(*result)["devices"].size(), 2U);
-  for (const char* without : {R"({"cpu":{}})", R"({"devices":[]})", R"({"devices":null})", "[]"}) {
-    EXPECT_EQ(*allow_in_resources(without, {gpu("/dev/nvidia0", 195, 0)}), without)
-        << "an update without device rules takes no device away";
-  }
-  EXPECT_FALSE(allow_in_resources("{", {}));
-}
-
 }  // namespace
 }  // namespace hf::oci

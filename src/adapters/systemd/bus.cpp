@@ -155,13 +155,13 @@ Result<std::optional<Message>> Bus::take_message() {
   }
   received_.erase(0, *length);
   if (message->kind == Message::Kind::signal) {
-    handle_signal(*message);
+    note_signal(*message);
   }
   return *std::move(message);
 }
 
 // On the system bus every client may send signals to us; the bus sets the real sender of each.
-void Bus::handle_signal(const Message& signal) {
+void Bus::note_signal(const Message& signal) {
   const bool is_from_systemd = !systemd_ || signal.sender == *systemd_;
   if (is_from_systemd && signal.interface == kManager && signal.member == "Reloading" && !signal.flags.empty()) {
     reloads_.push_back(signal.flags.front());
@@ -172,7 +172,7 @@ void Bus::handle_signal(const Message& signal) {
   }
 }
 
-void Bus::handle_received() {
+void Bus::drain_received() {
   for (Result<std::optional<Message>> message = take_message(); message && *message; message = take_message()) {
   }
 }
@@ -222,14 +222,14 @@ Result<void> Bus::watch_reloads() {
 }
 
 std::vector<bool> Bus::take_reloads() {
-  handle_received();
+  drain_received();
   for (int reads = 0; reads < kReadsAtOnce; ++reads) {
     const Result<std::string> bytes = stream_.receive(kernel::kNoWait);
     if (!bytes) {
       break;
     }
     received_ += *bytes;
-    handle_received();
+    drain_received();
   }
   return std::exchange(reloads_, {});
 }

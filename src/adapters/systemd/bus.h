@@ -52,8 +52,8 @@ class Bus {
   Result<Message> read_property(const std::string& unit, const std::string& name, Deadline deadline);
   Result<std::vector<std::string>> read_list(const std::string& unit, Deadline deadline);
   Result<std::optional<Message>> take_message();
-  void handle_signal(const Message& signal);
-  void handle_received();
+  void note_signal(const Message& signal);
+  void drain_received();
   std::uint32_t next_serial();
 
   kernel::Stream stream_;

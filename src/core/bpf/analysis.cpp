@@ -121,19 +121,7 @@ void Analysis::follow(Path path) {
 
 Analysis::Next Analysis::take_step(Path& path) {
   const Instruction& at = code_[path.at];
-  if (at.dst_reg >= kRegisters || at.src_reg >= kRegisters) {
-    return give_up("names a register that does not exist");
-  }
-  switch (class_of(at)) {
-    case BPF_ALU:
-    case BPF_ALU64: return arithmetic(path, at);
-    case BPF_JMP:
-    case BPF_JMP32: return jump(path, at);
-    case BPF_LDX: return load(path, at);
-    case BPF_ST:
-    case BPF_STX: return store(path, at);
-    default: return load_wide(path, at);
-  }
+  return has_valid_registers(at) ? execute(*this, path, at) : give_up("names a register that does not exist");
 }
 
 Analysis::Next Analysis::split(Path& path, const Cut& cut) {

@@ -34,6 +34,9 @@ class Analysis {
   Readable<device::Table> run(std::vector<Start> starts, Verdict before = Verdict::allow);
 
  private:
+  template <class Run, class Step>
+  friend auto bpf::execute(Run& run, Step& path, const Instruction& at);
+
   // Whether the path continues with its next instruction right away; if not, it has ended, waits, or was split.
   enum class Next : std::uint8_t { go_on, stop };
 

@@ -48,6 +48,11 @@ Result<void> check_shape(const Code& code);
 // The mode of loads that extend the sign. Debian 12's headers do not have it yet.
 inline constexpr unsigned kSignExtending = 0x80;  // BPF_MEMSX
 
+// What a program runs on.
+inline constexpr unsigned kRegisters = 12;  // the eleven there are, and r11, which only constant blinding uses
+inline constexpr std::size_t kMostFrames = 8;
+inline constexpr std::int64_t kStackBytes = 512;
+
 // Parts of an instruction, named.
 constexpr unsigned class_of(const Instruction& at) { return BPF_CLASS(at.code); }
 constexpr unsigned operation_of(const Instruction& at) { return BPF_OP(at.code); }
@@ -60,6 +65,23 @@ constexpr bool is_always_jump(const Instruction& at) { return is_jump_class(at) 
 // Calls within the program. As written, imm is the distance; read back from the kernel, off is, and imm counts
 // functions.
 constexpr bool is_own_call(const Instruction& at) { return is_call(at) && at.src_reg == BPF_PSEUDO_CALL; }
+
+constexpr bool has_valid_registers(const Instruction& at) { return at.dst_reg < kRegisters && at.src_reg < kRegisters; }
+
+// Calls the member of a run through a program that is for the class of the instruction.
+template <class Run, class Path>
+auto execute(Run& run, Path& path, const Instruction& at) {
+  switch (class_of(at)) {
+    case BPF_ALU:
+    case BPF_ALU64: return run.arithmetic(path, at);
+    case BPF_JMP:
+    case BPF_JMP32: return run.jump(path, at);
+    case BPF_LDX: return run.load(path, at);
+    case BPF_ST:
+    case BPF_STX: return run.store(path, at);
+    default: return run.load_wide(path, at);
+  }
+}
 
 // Where a jump, a conditional jump or a call within the program goes to, as an index that may lie outside the code.
 std::int64_t target_of(const Instruction& at, std::size_t index);

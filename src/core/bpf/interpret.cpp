@@ -19,9 +19,6 @@ namespace {
 // Kernel: what the verifier lets through ends within a million instructions on every path.
 constexpr std::size_t kMostSteps = 4'000'000;
 constexpr std::size_t kMostPaths = 65'536;
-constexpr std::size_t kMostFrames = 8;
-constexpr std::int64_t kStackBytes = 512;
-constexpr unsigned kRegisters = 12;  // the eleven there are, and r11, which only constant blinding uses
 
 struct Frame {
   std::size_t return_to = 0;
@@ -69,6 +66,9 @@ class Run {
   }
 
  private:
+  template <class AnyRun, class AnyPath>
+  friend auto bpf::execute(AnyRun& run, AnyPath& path, const Instruction& at);
+
   using Step = Readable<std::optional<Verdict>>;  // nullopt: continue
 
   static std::unexpected<Opaque> opaque(std::string why) { return std::unexpected(Opaque{std::move(why)}); }
@@ -97,19 +97,7 @@ class Run {
 
   Step take_step(Path& path) {
     const Instruction& at = code_[path.at];
-    if (at.dst_reg >= kRegisters || (at.src_reg >= kRegisters)) {
-      return opaque("names a register that does not exist");
-    }
-    switch (class_of(at)) {
-      case BPF_ALU:
-      case BPF_ALU64: return arithmetic(path, at);
-      case BPF_JMP:
-      case BPF_JMP32: return jump(path, at);
-      case BPF_LDX: return load(path, at);
-      case BPF_ST:
-      case BPF_STX: return store(path, at);
-      default: return load_wide(path, at);
-    }
+    return has_valid_registers(at) ? execute(*this, path, at) : opaque("names a register that does not exist");
   }
 
   static Step next(Path& path, std::size_t steps = 1) {

@@ -7,14 +7,11 @@
 #include <vector>
 
 #include "core/bpf/access_field.h"
+#include "core/bpf/instruction.h"
 #include "core/bpf/region.h"
 #include "core/bpf/symbolic.h"
 
 namespace hf::bpf {
-
-inline constexpr unsigned kRegisters = 12;  // the eleven there are, and r11, which only constant blinding uses
-inline constexpr std::size_t kMostFrames = 8;
-inline constexpr std::int64_t kStackBytes = 512;
 
 struct Slot {
   std::int64_t offset = 0;

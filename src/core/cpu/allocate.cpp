@@ -22,18 +22,19 @@ struct Division {
   CpuSet left;
 };
 
-Result<Division> divide(const Policy& policy, const PodRequest& pod, const CpuSet& budget, const Wish& wish) {
+Result<Division> divide(const Policy& policy, const PodRequest& pod, const CpuSet& budget,
+                        const NumaPreference& preference) {
   Division division{.entries = {}, .left = budget};
   std::vector<Owner> sharing;
   for (const ContainerRequest& container : pod.containers) {
     const Owner owner{pod.uid, container.name};
     const std::uint32_t count = exclusive_cpu_count(pod, container);
     if (container.role == ContainerRole::init) {
-      division.entries[owner] = count == 0 ? division.left : TRY(choose(policy, division.left, count, wish));
+      division.entries[owner] = count == 0 ? division.left : TRY(choose(policy, division.left, count, preference));
     } else if (count == 0) {
       sharing.push_back(owner);
     } else {
-      const CpuSet own = TRY(choose(policy, division.left, count, wish));
+      const CpuSet own = TRY(choose(policy, division.left, count, preference));
       division.entries[owner] = own;
       division.left -= own;
     }
@@ -61,7 +62,7 @@ CpuSet reusable(const State& state, const PodRequest& pod) {
 }
 
 Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodRequest& pod,
-                                       std::string_view container, const Wish& wish, Story* story) {
+                                       std::string_view container, const NumaPreference& preference, Story* story) {
   const ContainerRequest* request = find_container(pod, container);
   if (request == nullptr) {
     return fail(std::errc::invalid_argument, "pod " + pod.uid + " has no container " + std::string(container));
@@ -78,14 +79,14 @@ Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const
     return cpus;
   }
   TRY(check_full_cores(policy, state, count));
-  const CpuSet cpus = TRY(choose(policy, assignable(policy, state) | reusable(state, pod), count, wish, story));
+  const CpuSet cpus = TRY(choose(policy, assignable(policy, state) | reusable(state, pod), count, preference, story));
   state.shared -= cpus;
   state.entries[owner] = cpus;
   remember_reuse(state, pod.uid, *request, cpus);
   return cpus;
 }
 
-Result<void> allocate_pod(const Policy& policy, State& state, const PodRequest& pod, const Wish& wish) {
+Result<void> allocate_pod(const Policy& policy, State& state, const PodRequest& pod, const NumaPreference& preference) {
   const std::uint32_t count = exclusive_cpu_count(pod);
   if (!pod.cpu_budget || policy.budgets == PodBudgets::ignored || count == 0 || state.pods.contains(pod.uid)) {
     return {};
@@ -96,8 +97,8 @@ Result<void> allocate_pod(const Policy& policy, State& state, const PodRequest& 
   }
   TRY(check_budget(pod));
   TRY(check_full_cores(policy, state, count));
-  const CpuSet budget = TRY(choose(policy, assignable(policy, state), count, wish));
-  Division division = TRY(divide(policy, pod, budget, wish));
+  const CpuSet budget = TRY(choose(policy, assignable(policy, state), count, preference));
+  Division division = TRY(divide(policy, pod, budget, preference));
   state.shared -= budget;
   state.pods[pod.uid] = budget;
   state.entries.merge(division.entries);

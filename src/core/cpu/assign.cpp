@@ -16,12 +16,12 @@ Policy policy_for(const Policy& policy, const CpuRequest& request) {
   return own;
 }
 
-Wish wish_of(const Tenant& tenant, const CpuRequest& request) {
-  Wish wish;
+NumaPreference preference_of(const Tenant& tenant, const CpuRequest& request) {
+  NumaPreference preference;
   if (request.is_near_devices) {
-    wish.device_nodes = tenant.device_nodes;
+    preference.device_nodes = tenant.device_nodes;
   }
-  return wish;
+  return preference;
 }
 
 // With strict-cpu-reservation the reserved CPUs are not in the pool, and something must be.
@@ -39,7 +39,8 @@ Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, co
                        .containers = {{tenant.owner.container, ContainerRole::app, whole_cpus(request.count)}},
                        .cpu_budget = {}};
   State next = state;
-  const std::optional<CpuSet> given = TRY(allocate(own, next, pod, tenant.owner.container, wish_of(tenant, request)));
+  const std::optional<CpuSet> given =
+      TRY(allocate(own, next, pod, tenant.owner.container, preference_of(tenant, request)));
   TRY(check_pool(next));
   state = std::move(next);
   return given.value_or(CpuSet());
@@ -49,7 +50,7 @@ Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, co
 Result<void> complete(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
   const CpuSet& entry = state.entries.at(tenant.owner);
   const CpuSet more = TRY(choose(policy_for(policy, request), assignable(policy, state), request.count - entry.count(),
-                                 wish_of(tenant, request)));
+                                 preference_of(tenant, request)));
   State next = state;
   next.entries.at(tenant.owner) |= more;
   next.shared -= more;
@@ -105,7 +106,7 @@ Result<void> shrink(const Policy& policy, State& state, const Tenant& tenant, st
     return {};
   }
   const CpuRequest request = tenant.request.value_or(CpuRequest());
-  const CpuSet kept = TRY(choose(policy_for(policy, request), *entry, count, wish_of(tenant, request)));
+  const CpuSet kept = TRY(choose(policy_for(policy, request), *entry, count, preference_of(tenant, request)));
   state.shared |= *entry - kept;
   state.entries[tenant.owner] = kept;
   return {};

@@ -69,15 +69,15 @@ std::vector<Tier> rings_around(const Topology& topology, const std::vector<NumaI
   return rings;
 }
 
-std::vector<Tier> tiers_of(const Policy& policy, const Wish& wish) {
+std::vector<Tier> tiers_of(const Policy& policy, const NumaPreference& preference) {
   std::vector<Tier> tiers;
-  const CpuSet hinted = wish.hint ? cpus_of_hint(policy, *wish.hint) : CpuSet();
+  const CpuSet hinted = preference.hint ? cpus_of_hint(policy, *preference.hint) : CpuSet();
   std::vector<Tier> rings;
-  if (policy.options.near_devices && !wish.device_nodes.empty()) {
-    rings = rings_around(policy.layout->topology, wish.device_nodes);
+  if (policy.options.near_devices && !preference.device_nodes.empty()) {
+    rings = rings_around(policy.layout->topology, preference.device_nodes);
   }
-  if (wish.hint) {
-    const std::string because = "the hint, NUMA node " + list_of(*wish.hint);
+  if (preference.hint) {
+    const std::string because = "the hint, NUMA node " + list_of(*preference.hint);
     for (const Tier& ring : rings) {
       tiers.push_back({ring.cpus & hinted, because + "; " + ring.because});
     }
@@ -186,9 +186,9 @@ Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t coun
                      story);
 }
 
-Result<CpuSet> choose(const Policy& policy, const CpuSet& allocatable, std::uint32_t count, const Wish& wish,
-                      Story* story) {
-  const std::vector<Tier> tiers = tiers_of(policy, wish);
+Result<CpuSet> choose(const Policy& policy, const CpuSet& allocatable, std::uint32_t count,
+                      const NumaPreference& preference, Story* story) {
+  const std::vector<Tier> tiers = tiers_of(policy, preference);
   const CpuSet free = allocatable & policy.layout->cpus;
   Result<CpuSet> chosen = take_tiers(policy, tiers, free, count, story);
   if (!chosen || !policy.options.full_cores || whole_cores_in(*policy.layout, *chosen) == *chosen) {

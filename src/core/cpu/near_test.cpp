@@ -9,12 +9,12 @@ namespace {
 
 class NearDevices : public testing::Test {
  protected:
-  Result<CpuSet> choose_near(std::uint32_t count, const std::string& free, const Wish& wish,
+  Result<CpuSet> choose_near(std::uint32_t count, const std::string& free, const NumaPreference& preference,
                              const std::map<std::string, std::string>& more = {}) {
     std::map<std::string, std::string> options = more;
     options["prefer-device-numa"] = "true";
     const Policy policy = *make_policy(layout_, *parse_options(options), {}, std::nullopt);
-    return choose(policy, free.empty() ? layout_.cpus : *parse_cpu_set(free), count, wish);
+    return choose(policy, free.empty() ? layout_.cpus : *parse_cpu_set(free), count, preference);
   }
 
   // A DGX A100: GPU 0 sits on NUMA node 3 (48-63,176-191), whose neighbours in the socket are 0 to 2.

@@ -33,7 +33,7 @@ Result<Policy> make_policy(const Layout& layout, const Options& options, const C
                            std::optional<std::uint32_t> amount);
 
 // The NUMA nodes that an allocation should come from, and those of its devices.
-struct Wish {
+struct NumaPreference {
   std::optional<std::vector<NumaId>> hint = {};  // the topology manager's; absent: no preference
   std::vector<NumaId> device_nodes = {};         // for prefer-device-numa
 };
@@ -53,18 +53,19 @@ CpuSet reusable(const State& state, const PodRequest& pod);
 Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t count, Story* story = nullptr);
 
 // Chooses `count` of the allocatable CPUs; no state is changed.
-Result<CpuSet> choose(const Policy& policy, const CpuSet& allocatable, std::uint32_t count, const Wish& wish,
-                      Story* story = nullptr);
+Result<CpuSet> choose(const Policy& policy, const CpuSet& allocatable, std::uint32_t count,
+                      const NumaPreference& preference, Story* story = nullptr);
 
 // Fails, with kubelet's message, where full-pcpus-only does not allow a container to have so many.
 Result<void> check_full_cores(const Policy& policy, const State& state, std::uint32_t count);
 
 // Assigns exclusive CPUs to a container and enters them into the state. Absent: it runs in the shared pool.
 Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodRequest& pod,
-                                       std::string_view container, const Wish& wish, Story* story = nullptr);
+                                       std::string_view container, const NumaPreference& preference,
+                                       Story* story = nullptr);
 
 // Allocates for all containers of a pod with a budget at once.
-Result<void> allocate_pod(const Policy& policy, State& state, const PodRequest& pod, const Wish& wish);
+Result<void> allocate_pod(const Policy& policy, State& state, const PodRequest& pod, const NumaPreference& preference);
 
 // Returns what went back to the shared pool: not the CPUs that other containers of its pod still have.
 CpuSet remove(State& state, const Owner& owner);

@@ -132,15 +132,15 @@ class RecordedPolicy : public testing::Test {
     return state;
   }
 
-  static Wish wish_of(const Json& numa) {
-    Wish wish;
+  static NumaPreference preference_of(const Json& numa) {
+    NumaPreference preference;
     if (!numa.is_null()) {
-      wish.hint.emplace();
+      preference.hint.emplace();
       for (const std::uint32_t node : numa) {
-        wish.hint->push_back({node});
+        preference.hint->push_back({node});
       }
     }
-    return wish;
+    return preference;
   }
 
   static void expect_after(const Json& entry, const State& state, const std::string& error) {
@@ -194,7 +194,7 @@ TEST_F(RecordedPolicy, AllocatesTheSameCpusToContainers) {
     State state = before(entry);
     const std::string container = entry["container"];
     const auto given =
-        allocate(policy_of(entry), state, pod_of(entry["pod"]), container, wish_of(entry["hint"]["numa"]));
+        allocate(policy_of(entry), state, pod_of(entry["pod"]), container, preference_of(entry["hint"]["numa"]));
     expect_after(entry, state, given ? "" : given.error().message);
   }
 }
@@ -203,7 +203,7 @@ TEST_F(RecordedPolicy, AllocatesTheSameCpusToPodsWithABudget) {
   for (const Json& entry : table("allocate_pod", 10)) {
     State state = before(entry);
     const Result<void> given =
-        allocate_pod(policy_of(entry), state, pod_of(entry["pod"]), wish_of(entry["hint"]["numa"]));
+        allocate_pod(policy_of(entry), state, pod_of(entry["pod"]), preference_of(entry["hint"]["numa"]));
     expect_after(entry, state, given ? "" : given.error().message);
   }
 }
@@ -213,7 +213,7 @@ TEST_F(RecordedPolicy, ChoosesTheSameCpusUnderAHint) {
     const State state = before(entry);
     const Policy& policy = policy_of(entry);
     const CpuSet allocatable = assignable(policy, state) | test::cpus(entry["reusable"]);
-    const Result<CpuSet> chosen = choose(policy, allocatable, entry["num_cpus"], wish_of(entry["numa_affinity"]));
+    const Result<CpuSet> chosen = choose(policy, allocatable, entry["num_cpus"], preference_of(entry["numa_affinity"]));
     ASSERT_EQ(chosen ? "" : chosen.error().message, test::error_of(entry)) << entry["case"];
     EXPECT_EQ(to_string(*chosen), entry["result"].get<std::string>()) << entry["case"];
   }

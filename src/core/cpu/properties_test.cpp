@@ -20,21 +20,21 @@ Options random_options(test::Random& random) {
   return options;
 }
 
-Wish random_wish(test::Random& random, const Topology& topology) {
+NumaPreference random_preference(test::Random& random, const Topology& topology) {
   const std::vector<NumaId> nodes = numa_nodes(topology);
-  Wish wish;
+  NumaPreference preference;
   if (random.one_in(2)) {
-    wish.hint.emplace();
+    preference.hint.emplace();
     for (const NumaId node : nodes) {
       if (random.one_in(2)) {
-        wish.hint->push_back(node);
+        preference.hint->push_back(node);
       }
     }
   }
   if (random.one_in(2)) {
-    wish.device_nodes.push_back(nodes[random.below(std::uint32_t(nodes.size()))]);
+    preference.device_nodes.push_back(nodes[random.below(std::uint32_t(nodes.size()))]);
   }
-  return wish;
+  return preference;
 }
 
 PodRequest random_pod(test::Random& random, std::uint32_t number) {
@@ -158,10 +158,10 @@ TEST(Policy, KeepsOneOwnerPerCpuThroughRandomAllocationsAndRemovals) {
           order.insert(order.begin() + 1 + random.below(std::uint32_t(order.size())), order.front());
         }
         for (const ContainerRequest& container : order) {
-          const Wish wish = random_wish(random, layout.topology);
+          const NumaPreference preference = random_preference(random, layout.topology);
           State again = state;
-          const auto cpus = allocate(policy, state, pod, container.name, wish);
-          const auto same = allocate(policy, again, pod, container.name, wish);
+          const auto cpus = allocate(policy, state, pod, container.name, preference);
+          const auto same = allocate(policy, again, pod, container.name, preference);
           ASSERT_EQ(cpus.has_value(), same.has_value());
           ASSERT_EQ(state, again);  // the same request has the same result
           if (cpus && *cpus) {

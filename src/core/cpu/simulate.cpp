@@ -44,7 +44,7 @@ class Simulator {
         if (kind_ == PolicyKind::none) {
           return CpuSet();
         }
-        return TRY(allocate(policy_, state_, step.pod, step.container, step.wish)).value_or(CpuSet());
+        return TRY(allocate(policy_, state_, step.pod, step.container, step.preference)).value_or(CpuSet());
       }
       case Operation::allocate_pod: {
         for (const ContainerRequest& container : step.pod.containers) {
@@ -53,7 +53,7 @@ class Simulator {
         if (kind_ == PolicyKind::none) {
           return CpuSet();
         }
-        TRY(allocate_pod(policy_, state_, step.pod, step.wish));
+        TRY(allocate_pod(policy_, state_, step.pod, step.preference));
         const auto budget = state_.pods.find(step.pod.uid);
         return budget == state_.pods.end() ? CpuSet() : budget->second;
       }
@@ -72,10 +72,10 @@ class Simulator {
   std::set<Owner> known_;  // also those in the shared pool
 };
 
-Result<void> check_nodes(const Topology& topology, const Wish& wish) {
+Result<void> check_nodes(const Topology& topology, const NumaPreference& preference) {
   const std::vector<NumaId> known = numa_nodes(topology);
-  std::vector<NumaId> named = wish.hint.value_or(std::vector<NumaId>());
-  named.insert(named.end(), wish.device_nodes.begin(), wish.device_nodes.end());
+  std::vector<NumaId> named = preference.hint.value_or(std::vector<NumaId>());
+  named.insert(named.end(), preference.device_nodes.begin(), preference.device_nodes.end());
   for (const NumaId node : named) {
     if (std::ranges::find(known, node) == known.end()) {
       return fail(std::errc::invalid_argument, "the machine has no NUMA node " + std::to_string(node.value));
@@ -103,7 +103,7 @@ Result<Simulation> simulate(const Scenario& scenario) {
   TRY(simulator.begin());
   Simulation simulation{.reserved = policy.reserved, .steps = {}, .state = {}};
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
-    const Result<void> checked = check_nodes(scenario.topology, scenario.steps[i].wish);
+    const Result<void> checked = check_nodes(scenario.topology, scenario.steps[i].preference);
     Result<StepResult> result =
         checked ? simulator.run(scenario.steps[i]) : Result<StepResult>(std::unexpected(checked.error()));
     if (!result) {

@@ -23,7 +23,7 @@ struct ScenarioStep {
   Operation operation = Operation::allocate;
   std::string container;  // of an allocate or a remove
   PodRequest pod;         // of a remove: only its uid
-  Wish wish = {};
+  NumaPreference preference = {};
 };
 
 struct Scenario {

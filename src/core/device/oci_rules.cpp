@@ -30,7 +30,7 @@ Table later_wins(std::span<const OciRule> rules) {
   return table;
 }
 
-V1List list_after(std::span<const OciRule> rules, Otherwise at_first) {
+V1List list_after(std::span<const OciRule> rules, DefaultVerdict at_first) {
   V1List list{at_first, {}};
   for (const OciRule& rule : rules) {
     const bool all = !rule.rule.selector.kind;
@@ -45,8 +45,8 @@ Table meaning(std::span<const OciRule> rules, OciReading reading) {
   switch (reading) {
     case OciReading::later_wins: return later_wins(rules);
     // A new v1 cgroup has its parent's list; runtimes work below one that allows all.
-    case OciReading::kernel: return meaning(list_after(rules, Otherwise::allow));
-    case OciReading::runc: return meaning(list_after(rules, Otherwise::deny), DenyMatch::within);
+    case OciReading::kernel: return meaning(list_after(rules, DefaultVerdict::allow));
+    case OciReading::runc: return meaning(list_after(rules, DefaultVerdict::deny), DenyMatch::within);
   }
   std::unreachable();
 }

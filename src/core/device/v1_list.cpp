@@ -45,7 +45,7 @@ Result<V1List> parse_v1_list(std::string_view text) {
         return fail(std::errc::invalid_argument,
                     "parse devices.list " + quote(line) + ": 'a' stands for all devices only");
       }
-      list.otherwise = Otherwise::allow;
+      list.default_verdict = DefaultVerdict::allow;
       continue;
     }
     if (!is_v1_rule(rule)) {
@@ -53,14 +53,14 @@ Result<V1List> parse_v1_list(std::string_view text) {
     }
     add(list, rule);
   }
-  if (list.otherwise == Otherwise::allow && !list.exceptions.empty()) {
+  if (list.default_verdict == DefaultVerdict::allow && !list.exceptions.empty()) {
     return fail(std::errc::invalid_argument, "parse devices.list: a rule beside 'a *:* rwm'");
   }
   return list;
 }
 
 std::string to_string(const V1List& list) {
-  if (list.otherwise == Otherwise::allow) {
+  if (list.default_verdict == DefaultVerdict::allow) {
     return "a *:* rwm\n";
   }
   std::string text;
@@ -72,9 +72,9 @@ std::string to_string(const V1List& list) {
 
 V1List after(V1List list, const CgroupWrite& write) {
   if (!write.rule) {
-    return {write.verb == Verb::allow ? Otherwise::allow : Otherwise::deny, {}};
+    return {write.verb == Verb::allow ? DefaultVerdict::allow : DefaultVerdict::deny, {}};
   }
-  const bool adds = (write.verb == Verb::allow) == (list.otherwise == Otherwise::deny);
+  const bool adds = (write.verb == Verb::allow) == (list.default_verdict == DefaultVerdict::deny);
   if (adds) {
     add(list, *write.rule);
   } else {
@@ -84,17 +84,17 @@ V1List after(V1List list, const CgroupWrite& write) {
 }
 
 Table meaning(const V1List& list, DenyMatch deny) {
-  const bool parts = list.otherwise == Otherwise::deny || deny == DenyMatch::within;
+  const bool parts = list.default_verdict == DefaultVerdict::deny || deny == DenyMatch::within;
   std::vector<Box> boxes;
   for (const auto& [selector, access] : list.exceptions) {
     const AccessSet set = parts ? AccessSet::within(access) : AccessSet::touching(access);
     boxes.push_back({*selector.kind, selector.major.value_or(Span{}), selector.minor.value_or(Span{}), set});
   }
   const Table named = Table::of_boxes(boxes);
-  return list.otherwise == Otherwise::deny ? named : Table::everything() - named;
+  return list.default_verdict == DefaultVerdict::deny ? named : Table::everything() - named;
 }
 
-bool hides_exceptions(const V1List& list) { return list.otherwise == Otherwise::allow; }
+bool hides_exceptions(const V1List& list) { return list.default_verdict == DefaultVerdict::allow; }
 
 bool parent_permits(const V1List& parent, const Rule& rule) {
   const auto covers = [&](const auto& exception) {
@@ -103,8 +103,8 @@ bool parent_permits(const V1List& parent, const Rule& rule) {
   const auto touches = [&](const auto& exception) {
     return exception.first.overlaps(rule.selector) && (exception.second & rule.access) != Access::none;
   };
-  return parent.otherwise == Otherwise::deny ? std::ranges::any_of(parent.exceptions, covers)
-                                             : std::ranges::none_of(parent.exceptions, touches);
+  return parent.default_verdict == DefaultVerdict::deny ? std::ranges::any_of(parent.exceptions, covers)
+                                                        : std::ranges::none_of(parent.exceptions, touches);
 }
 
 bool is_v1_rule(const Rule& rule) {

@@ -13,8 +13,8 @@
 
 namespace hf::device {
 
-enum class Otherwise : std::uint8_t { deny, allow };  // what holds for devices no exception names
-enum class Verb : std::uint8_t { allow, deny };       // devices.allow, devices.deny
+enum class DefaultVerdict : std::uint8_t { deny, allow };  // what holds for devices no exception names
+enum class Verb : std::uint8_t { allow, deny };            // devices.allow, devices.deny
 
 // One write to devices.allow or devices.deny. An absent rule is "a": all devices, and the exceptions are discarded.
 struct CgroupWrite {
@@ -25,7 +25,7 @@ struct CgroupWrite {
 };
 
 struct V1List {
-  Otherwise otherwise = Otherwise::deny;
+  DefaultVerdict default_verdict = DefaultVerdict::deny;
   std::map<Selector, Access> exceptions;  // each selector has one kind; major and minor are a single number or any
 
   friend bool operator==(const V1List&, const V1List&) = default;

@@ -84,7 +84,7 @@ Result<V1Plan> plan_v1_grant(const V1List& now, std::span<const Rule> rules) {
 Result<V1Plan> plan_v1_revoke(const V1List& now, std::span<const Rule> rules) {
   const RuleSet v1_rules = TRY(to_v1_rules(shortest_rules(Table::of_rules(rules))));
   V1Plan plan;
-  if (now.otherwise == Otherwise::allow) {
+  if (now.default_verdict == DefaultVerdict::allow) {
     std::ranges::transform(v1_rules, std::back_inserter(plan),
                            [](const Rule& rule) { return deny(rule.selector, rule.access); });
     return plan;

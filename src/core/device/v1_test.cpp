@@ -29,7 +29,7 @@ V1List random_list(test::Random& random, std::uint32_t most) {
 TEST(V1List, IsPrintedAsDevicesListWasRead) {
   const std::string text = "b 8:* rwm\nc *:* m\nc 1:3 rwm\nc 195:0 rw\n";
   EXPECT_EQ(to_string(list(text.c_str())), text);
-  EXPECT_EQ(list("a *:* rwm\n").otherwise, Otherwise::allow);
+  EXPECT_EQ(list("a *:* rwm\n").default_verdict, DefaultVerdict::allow);
   EXPECT_EQ(list("").exceptions.size(), 0U);
 }
 

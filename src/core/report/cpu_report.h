@@ -28,7 +28,7 @@ struct CpuPlan {
   cpu::Options options = {};
   cpu::CpuSet reserved = {};
   cpu::CpuSet free = {};
-  cpu::Wish wish = {};
+  cpu::NumaPreference preference = {};
   cpu::Topology topology = {};
   cpu::CpuSet cpus = {};
   cpu::Story story = {};

@@ -59,12 +59,12 @@ void add_cdi(Allocation& allocation, const Offer& offer, const std::vector<std::
   for (const std::string& device : devices) {
     names.push_back(cdi_kind(policy, offer.device_class) + "=" + device);
   }
-  if (policy.ways.contains(Way::cdi_annotations)) {
+  if (policy.strategies.contains(DeviceListStrategy::cdi_annotations)) {
     std::string key = "holdfast_" + offer.resource;
     std::ranges::replace(key, '/', '_');
     allocation.annotations[policy.annotation_prefix + key] = join(names, ",");
   }
-  if (policy.ways.contains(Way::cdi_cri)) {
+  if (policy.strategies.contains(DeviceListStrategy::cdi_cri)) {
     allocation.cdi_devices = std::move(names);
   }
 }
@@ -72,8 +72,8 @@ void add_cdi(Allocation& allocation, const Offer& offer, const std::vector<std::
 // The variable is set in any case: an image may have it as "all", which some runtimes take for a request.
 void add_nvidia(Allocation& allocation, const std::vector<std::string>& devices, const Policy& policy) {
   std::string& visible = allocation.environment[kVisible];
-  visible = policy.ways.contains(Way::envvar) ? join(devices, ",") : "void";
-  if (policy.ways.contains(Way::volume_mounts)) {
+  visible = policy.strategies.contains(DeviceListStrategy::envvar) ? join(devices, ",") : "void";
+  if (policy.strategies.contains(DeviceListStrategy::volume_mounts)) {
     visible = kMountRoot;
     for (const std::string& device : devices) {
       allocation.mounts.push_back({std::string(kMountRoot) + "/" + device, "/dev/null", true});

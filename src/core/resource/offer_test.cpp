@@ -224,13 +224,13 @@ TEST(Allocation, ByEveryWay) {
   const Offer offer = offers(two_gpus())[0];
   Policy policy;
   policy.passes_nodes = false;
-  policy.ways = {Way::envvar, Way::cdi_annotations};
+  policy.strategies = {DeviceListStrategy::envvar, DeviceListStrategy::cdi_annotations};
   const Result<Allocation> first = allocate(offer, {"GPU-1", "GPU-0"}, policy);
   EXPECT_EQ(first->environment.at("NVIDIA_VISIBLE_DEVICES"), "GPU-1,GPU-0");
   EXPECT_EQ(first->annotations.at("cdi.k8s.io/holdfast_nvidia.com_gpu"), "nvidia.com/gpu=GPU-1,nvidia.com/gpu=GPU-0");
   EXPECT_TRUE(first->nodes.empty());
   EXPECT_TRUE(first->cdi_devices.empty());
-  policy.ways = {Way::volume_mounts};
+  policy.strategies = {DeviceListStrategy::volume_mounts};
   const Result<Allocation> second = allocate(offer, {"GPU-0"}, policy);
   ASSERT_EQ(second->mounts.size(), 1U);
   EXPECT_EQ(second->mounts[0].container_path, "/var/run/nvidia-container-devices/GPU-0");

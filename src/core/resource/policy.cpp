@@ -9,10 +9,11 @@
 namespace hf::resource {
 namespace {
 
-constexpr std::array<std::pair<Way, std::string_view>, 4> kWays = {{{Way::envvar, "envvar"},
-                                                                    {Way::volume_mounts, "volume-mounts"},
-                                                                    {Way::cdi_annotations, "cdi-annotations"},
-                                                                    {Way::cdi_cri, "cdi-cri"}}};
+constexpr std::array<std::pair<DeviceListStrategy, std::string_view>, 4> kStrategies = {
+    {{DeviceListStrategy::envvar, "envvar"},
+     {DeviceListStrategy::volume_mounts, "volume-mounts"},
+     {DeviceListStrategy::cdi_annotations, "cdi-annotations"},
+     {DeviceListStrategy::cdi_cri, "cdi-cri"}}};
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
@@ -23,14 +24,16 @@ bool begins_and_ends_well(std::string_view text) {
 
 }  // namespace
 
-std::string to_string(Way way) {
-  const auto* const found = std::ranges::find(kWays, way, &std::pair<Way, std::string_view>::first);
-  return found == kWays.end() ? "" : std::string(found->second);
+std::string to_string(DeviceListStrategy strategy) {
+  const auto* const found =
+      std::ranges::find(kStrategies, strategy, &std::pair<DeviceListStrategy, std::string_view>::first);
+  return found == kStrategies.end() ? "" : std::string(found->second);
 }
 
-Result<Way> parse_way(std::string_view text) {
-  const auto* const found = std::ranges::find(kWays, text, &std::pair<Way, std::string_view>::second);
-  if (found == kWays.end()) {
+Result<DeviceListStrategy> parse_device_list_strategy(std::string_view text) {
+  const auto* const found =
+      std::ranges::find(kStrategies, text, &std::pair<DeviceListStrategy, std::string_view>::second);
+  if (found == kStrategies.end()) {
     return fail(std::errc::invalid_argument,
                 quote(text) + " is no strategy; there are envvar, volume-mounts, cdi-annotations and cdi-cri");
   }

@@ -18,9 +18,9 @@ namespace hf::resource {
 enum class MigStrategy : std::uint8_t { none, single, mixed };
 
 // How a container gets its devices. Each has NVIDIA's name.
-enum class Way : std::uint8_t { envvar, volume_mounts, cdi_annotations, cdi_cri };
-std::string to_string(Way way);
-Result<Way> parse_way(std::string_view text);
+enum class DeviceListStrategy : std::uint8_t { envvar, volume_mounts, cdi_annotations, cdi_cri };
+std::string to_string(DeviceListStrategy strategy);
+Result<DeviceListStrategy> parse_device_list_strategy(std::string_view text);
 
 enum class IdKind : std::uint8_t { uuid, index };
 
@@ -44,7 +44,7 @@ struct Sharing {
 struct Policy {
   std::vector<ResourceRule> rules = {{"nvidia.com/gpu"}};  // of the rules that match a device the first counts
   MigStrategy mig = MigStrategy::none;
-  std::set<Way> ways = {Way::cdi_cri};
+  std::set<DeviceListStrategy> strategies = {DeviceListStrategy::cdi_cri};
   bool passes_nodes =
       true;  // as device nodes too: also a runtime that knows no CDI gets them, and no update loses them
   IdKind ids = IdKind::uuid;

@@ -45,8 +45,8 @@ class ApplyTest : public testing::Test {
 TEST_F(ApplyTest, StartsAgainWhenAnotherProcessWasFaster) {
   const Program first = load({"c 1:3 rw"});
   const Program second = load({"c 1:5 rw"});
-  ASSERT_TRUE(bpf_.attach(*target_.v2, first, Beside{}));
-  bpf_.before_attach = [&] { ASSERT_TRUE(bpf_.attach(*target_.v2, second, InsteadOf{first})); };
+  ASSERT_TRUE(bpf_.attach(*target_.v2, first, AttachAlongside{}));
+  bpf_.before_attach = [&] { ASSERT_TRUE(bpf_.attach(*target_.v2, second, AttachReplacing{first})); };
   const Result<Applied> applied =
       apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}, std::chrono::seconds(10));
   ASSERT_TRUE(applied) << applied.error().message;
@@ -57,7 +57,7 @@ TEST_F(ApplyTest, StartsAgainWhenAnotherProcessWasFaster) {
 }
 
 TEST_F(ApplyTest, LoadsTheSameCodeOnce) {
-  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), AttachAlongside{}));
   ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
   ASSERT_TRUE(apply(filters_, target_, {Verb::deny, rules({"c 195:0 rw"})}));
   const int loads = bpf_.loads;
@@ -79,8 +79,8 @@ TEST_F(ApplyTest, NeverChangesTheRootCgroup) {
 }
 
 TEST_F(ApplyTest, NamesTheGateAboveThatRefusesAndChangesNothing) {
-  ASSERT_TRUE(bpf_.attach(*pod_.v2, load({"c 1:3 rw"}), Beside{}));
-  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+  ASSERT_TRUE(bpf_.attach(*pod_.v2, load({"c 1:3 rw"}), AttachAlongside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), AttachAlongside{}));
   const int loads = bpf_.loads;
   const Result<Applied> applied = apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})});
   ASSERT_FALSE(applied);
@@ -92,14 +92,14 @@ TEST_F(ApplyTest, NamesTheGateAboveThatRefusesAndChangesNothing) {
 TEST_F(ApplyTest, LeavesAnUnreadableProgramAlone) {
   const bpf::Code reads_a_map =
       *bpf::parse_hex("18110000db000000\n0000000000000000\n8500000070110500\n5700000001000000\n9500000000000000\n");
-  ASSERT_TRUE(bpf_.attach(*target_.v2, *bpf_.load(reads_a_map), Beside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, *bpf_.load(reads_a_map), AttachAlongside{}));
   const Result<Applied> applied = apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})});
   ASSERT_FALSE(applied);
   EXPECT_NE(applied.error().message.find("nothing was changed"), std::string::npos) << applied.error().message;
 }
 
 TEST_F(ApplyTest, ReportsAProgramTheKernelHidesAsAnUnreadableGate) {
-  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Beside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), AttachAlongside{}));
   bpf_.forbids_opening = true;
   const Result<container::Observed> observed = observe(filters_, target_);
   ASSERT_TRUE(observed) << observed.error().message;
@@ -110,7 +110,7 @@ TEST_F(ApplyTest, ReportsAProgramTheKernelHidesAsAnUnreadableGate) {
 }
 
 TEST_F(ApplyTest, ReplacesAnExclusiveProgramInPlace) {
-  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), Alone{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw"}), AttachAlone{}));
   ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
   EXPECT_EQ(bpf_.query(*target_.v2, Reach::own)->attachment, Attachment::single);
   EXPECT_TRUE(allows("c:195:0:rw"));
@@ -142,8 +142,8 @@ TEST_F(ApplyTest, NeverDetachesAForeignProgramBecauseItsOwnerMayDetachTheOthers)
 }
 
 TEST_F(ApplyTest, KeepsAProgramThatRefusesMoreAndAddsTheGrant) {
-  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw", "c 195:0 rw"}), Beside{}));
-  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:5 rw"}), Beside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:3 rw", "c 195:0 rw"}), AttachAlongside{}));
+  ASSERT_TRUE(bpf_.attach(*target_.v2, load({"c 1:5 rw"}), AttachAlongside{}));
   ASSERT_TRUE(apply(filters_, target_, {Verb::allow, rules({"c 195:0 rw"})}));
   EXPECT_EQ(bpf_.query(*target_.v2, Reach::own)->ids.size(), 2U);
   EXPECT_TRUE(allows("c:195:0:rw"));

@@ -229,14 +229,14 @@ class KernelBpf final : public Bpf {
     return describe(std::move(fd), {0});
   }
 
-  Result<void> attach(const Cgroup& cgroup, const Program& program, const How& how) override {
+  Result<void> attach(const Cgroup& cgroup, const Program& program, const AttachMode& mode) override {
     AttachAttributes attributes;
     attributes.target_fd = std::uint32_t(cgroup.directory.get());
     attributes.program_fd = std::uint32_t(program.fd.get());
-    if (const InsteadOf* instead = std::get_if<InsteadOf>(&how)) {
+    if (const AttachReplacing* instead = std::get_if<AttachReplacing>(&mode)) {
       attributes.attach_flags = BPF_F_ALLOW_MULTI | BPF_F_REPLACE;
       attributes.replace_fd = std::uint32_t(instead->old.fd.get());
-    } else if (const Alone* alone = std::get_if<Alone>(&how)) {
+    } else if (const AttachAlone* alone = std::get_if<AttachAlone>(&mode)) {
       attributes.attach_flags = flags_of(alone->attachment);
       attributes.expected_revision = alone->revision;
     } else {
@@ -246,7 +246,7 @@ class KernelBpf final : public Bpf {
       return {};
     }
     const int number = errno;
-    if (const InsteadOf* instead = std::get_if<InsteadOf>(&how); instead != nullptr && number == ENOENT) {
+    if (const AttachReplacing* instead = std::get_if<AttachReplacing>(&mode); instead != nullptr && number == ENOENT) {
       if (const Fd link = find_link(cgroup, instead->old.id)) {
         return update_link(cgroup, link, program, instead->old);
       }

@@ -37,15 +37,15 @@ struct Program {
 };
 
 // How a program is attached to a cgroup.
-struct Beside {};   // in addition to the programs already attached
-struct InsteadOf {  // compare and swap: fails with no_such_file_or_directory if `old` is no longer attached
+struct AttachAlongside {};  // in addition to the programs already attached
+struct AttachReplacing {    // compare and swap: fails with no_such_file_or_directory if `old` is no longer attached
   const Program& old;
 };
-struct Alone {  // without ALLOW_MULTI: replaces the one program attached in the same way, if there is one
+struct AttachAlone {  // without ALLOW_MULTI: replaces the one program attached in the same way, if there is one
   container::Attachment attachment = container::Attachment::single;
   std::uint64_t revision = 0;  // of the state the decision was based on; 0: not checked
 };
-using How = std::variant<Beside, InsteadOf, Alone>;
+using AttachMode = std::variant<AttachAlongside, AttachReplacing, AttachAlone>;
 
 class Bpf {
  public:
@@ -54,7 +54,7 @@ class Bpf {
   virtual Result<AttachedPrograms> query(const Cgroup& cgroup, Reach reach) = 0;
   virtual Result<Program> open(container::ProgramId id) = 0;
   virtual Result<Program> load(const bpf::Code& code) = 0;
-  virtual Result<void> attach(const Cgroup& cgroup, const Program& program, const How& how) = 0;
+  virtual Result<void> attach(const Cgroup& cgroup, const Program& program, const AttachMode& mode) = 0;
   // Kernel: a program attached alone is detached whichever program is passed; the revision, where there is one, makes
   // that safe.
   virtual Result<void> detach(const Cgroup& cgroup, const Program& program, std::uint64_t revision) = 0;

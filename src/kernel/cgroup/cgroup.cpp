@@ -110,6 +110,16 @@ Result<Cgroup> open_cgroup(const Host& host, Hierarchy hierarchy, const CgroupPa
   return make_cgroup(std::move(directory), hierarchy, path, where);
 }
 
+int join_by_syscalls(const Cgroup& cgroup) {
+  const int file = ::openat(cgroup.directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
+  if (file < 0) {
+    return errno;
+  }
+  const int number = ::write(file, "0", 1) == 1 ? 0 : errno;
+  ::close(file);
+  return number;
+}
+
 Result<Cgroup> open_root(const Host& host, Hierarchy hierarchy) { return open_cgroup(host, hierarchy, CgroupPath()); }
 
 bool is_owned_by_user(const Cgroup& cgroup) {

@@ -49,6 +49,10 @@ bool is_owned_by_user(const Cgroup& cgroup);
 // Opens the parent through the directory descriptor. The cgroup must not be the root.
 Result<Cgroup> open_parent(const Cgroup& cgroup);
 
+// Moves the calling process into the cgroup, by plain system calls only, as the child of a fork needs it. Returns
+// errno.
+int join_by_syscalls(const Cgroup& cgroup);
+
 Result<Cgroup> open_root(const Host& host, container::Hierarchy hierarchy);
 
 }  // namespace hf::kernel

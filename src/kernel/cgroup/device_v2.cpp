@@ -107,14 +107,14 @@ Result<OwnPrograms> read_own_programs(Filters& filters, const Cgroup& cgroup) {
   return own;
 }
 
-How how_for(Attachment attachment) {
-  return attachment == Attachment::several ? How(Beside{}) : How(Alone{attachment, 0});
+AttachMode mode_for(Attachment attachment) {
+  return attachment == Attachment::several ? AttachMode(AttachAlongside{}) : AttachMode(AttachAlone{attachment, 0});
 }
 
 // Attaches the first `detached` programs again as they were.
 Result<void> restore_programs(Filters& filters, const Cgroup& cgroup, const OwnPrograms& own, std::size_t detached) {
   for (std::size_t i = 0; i < detached; ++i) {
-    TRY(filters.bpf().attach(cgroup, own.programs[i]->program, how_for(own.attached.attachment)));
+    TRY(filters.bpf().attach(cgroup, own.programs[i]->program, mode_for(own.attached.attachment)));
   }
   return {};
 }
@@ -135,7 +135,7 @@ Result<void> exchange_frozen(Filters& filters, const Cgroup& cgroup, const OwnPr
     done = filters.bpf().detach(cgroup, own.programs[detached]->program, alone ? now.revision : 0);
   }
   if (done) {
-    done = filters.bpf().attach(cgroup, merged, how_for(wanted));
+    done = filters.bpf().attach(cgroup, merged, mode_for(wanted));
   }
   if (done && wanted == Attachment::single) {
     done = check_nothing_below(filters, cgroup);
@@ -176,16 +176,17 @@ Result<ProgramId> replace_program(Filters& filters, const Cgroup& cgroup, Progra
     return fail(std::errc::no_such_file_or_directory,
                 "replace program " + std::to_string(old.value) + " of " + cgroup.where + ": it is no longer attached");
   }
-  const How how = attached.attachment == Attachment::several ? How(InsteadOf{current->program})
-                                                             : How(Alone{attached.attachment, attached.revision});
-  TRY(filters.bpf().attach(cgroup, *replacement, how));
+  const AttachMode mode = attached.attachment == Attachment::several
+                              ? AttachMode(AttachReplacing{current->program})
+                              : AttachMode(AttachAlone{attached.attachment, attached.revision});
+  TRY(filters.bpf().attach(cgroup, *replacement, mode));
   return replacement->id;
 }
 
 Result<ProgramId> attach_program(Filters& filters, const Cgroup& cgroup, const bpf::Code& code) {
   const AttachedPrograms attached = TRY(filters.bpf().query(cgroup, Reach::own));
   const ProgramPtr program = TRY(filters.load(code, attached.ids));
-  TRY(filters.bpf().attach(cgroup, *program, Beside{}));
+  TRY(filters.bpf().attach(cgroup, *program, AttachAlongside{}));
   return program->id;
 }
 

@@ -88,8 +88,9 @@ Result<void> finish(const Host& host, Filters& filters, const Note& note) {
   });
   if (!has_filter) {
     const ProgramPtr program = TRY(filters.load(note.code, {}));
-    const How how = note.wanted == Attachment::several ? How(Beside{}) : How(Alone{note.wanted, 0});
-    TRY(filters.bpf().attach(cgroup, *program, how));
+    const AttachMode mode =
+        note.wanted == Attachment::several ? AttachMode(AttachAlongside{}) : AttachMode(AttachAlone{note.wanted, 0});
+    TRY(filters.bpf().attach(cgroup, *program, mode));
   }
   return note.thaws ? write_text(cgroup.directory.get(), "cgroup.freeze", "0") : Result<void>();
 }

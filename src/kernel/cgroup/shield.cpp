@@ -91,8 +91,9 @@ Result<void> Shield::attach(const Cgroup& parent) {
   }
   if (same == present.end()) {
     const ProgramPtr program = TRY(program_for(depth));
-    const How how = present.empty() ? How(Beside{}) : How(InsteadOf{present.front()->program});
-    TRY(filters_->bpf().attach(parent, *program, how));
+    const AttachMode mode =
+        present.empty() ? AttachMode(AttachAlongside{}) : AttachMode(AttachReplacing{present.front()->program});
+    TRY(filters_->bpf().attach(parent, *program, mode));
   }
   if (!attached_.contains(parent.id)) {
     attached_.emplace(parent.id, duplicate(parent));

@@ -36,16 +36,6 @@ struct Entry {
   std::vector<const Cgroup*> cgroups;
 };
 
-int join(const Cgroup& cgroup) {
-  const int file = ::openat(cgroup.directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
-  if (file < 0) {
-    return errno;
-  }
-  const int number = ::write(file, "0", 1) == 1 ? 0 : errno;
-  ::close(file);
-  return number;
-}
-
 // Assumes the user, the groups and the capabilities of the container's process, and no more, by plain system calls.
 int assume_rights(const Entry& entry) {
   const container::Credentials& user = entry.rights.user;
@@ -96,7 +86,7 @@ void serve(int socket, const Entry& entry, const ProbeRequest& request, std::vec
     reports[i] = look_up_node(entry.root.get(), request.paths[i].c_str());
   }
   for (const Cgroup* cgroup : entry.cgroups) {
-    number = number != 0 ? number : join(*cgroup);
+    number = number != 0 ? number : join_by_syscalls(*cgroup);
   }
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   constexpr int kOurs = 3;  // no descriptor of the host stays open when the child takes the container's rights

@@ -36,16 +36,6 @@ struct Question {
 
 mode_t mode_of(std::uint32_t kind) { return kind == std::uint32_t(device::Kind::block) ? S_IFBLK : S_IFCHR; }
 
-int join(const Cgroup& cgroup) {
-  const int file = ::openat(cgroup.directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
-  if (file < 0) {
-    return errno;
-  }
-  const int number = ::write(file, "0", 1) == 1 ? 0 : errno;
-  ::close(file);
-  return number;
-}
-
 // Runs in the child, which makes only system calls from here on.
 int answer(const Question& question) {
   const auto wants = [&](Access bit) { return (question.access & std::uint32_t(bit)) != 0; };
@@ -66,7 +56,7 @@ int answer(const Question& question) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   int number = ::getppid() != parent ? ESRCH : ::fchdir(directory) < 0 ? errno : 0;
   for (const Cgroup* cgroup : cgroups) {
-    number = number != 0 ? number : join(*cgroup);
+    number = number != 0 ? number : join_by_syscalls(*cgroup);
   }
   // No descriptor of the parent stays open, in particular not its end of the socket.
   constexpr int kOurs = 3;

@@ -121,7 +121,7 @@ class Filter {
  public:
   Filter() {
     add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch));
-    jump_unless_equal(kArchitecture, {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS}, Sense::unequal);
+    run_if(Comparison::unequal, kArchitecture, {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS});
     add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
     constexpr std::uint32_t kFirstX32Number = 0x40000000;  // Kernel: the system calls of x32 are numbered from here
@@ -130,7 +130,7 @@ class Filter {
 #endif
   }
 
-  void refuse(std::uint32_t number) { jump_unless_equal(number, kRefusal, Sense::equal); }
+  void refuse(std::uint32_t number) { run_if(Comparison::equal, number, kRefusal); }
 
   // Allows execveat(2) only with AT_EMPTY_PATH in its fifth argument.
   void allow_only_by_descriptor(std::uint32_t number) {
@@ -153,13 +153,13 @@ class Filter {
   }
 
  private:
-  enum class Sense : std::uint8_t { equal, unequal };
+  enum class Comparison : std::uint8_t { equal, unequal };
   static constexpr sock_filter kRefusal = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM};
 
   void add(std::uint16_t operation, std::uint32_t value) { code_.push_back({operation, 0, 0, value}); }
   void refuse() { code_.push_back(kRefusal); }
-  void jump_unless_equal(std::uint32_t value, const sock_filter& then, Sense sense) {
-    const bool on_equal = sense == Sense::equal;
+  void run_if(Comparison comparison, std::uint32_t value, const sock_filter& then) {
+    const bool on_equal = comparison == Comparison::equal;
     code_.push_back({BPF_JMP | BPF_JEQ | BPF_K, std::uint8_t(on_equal ? 0 : 1), std::uint8_t(on_equal ? 1 : 0), value});
     code_.push_back(then);
   }

@@ -16,8 +16,9 @@ ClassSpecs::ClassSpecs(const kernel::Host& host) : host_(host) {
 
 Result<void> ClassSpecs::refresh(const config::Config& config) {
   const resource::Policy& policy = config.kube.policy;
-  const bool uses_cdi = config.kube.dra.is_enabled || policy.ways.contains(resource::Way::cdi_cri) ||
-                        policy.ways.contains(resource::Way::cdi_annotations);
+  const bool uses_cdi = config.kube.dra.is_enabled ||
+                        policy.strategies.contains(resource::DeviceListStrategy::cdi_cri) ||
+                        policy.strategies.contains(resource::DeviceListStrategy::cdi_annotations);
   if (!uses_cdi) {
     return {};
   }

@@ -114,13 +114,13 @@ Result<int> show_config(const kernel::Host& host, const ReadConfig& read) {
   for (const resource::Sharing& sharing : kube.policy.sharing) {
     std::cout << "  shares " << sharing.resource << " by " << sharing.replicas << " replicas\n";
   }
-  std::vector<std::string> ways;
-  ways.reserve(kube.policy.ways.size());
-  for (const resource::Way way : kube.policy.ways) {
-    ways.push_back(to_string(way));
+  std::vector<std::string> strategies;
+  strategies.reserve(kube.policy.strategies.size());
+  for (const resource::DeviceListStrategy strategy : kube.policy.strategies) {
+    strategies.push_back(to_string(strategy));
   }
-  std::cout << "  gives devices by " << join(ways, ", ") << (kube.policy.passes_nodes ? " and as device nodes" : "")
-            << '\n';
+  std::cout << "  gives devices by " << join(strategies, ", ")
+            << (kube.policy.passes_nodes ? " and as device nodes" : "") << '\n';
   if (kube.dra.is_enabled) {
     std::cout << "  publishes devices as the DRA driver " << kube.dra.driver
               << (kube.serves_device_plugin ? "" : ", and is no device plugin") << '\n';

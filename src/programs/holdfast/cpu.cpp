@@ -132,10 +132,10 @@ Result<report::CpuPlan> plan_for(const CpuOptions& options) {
   }
   for (const std::string& device : options.devices) {
     plan.options.near_devices = true;
-    plan.wish.device_nodes.push_back(TRY(cpus::numa_node_of(machine.topology, device)));
+    plan.preference.device_nodes.push_back(TRY(cpus::numa_node_of(machine.topology, device)));
   }
   if (options.hint) {
-    plan.wish.hint = TRY(nodes_of(*options.hint, machine.topology));
+    plan.preference.hint = TRY(nodes_of(*options.hint, machine.topology));
   }
   const cpu::Layout layout(machine.topology);
   const cpu::Policy policy =
@@ -152,7 +152,7 @@ Result<report::CpuPlan> plan_for(const CpuOptions& options) {
                             .is_guaranteed = true,
                             .containers = {{"plan", cpu::ContainerRole::app, cpu::whole_cpus(plan.requested)}},
                             .cpu_budget = {}};
-  const auto given = allocate(policy, state, pod, "plan", plan.wish, &plan.story);
+  const auto given = allocate(policy, state, pod, "plan", plan.preference, &plan.story);
   if (!given) {
     plan.error = given.error().message;
     plan.story.clear();

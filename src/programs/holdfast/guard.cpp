@@ -199,6 +199,16 @@ int show_heal(const GuardOptions& options) {
   return report->is_all_well() && !would_change ? kFine : kProblem;
 }
 
+// What `blame` and `watch` have in common.
+void add_record_options(CLI::App& command, GuardOptions& options, const std::string& period, const std::string& what) {
+  command.add_option("CONTAINER", options.container,
+                     "a name, the beginning of an id, pod/container, or a whole pod; none: all");
+  command.add_option(period, options.since, what);
+  command.add_flag("--losses", options.losses, "only changes that removed something it is owed");
+  command.add_option("--journal", options.journal, "the directory of the records, instead of the configured one");
+  add_output(command, options.output);
+}
+
 }  // namespace
 
 void add_heal(CLI::App& app, int& status) {
@@ -237,12 +247,7 @@ void add_blame(CLI::App& app, int& status) {
   const auto options = std::make_shared<GuardOptions>();
   CLI::App* command =
       app.add_subcommand("blame", "which process changed a container's device rules, when, and what was lost");
-  command->add_option("CONTAINER", options->container,
-                      "a name, the beginning of an id, pod/container, or a whole pod; none: all");
-  command->add_option("--since", options->since, "only the last 90s, 30m, 1h, 7d");
-  command->add_flag("--losses", options->losses, "only changes that removed something it is owed");
-  command->add_option("--journal", options->journal, "the directory of the records, instead of the configured one");
-  add_output(*command, options->output);
+  add_record_options(*command, *options, "--since", "only the last 90s, 30m, 1h, 7d");
   command->footer(
       "Reads what holdfastd has recorded; the daemon need not run.\n"
       "exit: 0 nothing was lost, 1 something was, 2 usage, or it could not be determined");
@@ -252,12 +257,7 @@ void add_blame(CLI::App& app, int& status) {
 void add_watch(CLI::App& app, int& status) {
   const auto options = std::make_shared<GuardOptions>();
   CLI::App* command = app.add_subcommand("watch", "changes of containers' device rules as they happen");
-  command->add_option("CONTAINER", options->container,
-                      "a name, the beginning of an id, pod/container, or a whole pod; none: all");
-  command->add_option("--for", options->since, "end after 90s, 30m, 1h, 7d");
-  command->add_flag("--losses", options->losses, "only changes that removed something it is owed");
-  command->add_option("--journal", options->journal, "the directory of the records, instead of the configured one");
-  add_output(*command, options->output);
+  add_record_options(*command, *options, "--for", "end after 90s, 30m, 1h, 7d");
   command->footer(
       "Shows what holdfastd records; with -o json one object per line.\n"
       "exit: 0 ended as requested, 2 usage, or there are no records to watch");

@@ -15,10 +15,11 @@
 #include "programs/console/output.h"
 #include "programs/console/usage.h"
 
+namespace hf::programs {
 namespace {
 
 void enter_host_root() {
-  if (const hf::Result<void> entered = hf::kernel::enter_host_root(); !entered) {
+  if (const Result<void> entered = kernel::enter_host_root(); !entered) {
     throw std::runtime_error(entered.error().message);
   }
 }
@@ -29,15 +30,13 @@ struct Group {
 };
 
 void add_commands(CLI::App& app, int& status) {
-  namespace programs = hf::programs;
   const std::vector<Group> groups = {
-      {"Inspect",
-       {programs::add_ps, programs::add_doctor, programs::add_explain, programs::add_devices, programs::add_rules}},
-      {"Repair", {programs::add_heal, programs::add_grant_and_revoke, programs::add_mend}},
-      {"Find out who did it", {programs::add_blame, programs::add_watch}},
-      {"Prepare a host", {programs::add_setup, programs::add_cdi}},
-      {"CPUs", {programs::add_cpu}},
-      {"Try it", {programs::add_demo}},
+      {"Inspect", {add_ps, add_doctor, add_explain, add_devices, add_rules}},
+      {"Repair", {add_heal, add_grant_and_revoke, add_mend}},
+      {"Find out who did it", {add_blame, add_watch}},
+      {"Prepare a host", {add_setup, add_cdi}},
+      {"CPUs", {add_cpu}},
+      {"Try it", {add_demo}},
   };
   for (const Group& group : groups) {
     for (const auto add : group.commands) {
@@ -53,21 +52,19 @@ void add_commands(CLI::App& app, int& status) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  hf::programs::fill_standard_files();
-  hf::kernel::raise_descriptor_limit();  // each BPF program of the host is held open, and there may be thousands
+int run(int argc, char** argv) {
+  fill_standard_files();
+  kernel::raise_descriptor_limit();  // each BPF program of the host is held open, and there may be thousands
   CLI::App app{"holdfast gives a container its devices and its own CPU cores, and keeps them there.", "holdfast"};
   app.set_version_flag("-V,--version", std::string("holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);
   app.require_subcommand(0, 1);
-  int status = hf::programs::kFine;
+  int status = kFine;
   add_commands(app, status);
   app.parse_complete_callback(enter_host_root);  // before a command runs, and not for --help
   if (argc > 1 && std::string_view(argv[1]) == "complete") {
-    hf::programs::print_completions(app, {argv + 2, argv + argc});  // an unfinished command line is not for the parser
-    return hf::programs::kFine;
+    print_completions(app, {argv + 2, argv + argc});  // an unfinished command line is not for the parser
+    return kFine;
   }
   std::string help = "--help";
   std::string version = "--version";
@@ -81,19 +78,23 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
       std::cerr << "holdfast: a command is missing\n\n"
-                << hf::programs::list_commands(app)
-                << "\nholdfast COMMAND --help describes one. A first look: holdfast doctor\n";
-      return hf::programs::kCannotTell;
+                << list_commands(app) << "\nholdfast COMMAND --help describes one. A first look: holdfast doctor\n";
+      return kCannotTell;
     }
   } catch (const CLI::ParseError& error) {
-    return hf::programs::answer_unparsed(app, error, {argv, std::size_t(argc)});
+    return answer_unparsed(app, error, {argv, std::size_t(argc)});
   } catch (const std::exception& error) {
     std::cerr << "holdfast: " << error.what() << "\n";
-    return hf::programs::kCannotTell;
+    return kCannotTell;
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     std::cerr << "holdfast: cannot write to standard output\n";
-    return hf::programs::kCannotTell;
+    return kCannotTell;
   }
   return status;
 }
+
+}  // namespace
+}  // namespace hf::programs
+
+int main(int argc, char** argv) { return hf::programs::run(argc, argv); }

@@ -81,7 +81,8 @@ Result<SetupReport> set_up_engine(const std::string& engine, const SetupOptions&
     return setup::undo_registration(host, engine_options);
   }
   engine_options.registration.program = TRY(find_runtime(options));
-  engine_options.registration.standing = options.by_default ? engine::Standing::by_default : engine::Standing::offered;
+  engine_options.registration.role =
+      options.by_default ? engine::RuntimeRole::by_default : engine::RuntimeRole::offered;
   engine_options.registration.passes_annotations = options.pod_annotations;
   return setup::register_runtime(host, engine_options);
 }

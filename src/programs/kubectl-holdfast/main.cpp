@@ -4,6 +4,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,8 @@
 #include "programs/console/usage.h"
 #include "services/fleet/fleet.h"
 
+namespace hf::programs {
 namespace {
-
-namespace fleet = hf::fleet;
-namespace programs = hf::programs;
-namespace report = hf::report;
-using hf::Result;
 
 struct Options {
   report::Question question = report::Question::doctor;
@@ -39,13 +36,13 @@ struct Options {
   std::size_t parallel = 32;
   std::uint32_t timeout = 20;
   fleet::Inquiry inquiry;
-  programs::Output output;
+  Output output;
 };
 
 Result<std::vector<std::string>> kubectl_of(const Options& options) {
-  std::string program = hf::kernel::find_program("kubectl");
+  std::string program = kernel::find_program("kubectl");
   if (program.empty()) {
-    return hf::fail(std::errc::no_such_file_or_directory, "there is no kubectl in $PATH");
+    return fail(std::errc::no_such_file_or_directory, "there is no kubectl in $PATH");
   }
   std::vector<std::string> command = {std::move(program)};
   if (!options.context.empty()) {
@@ -60,12 +57,12 @@ Result<std::vector<std::string>> kubectl_of(const Options& options) {
 Result<void> check_names(const Options& options) {
   for (const std::string& node : options.nodes) {
     if (!report::is_cluster_name(node)) {
-      return hf::fail(std::errc::invalid_argument, "node " + hf::quote(node) + ": no node can have this name");
+      return fail(std::errc::invalid_argument, "node " + quote(node) + ": no node can have this name");
     }
   }
   for (const std::string& name : {options.name_space, options.holdfast_namespace}) {
     if (!name.empty() && !report::is_cluster_name(name)) {
-      return hf::fail(std::errc::invalid_argument, "namespace " + hf::quote(name) + ": none can have this name");
+      return fail(std::errc::invalid_argument, "namespace " + quote(name) + ": none can have this name");
     }
   }
   return {};
@@ -98,32 +95,32 @@ Result<fleet::Settings> settings_of(const Options& options) {
   return settings;
 }
 
-Result<void> print_document(fleet::Answers& answers, const programs::Output& output) {
+Result<void> print_document(fleet::Answers& answers, const Output& output) {
   report::sort_by_name(answers.report);
   using Format = report::FleetDocument::Format;
   report::FleetDocument document(output.format == "yaml" ? Format::yaml : Format::json);
-  programs::print(document.head(answers.report));
+  print(document.head(answers.report));
   for (const report::NodeAnswer& answer : answers.report.nodes) {
-    programs::print(document.node(answer, TRY(answers.document_of(answer.member))));
+    print(document.node(answer, TRY(answers.document_of(answer.member))));
   }
-  programs::print(document.tail(answers.report));
+  print(document.tail(answers.report));
   return {};
 }
 
 int exit_code_of(const report::FleetVerdict& verdict) {
-  return verdict.critical + verdict.warning > 0       ? programs::kProblem
-         : verdict.undecided + verdict.unanswered > 0 ? programs::kCannotTell
-                                                      : programs::kFine;
+  return verdict.critical + verdict.warning > 0       ? kProblem
+         : verdict.undecided + verdict.unanswered > 0 ? kCannotTell
+                                                      : kFine;
 }
 
 Result<int> ask_and_show(const Options& options) {
   fleet::Settings settings = TRY(settings_of(options));
-  programs::ProgressCount progress;
+  ProgressCount progress;
   settings.progress = [&progress](const std::string& activity) { progress.show(activity + " …"); };
   fleet::Answers answers = TRY(fleet::ask(std::move(settings)));
   progress.done();
   if (options.output.is_text()) {
-    programs::print(report::render_text(answers.report, programs::terminal_width()));
+    print(report::render_text(answers.report, terminal_width()));
   } else {
     TRY(print_document(answers, options.output));
   }
@@ -156,7 +153,7 @@ void add_cluster_options(CLI::App& command, Options& options) {
   command.add_option("--timeout", options.timeout, "seconds that kubectl has for each node")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  programs::add_output(command, options.output);
+  add_output(command, options.output);
 }
 
 // A command that asks one question.
@@ -169,7 +166,7 @@ std::shared_ptr<Options> add_question(CLI::App& command, report::Question questi
       "node did not answer");
   command.callback([options, &status] {
     const Result<int> done = ask_and_show(*options);
-    status = done ? *done : programs::complain(done.error());
+    status = done ? *done : complain(done.error());
   });
   return options;
 }
@@ -193,38 +190,41 @@ void add_commands(CLI::App& app, int& status) {
                Question::cpu_status, status);
 }
 
-int run(CLI::App& app, int argc, char** argv) {
-  int status = programs::kFine;
+int run_command(CLI::App& app, std::span<char* const> argv) {
+  int status = kFine;
   add_commands(app, status);
   try {
-    app.parse(argc, argv);
+    app.parse(int(argv.size()), argv.data());
     if (app.get_subcommands().empty()) {
       std::cerr
           << "holdfast: a command is missing; there are doctor, ps, blame, cpu status (see kubectl holdfast --help)\n";
-      return programs::kCannotTell;
+      return kCannotTell;
     }
   } catch (const CLI::ParseError& error) {
-    return programs::answer_unparsed(app, error, {argv, std::size_t(argc)});
+    return answer_unparsed(app, error, argv);
   } catch (const std::exception& error) {
     std::cerr << "holdfast: " << error.what() << "\n";
-    return programs::kCannotTell;
+    return kCannotTell;
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     std::cerr << "holdfast: cannot write to standard output\n";
-    return programs::kCannotTell;
+    return kCannotTell;
   }
   return status;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  programs::fill_standard_files();
-  hf::kernel::raise_descriptor_limit();  // two for each node that is asked
+int run(std::span<char* const> argv) {
+  fill_standard_files();
+  kernel::raise_descriptor_limit();  // two for each node that is asked
   CLI::App app{"Asks holdfast on every node of a cluster through kubectl exec, and shows one table.",
                "kubectl holdfast"};
   app.set_version_flag("-V,--version", std::string("kubectl-holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);
   app.require_subcommand(0, 1);
-  return run(app, argc, argv);
+  return run_command(app, argv);
 }
+
+}  // namespace
+}  // namespace hf::programs
+
+int main(int argc, char** argv) { return hf::programs::run({argv, std::size_t(argc)}); }

@@ -25,7 +25,7 @@ using apiserver::Client;
 using kernel::Clock;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kPoll = 10 * kSecond;         // between looks at the guard's snapshot
+constexpr std::uint64_t kPoll = 10 * kSecond;         // between reads of the guard's snapshot
 constexpr std::uint64_t kAccessPause = 10 * kSecond;  // between two readings of the access, while it does not work
 // The API server waits 10 s for an admission webhook, if its configuration does not say otherwise, and may then go on
 // without it. Other requests wait for that time.

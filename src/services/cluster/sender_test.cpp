@@ -197,7 +197,7 @@ TEST_F(SenderTest, AllWaitForAServerThatIsAway) {
   EXPECT_EQ(answer(status(201)), 0U);
 }
 
-TEST_F(SenderTest, DropsWhatNobodyWaitsForAnyMore) {
+TEST_F(SenderTest, DropsWhatNoCallerWaitsForAnyMore) {
   add("/api/v1/nodes/gpu-7", now_ + 3 * kSecond);
   add();
   (void)answer(away());

@@ -27,9 +27,9 @@ Result<void> replace_filter(kernel::Bpf& bpf, const kernel::Cgroup& cgroup, cons
   const kernel::AttachedPrograms attached = TRY(bpf.query(cgroup, kernel::Reach::own));
   if (attached.ids.size() == 1) {
     const kernel::Program old = TRY(bpf.open(attached.ids.front()));
-    return bpf.attach(cgroup, filter, kernel::InsteadOf{old});
+    return bpf.attach(cgroup, filter, kernel::AttachReplacing{old});
   }
-  TRY(bpf.attach(cgroup, filter, kernel::Beside{}));
+  TRY(bpf.attach(cgroup, filter, kernel::AttachAlongside{}));
   for (const container::ProgramId id : attached.ids) {
     TRY(bpf.detach(cgroup, TRY(bpf.open(id)), 0));
   }
@@ -49,7 +49,7 @@ Result<void> apply_filter(const std::vector<std::string>& arguments) {
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   const kernel::Program filter = TRY(kernel::load_again(TRY(bpf->open({*id}))));
   return arguments[0] == "replace" ? replace_filter(*bpf, *cgroups.v2, filter)
-                                   : bpf->attach(*cgroups.v2, filter, kernel::Beside{});
+                                   : bpf->attach(*cgroups.v2, filter, kernel::AttachAlongside{});
 }
 
 kernel::Command own_command(std::vector<std::string> arguments) {

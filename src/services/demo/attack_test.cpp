@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernel/files/file.h"
+#include "support/fake_host.h"
+
 namespace hf::demo {
 namespace {
 
@@ -15,6 +18,23 @@ TEST(Attack, SaysThatHoldfastItselfWritesWhatAnOldRuncWrites) {
   EXPECT_EQ(attack.command.arguments,
             (std::vector<std::string>{std::filesystem::read_symlink("/proc/self/exe"), "demo-attack", "v1",
                                       "/sys/fs/cgroup/devices/x", "c 195:0 rw", "c 195:255 rw"}));
+}
+
+TEST(Attack, TakesADeviceAwayByTheListOfV1) {
+  const test::FakeHost host(test::Files{{"x/devices.deny", ""}});
+  const Result<void> done = carry_out_attack({"v1", host.root() + "/x", "c 195:0 rw"});
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(*kernel::read_regular_file(host.root() + "/x/devices.deny"), "c 195:0 rw");
+  EXPECT_FALSE(carry_out_attack({"v1", host.root() + "/absent", "c 195:0 rw"}));
+}
+
+TEST(Attack, RefusesOtherArguments) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {}, {"v1"}, {"v1", "/x"}, {"replace", "/x"}, {"beside", "/x", "1", "2"}, {"v2", "/x", "1"}}) {
+    const Result<void> done = carry_out_attack(arguments);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, std::errc::invalid_argument);
+  }
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ TEST(DeniedChecks, NameTheWriterThatTheGuardHasRecorded) {
             "lost the right to open /dev/nvidia0: its device rules were rewritten by runc");
 }
 
-TEST(DeniedChecks, BlameNobodyForALossThatWasMadeGood) {
+TEST(DeniedChecks, BlameNoWriterForALossThatWasMadeGood) {
   const auto record = [](report::Action action, std::int32_t pid) {
     report::BlameRecord made;
     made.id = "web";

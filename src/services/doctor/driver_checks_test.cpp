@@ -79,7 +79,7 @@ std::vector<HostCase> version_cases() {
 
 std::vector<HostCase> setting_cases() {
   return {
-      {"HF-307", "hardened for everybody", Found{}, [](HostScene& scene) { scene.host.jit_harden = 2; }},
+      {"HF-307", "hardened for all users", Found{}, [](HostScene& scene) { scene.host.jit_harden = 2; }},
       {"HF-307", "hardened for users without privileges", kNotFound,
        [](HostScene& scene) { scene.host.jit_harden = 1; }},
       {"HF-307", "a kernel without the setting", kNotFound, [](HostScene& scene) { scene.host.jit_harden.reset(); }},

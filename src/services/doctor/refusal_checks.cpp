@@ -31,7 +31,7 @@ Findings find_refused(const ContainerFacts& facts, const Refusal& refusal) {
   return {finding};
 }
 
-// A new node with the right numbers, owner and mode takes the place of the old one.
+// heal replaces the node by one with the right numbers, owner and mode.
 Findings find_curable_by_heal(const ContainerFacts& facts, const Refusal& refusal) {
   Findings findings = find_refused(facts, refusal);
   const std::optional<std::string> command = heal_command(facts, nodes_with(facts, refusal.failure));

@@ -113,9 +113,9 @@ std::optional<UpdateRisk> foresee_update(const HostFacts& host, const ContainerF
   if (!loss || !facts.discovered->spec || facts.spec_allows_all) {
     return std::nullopt;
   }
-  UpdateRisk risk{*loss, {}, trigger_of(host, facts), loss->keeps == Loss::Keeps::unit && facts.unit};
+  UpdateRisk risk{*loss, {}, trigger_of(host, facts), loss->kept == Loss::Kept::unit && facts.unit};
   risk.nodes = risk.by_unit ? not_in_unit(facts) : allowed_nodes(facts);
-  if (loss->keeps == Loss::Keeps::bundle) {
+  if (loss->kept == Loss::Kept::bundle) {
     std::erase_if(risk.nodes, [&facts](const NodeState* node) { return is_in_spec(facts, *node->owed); });
   }
   // Without a trigger HF-201 reports it: a reload and an update have the same effect.
@@ -129,7 +129,7 @@ std::vector<std::string> evidence_of(const HostFacts& host, const ContainerFacts
     lines.push_back("its rules were rewritten " + std::to_string(history->second.rewrites) +
                     " times so far (holdfast blame " + report::argument_of(facts.container()) + ")");
   }
-  if (risk.loss.keeps == Loss::Keeps::bundle) {
+  if (risk.loss.kept == Loss::Kept::bundle) {
     lines.push_back(facts.discovered->spec_file + " has no rule for " + list_paths(risk.nodes));
   }
   if (risk.trigger != Trigger::unknown) {
@@ -147,7 +147,7 @@ std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFac
         "restart; "
         "start first: enable reloads systemd");
   }
-  if (is_run_by(facts.container(), "runc") && risk.loss.keeps == Loss::Keeps::bundle) {
+  if (is_run_by(facts.container(), "runc") && risk.loss.kept == Loss::Kept::bundle) {
     cures.emplace_back("upgrade runc to 1.1 or newer, whose updates leave device rules alone, and recreate the pod");
   }
   if (!risk.loss.cure.empty()) {  // this runtime takes devices away that its config lists, too

@@ -23,7 +23,7 @@ bool is_between(const std::optional<Version>& version, const Version& first, con
 }  // namespace
 
 std::optional<Loss> how_update_loses(const container::Container& container) {
-  using enum Loss::Keeps;
+  using enum Loss::Kept;
   if (!container.runtime) {
     return std::nullopt;
   }

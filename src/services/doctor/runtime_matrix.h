@@ -11,9 +11,9 @@ namespace hf::doctor {
 
 // How an update of the container's resources removes access to devices.
 struct Loss {
-  enum class Keeps : std::uint8_t { unit, bundle, nothing };
+  enum class Kept : std::uint8_t { unit, bundle, nothing };
 
-  Keeps keeps = Keeps::nothing;  // the devices that systemd's unit lists, those of the bundle, or none at all
+  Kept kept = Kept::nothing;  // the devices that systemd's unit lists, those of the bundle, or none at all
   std::string why;
   std::string cure;  // set only where nothing is kept
 };

@@ -6,7 +6,7 @@ namespace hf::doctor {
 namespace {
 
 using container::CgroupDriver;
-using Keeps = Loss::Keeps;
+using Kept = Loss::Kept;
 
 container::Container run_by(const char* runtime, const char* version, CgroupDriver driver = CgroupDriver::cgroupfs) {
   container::Container container;
@@ -15,25 +15,25 @@ container::Container run_by(const char* runtime, const char* version, CgroupDriv
   return container;
 }
 
-std::optional<Keeps> kept(const container::Container& container) {
+std::optional<Kept> kept(const container::Container& container) {
   const std::optional<Loss> loss = how_update_loses(container);
-  return loss ? std::optional(loss->keeps) : std::nullopt;
+  return loss ? std::optional(loss->kept) : std::nullopt;
 }
 
 TEST(RuntimeMatrix, KnowsWhatAnUpdateByEachRuncKeeps) {
-  EXPECT_EQ(kept(run_by("runc", "1.0.0-rc95")), Keeps::bundle);
-  EXPECT_EQ(kept(run_by("runc", "1.0.0~rc93+ds1")), Keeps::bundle);
-  EXPECT_EQ(kept(run_by("runc", "1.0.0-rc95", CgroupDriver::systemd)), Keeps::unit);
+  EXPECT_EQ(kept(run_by("runc", "1.0.0-rc95")), Kept::bundle);
+  EXPECT_EQ(kept(run_by("runc", "1.0.0~rc93+ds1")), Kept::bundle);
+  EXPECT_EQ(kept(run_by("runc", "1.0.0-rc95", CgroupDriver::systemd)), Kept::unit);
   EXPECT_EQ(kept(run_by("runc", "1.0.0")), std::nullopt) << "later than its candidates";
   EXPECT_EQ(kept(run_by("runc", "1.10.0")), std::nullopt) << "compared as numbers";
-  EXPECT_EQ(kept(run_by("runc", "1.1.12", CgroupDriver::systemd)), Keeps::unit);
+  EXPECT_EQ(kept(run_by("runc", "1.1.12", CgroupDriver::systemd)), Kept::unit);
   EXPECT_EQ(kept(run_by("runc", "unknown")), std::nullopt);
 }
 
 TEST(RuntimeMatrix, KnowsWhatAnUpdateByEachCrunKeeps) {
   EXPECT_EQ(kept(run_by("crun", "1.17", CgroupDriver::systemd)), std::nullopt);
-  EXPECT_EQ(kept(run_by("crun", "1.18", CgroupDriver::systemd)), Keeps::nothing);
-  EXPECT_EQ(kept(run_by("crun", "1.18.2", CgroupDriver::systemd)), Keeps::nothing);
+  EXPECT_EQ(kept(run_by("crun", "1.18", CgroupDriver::systemd)), Kept::nothing);
+  EXPECT_EQ(kept(run_by("crun", "1.18.2", CgroupDriver::systemd)), Kept::nothing);
   EXPECT_EQ(kept(run_by("crun", "1.19", CgroupDriver::systemd)), std::nullopt);
   EXPECT_EQ(kept(run_by("crun", "1.18")), std::nullopt);
 }
@@ -41,7 +41,7 @@ TEST(RuntimeMatrix, KnowsWhatAnUpdateByEachCrunKeeps) {
 TEST(RuntimeMatrix, KnowsEnginesThatSendTheBundlesRules) {
   container::Container by_podman = run_by("crun", "1.18");
   by_podman.engine = "podman";
-  EXPECT_EQ(kept(by_podman), Keeps::bundle);
+  EXPECT_EQ(kept(by_podman), Kept::bundle);
   by_podman.runtime->version = "1.9";
   EXPECT_EQ(kept(by_podman), std::nullopt) << "older than 1.18, though not as text";
 
@@ -49,12 +49,12 @@ TEST(RuntimeMatrix, KnowsEnginesThatSendTheBundlesRules) {
   by_containerd.engine = "containerd";
   EXPECT_EQ(kept(by_containerd), std::nullopt) << "only kubelet's updates bring rules";
   by_containerd.pod.emplace();
-  EXPECT_EQ(kept(by_containerd), Keeps::bundle);
+  EXPECT_EQ(kept(by_containerd), Kept::bundle);
   by_containerd.runtime->program = "/usr/bin/nvidia-container-runtime.cdi";
-  EXPECT_EQ(kept(by_containerd), Keeps::nothing) << "it edits the bundle after containerd has recorded it";
+  EXPECT_EQ(kept(by_containerd), Kept::nothing) << "it edits the bundle after containerd has recorded it";
 }
 
-TEST(RuntimeMatrix, KnowsThatYoukiKeepsNothing) { EXPECT_EQ(kept(run_by("youki", "0.3.0")), Keeps::nothing); }
+TEST(RuntimeMatrix, KnowsThatYoukiKeepsNothing) { EXPECT_EQ(kept(run_by("youki", "0.3.0")), Kept::nothing); }
 
 TEST(RuntimeMatrix, KnowsWhichRuncNeedsLinks) {
   for (const char* version : {"1.1.3", "1.1.5+ds1", "1.1.6"}) {

@@ -22,6 +22,7 @@
 #include "kernel/process/process.h"
 #include "kernel/process/signals.h"
 #include "kernel/watch/watch.h"
+#include "services/guard/event_flood.h"
 #include "services/guard/guard.h"
 #include "services/guard/inspector.h"
 #include "services/guard/newcomers.h"
@@ -43,11 +44,7 @@ constexpr std::uint64_t kSlowPoll = 1'000 * kMillisecond;     // and when nothin
 
 constexpr std::uint64_t kVisitTime = kMillisecond;  // of visits that a survey asks for, between looking for events
 constexpr std::chrono::milliseconds kShutdownLimit{500};
-// A process that causes thousands of events would wake the loop for each of them: then it pauses, and takes many at
-// once.
-constexpr std::uint64_t kFloodTime = 100 * kMillisecond;
-constexpr std::size_t kFlood = 500;  // events within kFloodTime
-constexpr std::chrono::milliseconds kFloodPause{1};
+constexpr std::chrono::milliseconds kFloodPause{1};  // then the loop takes many events at once
 
 Shielding open_shielding(const kernel::Host& host, kernel::Filters& filters) {
   Result<kernel::Shield> shield = kernel::Shield::open(host, filters);
@@ -90,9 +87,9 @@ class Loop {
 
   Result<void> run() {
     TRY(loop_.watch(watch_.descriptor(), [] {}));  // it only wakes the loop, which takes events after every wait
-    TRY(loop_.watch(signals_.get(), [this] { handle_signals(); }));
+    TRY(loop_.watch(signals_.get(), [this] { act_on_signals(); }));
     while (!stops_) {
-      if (is_flooded_) {
+      if (flood_.is_flooded()) {
         std::this_thread::sleep_for(kFloodPause);
       }
       loop_.run_until(next_due());
@@ -117,8 +114,12 @@ class Loop {
     recorder_.finish();
     journal::remove_status(host_);
     ledger::remove_empty_directory(host_);
-    const bool has_ended = newcomers_.ends_within(kShutdownLimit) && survey_thread_.ends_within(kShutdownLimit);
-    if (!inspector_.ends_within(kShutdownLimit) || !has_ended) {
+    newcomers_.thread().request_end();
+    survey_thread_.thread().request_end();
+    inspector_.request_end();
+    const auto deadline = std::chrono::steady_clock::now() + kShutdownLimit;
+    const bool has_ended = newcomers_.thread().has_ended_by(deadline) && survey_thread_.thread().has_ended_by(deadline);
+    if (!inspector_.has_ended_by(deadline) || !has_ended) {
       ::_exit(0);
     }
   }
@@ -256,26 +257,17 @@ class Loop {
   void take_events(std::uint64_t now) {
     events_.clear();
     watch_.take(events_);
-    measure_flood(now);
+    flood_.count(events_.size(), now);
     for (const Event& event : events_) {
       if (stops_) {
         return;
       }
       act_on(event);
-      handle_signals();  // a burst of events takes seconds
+      act_on_signals();  // a burst of events takes seconds
     }
     for (const Event& event : events_) {  // counted after they were handled, which is urgent
       ++counts_[to_string(event.kind)];
     }
-  }
-
-  void measure_flood(std::uint64_t now) {
-    if (now - counted_since_ > kFloodTime) {
-      is_flooded_ = counted_ > kFlood;
-      counted_since_ = now;
-      counted_ = 0;
-    }
-    counted_ += events_.size();
   }
 
   void act_on(const Event& event) {
@@ -283,20 +275,20 @@ class Loop {
       case EventKind::attach:
       case EventKind::detach:
       case EventKind::write:
-      case EventKind::found_changed: guard_.handle(event); break;
+      case EventKind::found_changed: guard_.act_on(event); break;
       case EventKind::lost:
         next_sweep_ = 0;
         survey_thread_.request(SurveyScope::changes);
         break;
       case EventKind::cgroup_gone:
       case EventKind::process_gone:
-        guard_.handle(event);
+        guard_.act_on(event);
         survey_thread_.request(SurveyScope::changes);
         break;
       case EventKind::cgroup_joined:
       case EventKind::cgroup_made:
         if (!event.cgroup || !guard_.knows(event.hierarchy, *event.cgroup)) {
-          newcomers_.handle(event);
+          newcomers_.examine_soon(event);
         }
         survey_thread_.request(SurveyScope::changes);
         break;
@@ -318,7 +310,7 @@ class Loop {
     next_sweep_ = now + (watch_.tiers().polls() || !sees_cgroups ? poll_pause_ : kSweepPause);
   }
 
-  void handle_signals() {
+  void act_on_signals() {
     while (const std::optional<kernel::Signal> signal = kernel::read_signal(signals_)) {
       if (*signal == kernel::Signal::end) {
         stops_ = true;
@@ -376,9 +368,7 @@ class Loop {
   bool is_releasing_ = false;  // after these visits, what no container uses any longer
   std::vector<Event> events_;
   std::map<std::string, std::uint64_t> counts_;
-  std::uint64_t counted_since_ = 0;
-  std::size_t counted_ = 0;
-  bool is_flooded_ = false;
+  EventFlood flood_;
   std::uint64_t config_number_ = 0;  // how often the config was read again
   std::uint64_t next_sweep_ = 0;
   std::uint64_t poll_pause_ = kFastPoll;

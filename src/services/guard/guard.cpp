@@ -215,7 +215,7 @@ void Guard::release_unused() {
   std::erase_if(parents_, [](const auto& known) { return known.second.expired(); });
 }
 
-void Guard::handle(const Event& event) {
+void Guard::act_on(const Event& event) {
   if (!event.cgroup) {
     visit_all(event);
     return;

@@ -62,7 +62,7 @@ class Guard {
   // Removes the shields and entries of containers that have ended. Call it after a survey of everything.
   void release_unused();
 
-  void handle(const container::Event& event);
+  void act_on(const container::Event& event);
   void visit_all(const container::Event& because);
   // Does postponed visits that are due. Returns the time of the next one, absent where none is postponed.
   std::optional<std::uint64_t> visit_waiting(std::uint64_t now);

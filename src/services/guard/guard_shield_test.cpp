@@ -138,7 +138,7 @@ TEST_F(GuardTest, ANewVersionReplacesTheOldOneWithoutAGap) {
 TEST_F(GuardTest, AttachesNoShieldBelowAnOverridableProgram) {
   const kernel::Cgroup root = *kernel::open_root(host_, container::Hierarchy::v2);
   const kernel::Program overridable = *bpf_.load(code_for({"c 195:0 rw", "c 1:3 rw"}));
-  ASSERT_TRUE(bpf_.attach(root, overridable, kernel::Alone{container::Attachment::overridable, 0}));
+  ASSERT_TRUE(bpf_.attach(root, overridable, kernel::AttachAlone{container::Attachment::overridable, 0}));
   attach(own_, {"c 195:0 rw"});
   guard_->add(gpu());
   EXPECT_FALSE(shield_.is_on);
@@ -152,7 +152,7 @@ TEST_F(GuardTest, DetachesTheShieldWhenAnOverridableProgramIsAttachedAbove) {
   ASSERT_TRUE(shield_.is_on);
   const kernel::Cgroup root = *kernel::open_root(host_, container::Hierarchy::v2);
   const kernel::Program overridable = *bpf_.load(code_for({"c 195:0 rw", "c 1:3 rw"}));
-  ASSERT_TRUE(bpf_.attach(root, overridable, kernel::Alone{container::Attachment::overridable, 0}));
+  ASSERT_TRUE(bpf_.attach(root, overridable, kernel::AttachAlone{container::Attachment::overridable, 0}));
   send_event(own_);
   EXPECT_FALSE(shield_.is_on);
   EXPECT_TRUE(bpf_.query(*pod_.v2, kernel::Reach::own)->ids.empty());

@@ -98,7 +98,7 @@ TEST_F(GuardTest, AHookOfTheRuntimeIsPartOfTheCreation) {
   event.writer.pid = {8};
   event.writer.name = "nvidia-containe";
   event.writer.parents = {{{::getpid()}, "runc"}};
-  guard_->handle(event);
+  guard_->act_on(event);
   EXPECT_TRUE(results_.empty());
   EXPECT_FALSE(can_open("c:195:0:rw"));
 }

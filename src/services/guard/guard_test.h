@@ -100,7 +100,7 @@ class GuardTest : public testing::Test {
     event.writer.pid = {7};
     event.writer.name = "runc";
     now_ += kMillisecond;
-    guard_->handle(event);
+    guard_->act_on(event);
   }
 
   test::FakeHost machine_{test::Files{{"proc/self/mountinfo", "41 31 0:38 / /cg rw - cgroup2 cgroup2 rw\n"},

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "kernel/files/clock.h"
-#include "kernel/process/thread.h"
 
 namespace hf::guard {
 namespace {
@@ -34,21 +33,19 @@ Inspector::Inspector(const kernel::Host& host, Reports reports)
       bpf_(kernel::open_kernel_bpf()),
       prober_(kernel::open_node_prober(host)),
       upkeep_(host, *bpf_),
-      thread_([this] { work(); }) {}
+      thread_(loop_, "hf-inspector", [this] { step(); }) {}
 
-Inspector::~Inspector() {
-  loop_.post([this] { stops_ = true; });
-  thread_.join();
+void Inspector::request_end() {
+  is_leaving_ = true;
+  thread_.request_end();
 }
 
-bool Inspector::ends_within(std::chrono::milliseconds limit) {
-  is_leaving_ = true;
-  loop_.post([this] { stops_ = true; });
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!has_ended_ && (is_acting_ || std::chrono::steady_clock::now() < end)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+bool Inspector::has_ended_by(std::chrono::steady_clock::time_point deadline) {
+  if (thread_.has_ended_by(deadline)) {
+    return true;
   }
-  return has_ended_;
+  is_acting_.wait(true);
+  return thread_.has_ended_by(deadline);
 }
 
 void Inspector::inspect(SurveyPtr survey, SurveyScope scope) {
@@ -71,19 +68,24 @@ void Inspector::request_diagnosis() {
   }
 }
 
-void Inspector::work() {
-  kernel::name_thread("hf-inspector");
-  while (!stops_) {
-    maintain_units_and_locks();
-    probe_next(kernel::monotonic_now());
-    diagnose_if_due(kernel::monotonic_now());
-    watch_bus();
-    loop_.run_until(std::min(next_due(), kernel::monotonic_now() + kLongestWait));
-    if (upkeep_.take_reload()) {
-      reports_.reloaded();
-    }
+void Inspector::step() {
+  maintain_units_and_locks();
+  probe_next(kernel::monotonic_now());
+  diagnose_if_due(kernel::monotonic_now());
+  watch_bus();
+  loop_.run_until(std::min(next_due(), kernel::monotonic_now() + kLongestWait));
+  if (upkeep_.take_reload()) {
+    reports_.reloaded();
   }
-  has_ended_ = true;
+}
+
+void Inspector::act(const std::function<void()>& change) {
+  is_acting_ = true;
+  if (!is_leaving_) {
+    change();
+  }
+  is_acting_ = false;
+  is_acting_.notify_all();
 }
 
 void Inspector::report_results(std::vector<VisitResult> results) {
@@ -100,11 +102,7 @@ void Inspector::maintain_units_and_locks() {
   if (!std::exchange(is_new_survey_, false)) {
     return;
   }
-  is_acting_ = true;
-  if (!is_leaving_) {
-    report_results(upkeep_.maintain(*survey_));
-  }
-  is_acting_ = false;
+  act([this] { report_results(upkeep_.maintain(*survey_)); });
 }
 
 // Probes one container only, so that new tasks are handled in between.
@@ -125,11 +123,7 @@ void Inspector::probe_next(std::uint64_t now) {
     diagnoses_.request(probed);
   }
   std::vector<VisitResult> results;
-  is_acting_ = true;
-  if (!is_leaving_) {
-    upkeep_.recreate_nodes(view, results);
-  }
-  is_acting_ = false;
+  act([&] { upkeep_.recreate_nodes(view, results); });
   reports_.view(std::move(view));
   report_results(std::move(results));
 }

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/report/finding.h"
@@ -19,6 +18,7 @@
 #include "kernel/net/event_loop.h"
 #include "services/guard/diagnosis_schedule.h"
 #include "services/guard/inside_view.h"
+#include "services/guard/loop_thread.h"
 #include "services/guard/survey.h"
 #include "services/guard/upkeep.h"
 
@@ -39,17 +39,18 @@ class Inspector {
   Inspector(const kernel::Host& host, Reports reports);
   Inspector(const Inspector&) = delete;
   Inspector& operator=(const Inspector&) = delete;
-  ~Inspector();
 
   void inspect(SurveyPtr survey, SurveyScope scope);
   // A visit has found a loss, or repaired one: the container's findings are out of date.
   void request_diagnosis();
-  // Asks the thread to end, and waits up to `limit`. False: it still reads, which may block without a limit. A change
-  // of a container that has begun is always waited for.
-  bool ends_within(std::chrono::milliseconds limit);
+  void request_end();  // begins no other change of a container
+  // False: it still reads, which may block without a limit. A change of a container that has begun is always waited
+  // for.
+  bool has_ended_by(std::chrono::steady_clock::time_point deadline);
 
  private:
-  void work();
+  void step();
+  void act(const std::function<void()>& change);  // unless the end was requested
   void maintain_units_and_locks();
   void probe_next(std::uint64_t now);
   void diagnose_if_due(std::uint64_t now);
@@ -66,15 +67,13 @@ class Inspector {
   kernel::EventLoop loop_;
   SurveyPtr survey_;
   bool is_new_survey_ = false;
-  bool stops_ = false;
   std::atomic<bool> is_leaving_ = false;
   std::atomic<bool> is_acting_ = false;
-  std::atomic<bool> has_ended_ = false;
   std::atomic<bool> is_requested_ = false;  // a visit has asked for a diagnosis that has not begun
   std::optional<kernel::Filters> filters_;  // while containers are due for a probe: what they share is read once
   DiagnosisSchedule diagnoses_;
   int bus_ = -1;  // the descriptor of systemd's bus that is watched
-  std::thread thread_;
+  LoopThread thread_;
 };
 
 }  // namespace hf::guard

@@ -1,7 +1,6 @@
 #include "services/guard/newcomers.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/base/text.h"
 #include "core/container/cgroup_name.h"
@@ -10,7 +9,6 @@
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
 #include "kernel/process/process.h"
-#include "kernel/process/thread.h"
 
 namespace hf::guard {
 namespace {
@@ -25,24 +23,13 @@ constexpr std::size_t kMostExamined = 4096;
 }  // namespace
 
 Newcomers::Newcomers(const kernel::Host& host, config::Config config, Reports reports)
-    : host_(host), config_(std::move(config)), reports_(std::move(reports)), thread_([this] { work(); }) {}
-
-Newcomers::~Newcomers() {
-  loop_.post([this] { stops_ = true; });
-  thread_.join();
-}
-
-bool Newcomers::ends_within(std::chrono::milliseconds limit) {
-  loop_.post([this] { stops_ = true; });
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!has_ended_ && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return has_ended_;
-}
+    : host_(host), config_(std::move(config)), reports_(std::move(reports)), thread_(loop_, "hf-newcomers", [this] {
+        loop_.run_until(next_due());
+        examine_due(kernel::monotonic_now());
+      }) {}
 
 // Most new cgroups belong to services, as their paths show: these are skipped.
-void Newcomers::handle(const container::Event& event) {
+void Newcomers::examine_soon(const container::Event& event) {
   const std::optional<container::ParsedCgroupName> name =
       event.text.empty() ? std::nullopt : container::parse_cgroup_name(event.text);
   if (!name || queued_events_ >= kMostQueued) {
@@ -78,15 +65,6 @@ void Newcomers::adopt(SurveyPtr survey) {
 
 void Newcomers::set_config(const config::Config& config) {
   loop_.post([this, config] { config_ = config; });
-}
-
-void Newcomers::work() {
-  kernel::name_thread("hf-newcomers");
-  while (!stops_) {
-    loop_.run_until(next_due());
-    examine_due(kernel::monotonic_now());
-  }
-  has_ended_ = true;
 }
 
 std::uint64_t Newcomers::next_due() const {

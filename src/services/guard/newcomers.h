@@ -10,13 +10,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "adapters/config/config.h"
 #include "core/container/guard/event.h"
 #include "kernel/files/host.h"
 #include "kernel/net/event_loop.h"
+#include "services/guard/loop_thread.h"
 #include "services/guard/survey.h"
 
 namespace hf::guard {
@@ -32,13 +32,12 @@ class Newcomers {
   Newcomers(const kernel::Host& host, config::Config config, Reports reports);
   Newcomers(const Newcomers&) = delete;
   Newcomers& operator=(const Newcomers&) = delete;
-  ~Newcomers();
 
   // A cgroup was created, or a process joined one.
-  void handle(const container::Event& event);
+  void examine_soon(const container::Event& event);
   void adopt(SurveyPtr survey);
   void set_config(const config::Config& config);
-  bool ends_within(std::chrono::milliseconds limit);
+  LoopThread& thread() { return thread_; }
 
  private:
   // A cgroup that is still empty, or whose container cannot be read yet, is examined again a few times.
@@ -52,7 +51,6 @@ class Newcomers {
     std::uint64_t pause = 0;
   };
 
-  void work();
   [[nodiscard]] std::uint64_t next_due() const;
   void examine_due(std::uint64_t now);
   // False: try again.
@@ -69,9 +67,7 @@ class Newcomers {
   std::set<std::string> examined_;    // cgroups that were examined since
   std::vector<Waiting> waiting_;
   std::atomic<std::size_t> queued_events_ = 0;  // bounded: users can create cgroups without a limit
-  bool stops_ = false;
-  std::atomic<bool> has_ended_ = false;
-  std::thread thread_;
+  LoopThread thread_;
 };
 
 }  // namespace hf::guard

@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include "kernel/files/clock.h"
-#include "kernel/process/thread.h"
 
 namespace hf::guard {
 namespace {
@@ -17,21 +16,10 @@ SurveyThread::SurveyThread(const kernel::Host& host, config::Config config, Repo
     : config_(std::move(config)),
       reports_(std::move(reports)),
       surveyor_(host, reports_.census),
-      thread_([this] { work(); }) {}
-
-SurveyThread::~SurveyThread() {
-  loop_.post([this] { stops_ = true; });
-  thread_.join();
-}
-
-bool SurveyThread::ends_within(std::chrono::milliseconds limit) {
-  loop_.post([this] { stops_ = true; });
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!has_ended_ && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return has_ended_;
-}
+      thread_(loop_, "hf-survey", [this] {
+        survey_if_due(kernel::monotonic_now());
+        loop_.run_until(schedule_.next(kernel::monotonic_now()));
+      }) {}
 
 void SurveyThread::request(SurveyScope scope) {
   loop_.post([this, scope] { schedule_.request(scope, kernel::monotonic_now()); });
@@ -43,15 +31,6 @@ void SurveyThread::set_config(const config::Config& config, std::uint64_t number
     config_number_ = number;
     schedule_.request_at_once(SurveyScope::everything, kernel::monotonic_now());
   });
-}
-
-void SurveyThread::work() {
-  kernel::name_thread("hf-survey");
-  while (!stops_) {
-    survey_if_due(kernel::monotonic_now());
-    loop_.run_until(schedule_.next(kernel::monotonic_now()));
-  }
-  has_ended_ = true;
 }
 
 void SurveyThread::survey_if_due(std::uint64_t now) {

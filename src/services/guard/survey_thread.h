@@ -2,16 +2,14 @@
 // and guarded, before any is probed from inside.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "adapters/config/config.h"
 #include "kernel/files/host.h"
 #include "kernel/net/event_loop.h"
+#include "services/guard/loop_thread.h"
 #include "services/guard/survey.h"
 #include "services/guard/survey_schedule.h"
 
@@ -30,15 +28,12 @@ class SurveyThread {
   SurveyThread(const kernel::Host& host, config::Config config, Reports reports);
   SurveyThread(const SurveyThread&) = delete;
   SurveyThread& operator=(const SurveyThread&) = delete;
-  ~SurveyThread();
 
-  void request(SurveyScope scope);  // a survey soon
-  // Asks the thread to end, and waits up to `limit`. False: it still reads.
-  bool ends_within(std::chrono::milliseconds limit);
+  void request(SurveyScope scope);                                      // a survey soon
   void set_config(const config::Config& config, std::uint64_t number);  // `number`: see Survey::config
+  LoopThread& thread() { return thread_; }
 
  private:
-  void work();
   void survey_if_due(std::uint64_t now);
 
   config::Config config_;
@@ -46,10 +41,8 @@ class SurveyThread {
   Reports reports_;
   Surveyor surveyor_;
   kernel::EventLoop loop_;
-  bool stops_ = false;
-  std::atomic<bool> has_ended_ = false;
   SurveySchedule schedule_;
-  std::thread thread_;
+  LoopThread thread_;
 };
 
 }  // namespace hf::guard

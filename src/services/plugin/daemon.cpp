@@ -26,7 +26,7 @@ using resource::Offer;
 using resource::OfferedDevice;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kLookPause = 30 * kSecond;  // between looks at all devices, whatever the events say
+constexpr std::uint64_t kCheckPause = 30 * kSecond;  // between checks of all devices, whatever the events say
 constexpr std::uint64_t kModulePause = 30 * kSecond;
 constexpr std::uint64_t kStopLimit = 2 * kSecond;
 constexpr std::uint32_t kWritten = 30;  // seconds, until an event whose time has come is written
@@ -89,7 +89,7 @@ class Loop {
 
  private:
   Result<void> open() {
-    TRY(loop_.watch(signals_.get(), [this] { handle_signals(); }));
+    TRY(loop_.watch(signals_.get(), [this] { act_on_signals(); }));
     devices_.emplace(TRY(kernel::DirectoryEvents::open()));
     TRY(loop_.watch(devices_->descriptor(), [this] { look_if(devices_->take()); }));
     TRY(kubelet_.open());
@@ -153,7 +153,7 @@ class Loop {
 
   void look() {
     const std::uint64_t now = kernel::monotonic_now();
-    next_look_ = std::min(now + kLookPause, health_.next_recovery(now));
+    next_look_ = std::min(now + kCheckPause, health_.next_recovery(now));
     // A pod whose directory is gone has given its devices back.
     for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet/pods"}) {
       devices_->add(host_, directory);
@@ -198,8 +198,9 @@ class Loop {
   }
 
   [[nodiscard]] bool uses_cdi() const {
-    const std::set<resource::Way>& ways = catalog_.config().kube.policy.ways;
-    return ways.contains(resource::Way::cdi_cri) || ways.contains(resource::Way::cdi_annotations);
+    const std::set<resource::DeviceListStrategy>& strategies = catalog_.config().kube.policy.strategies;
+    return strategies.contains(resource::DeviceListStrategy::cdi_cri) ||
+           strategies.contains(resource::DeviceListStrategy::cdi_annotations);
   }
 
   [[nodiscard]] bool has_current_specs() const { return spec_key_ == key_of(catalog_) && !spec_problem_; }
@@ -279,7 +280,7 @@ class Loop {
 
   // ---- Life ----
 
-  void handle_signals() {
+  void act_on_signals() {
     while (const std::optional<kernel::Signal> signal = kernel::read_signal(signals_)) {
       if (*signal == kernel::Signal::end) {
         stops_ = true;

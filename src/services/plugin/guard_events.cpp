@@ -86,7 +86,7 @@ void GuardEvents::read_lines() {
 // An earlier instance of this process has told the records from long before our start, but what waited when it ended is
 // lost. A lower number is new where it is later than all others: the numbers have begun again.
 bool GuardEvents::is_new(const report::BlameRecord& record) {
-  // By the clock of now, which may have been set since.
+  // The time of our start by the current clock, which may have been set since.
   const std::int64_t now = kernel::wall_now();
   const std::int64_t started_at = now - std::int64_t((kernel::monotonic_now() - started_) / 1'000'000) - 1;
   const std::int64_t oldest = started_at - std::int64_t(history_) * 1000;

@@ -1,19 +1,18 @@
 #include "services/plugin/rpc.h"
 
 #include <chrono>
+#include <optional>
 #include <set>
-#include <thread>
-
-#include <fcntl.h>
 
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/server_posix.h>
 
 #include "adapters/kube/device_plugin.grpc.pb.h"
 #include "adapters/kube/plugin_messages.h"
-#include "adapters/kube/plugin_registration.grpc.pb.h"
 #include "kernel/net/socket.h"
+#include "services/plugin/grpc_server.h"
+#include "services/plugin/server_stream.h"
+#include "services/plugin/watcher_service.h"
 
 namespace hf::plugin {
 namespace {
@@ -24,72 +23,7 @@ grpc::Status status_of(const Error& error) {
       error.message};
 }
 
-void set_nonblocking(int descriptor) { (void)::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK); }
-
-// One open ListAndWatch. All of it happens in the loop, but for the calls of gRPC, which only post.
-class Stream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse> {
- public:
-  struct Callbacks {
-    std::function<void(Stream&)> opened;
-    std::function<void(Stream&)> ended;  // it is destroyed afterwards
-  };
-
-  Stream(kernel::EventLoop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {
-    loop_.post([this] { callbacks_.opened(*this); });
-  }
-
-  // A list that is not sent yet is replaced by the new one.
-  void send(const v1beta1::ListAndWatchResponse& list) {
-    next_ = list;
-    has_next_ = true;
-    write();
-  }
-
-  void finish(const grpc::Status& status) {
-    if (!is_finished_) {
-      is_finished_ = true;
-      Finish(status);
-    }
-  }
-
-  void OnWriteDone(bool is_fine) override {
-    loop_.post([this, is_fine] {
-      is_writing_ = false;
-      if (is_fine) {
-        write();
-      } else {
-        finish(grpc::Status::CANCELLED);
-      }
-    });
-  }
-  void OnCancel() override {
-    loop_.post([this] { finish(grpc::Status::CANCELLED); });
-  }
-  void OnDone() override {
-    loop_.post([this] {
-      callbacks_.ended(*this);
-      delete this;
-    });
-  }
-
- private:
-  void write() {
-    if (has_next_ && !is_writing_ && !is_finished_) {
-      current_ = std::move(next_);
-      has_next_ = false;
-      is_writing_ = true;
-      StartWrite(&current_);
-    }
-  }
-
-  kernel::EventLoop& loop_;
-  Callbacks callbacks_;
-  v1beta1::ListAndWatchResponse current_;  // gRPC reads it while it writes
-  v1beta1::ListAndWatchResponse next_;
-  bool has_next_ = false;
-  bool is_writing_ = false;
-  bool is_finished_ = false;
-};
+using Stream = ServerStream<v1beta1::ListAndWatchResponse>;
 
 class PluginService final : public v1beta1::DevicePlugin::CallbackService {
  public:
@@ -164,41 +98,6 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   Stream::Callbacks callbacks_;
 };
 
-class WatcherService final : public pluginregistration::Registration::CallbackService {
- public:
-  WatcherService(kernel::EventLoop& loop, const Rpc::Handlers& handlers, std::string resource, std::string endpoint)
-      : loop_(loop), handlers_(handlers), resource_(std::move(resource)), endpoint_(std::move(endpoint)) {}
-
-  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
-                                    const pluginregistration::InfoRequest* /*request*/,
-                                    pluginregistration::PluginInfo* response) override {
-    response->set_type("DevicePlugin");
-    response->set_name(resource_);
-    response->set_endpoint(endpoint_);
-    response->add_supported_versions(kube::kPluginApi);
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
-  grpc::ServerUnaryReactor* NotifyRegistrationStatus(
-      grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
-      pluginregistration::RegistrationStatusResponse* /*response*/) override {
-    loop_.post([this, is_registered = request->plugin_registered(), error = request->error()] {
-      handlers_.registered(is_registered, error);
-    });
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
- private:
-  kernel::EventLoop& loop_;
-  const Rpc::Handlers& handlers_;
-  std::string resource_;
-  std::string endpoint_;
-};
-
 }  // namespace
 
 struct Rpc::State {
@@ -206,17 +105,13 @@ struct Rpc::State {
       : loop(on),
         handlers(std::move(to_call)),
         service(loop, handlers, {[this](Stream& stream) { open(stream); }, [this](Stream& stream) { end(stream); }}),
-        watcher(loop, handlers, resource, endpoint) {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&service);
-    builder.RegisterService(&watcher);
-    server = builder.BuildAndStart();
-  }
+        watcher(make_watcher_service(loop, {"DevicePlugin", resource, endpoint, {kube::kPluginApi}},
+                                     handlers.registered)) {}
 
   void open(Stream& stream) {
     streams.insert(&stream);
     if (is_stopping) {
-      stream.finish(grpc::Status::CANCELLED);
+      stream.end();
       return;
     }
     if (list) {
@@ -235,27 +130,19 @@ struct Rpc::State {
   kernel::EventLoop& loop;
   Handlers handlers;
   PluginService service;
-  WatcherService watcher;
-  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<grpc::Service> watcher;
   std::set<Stream*> streams;
   std::optional<v1beta1::ListAndWatchResponse> list;
   bool is_stopping = false;
-  std::thread stopper;
+  GrpcServer server{loop, {&service, watcher.get()}};  // the last: it calls all of the above
 };
 
 Rpc::Rpc(kernel::EventLoop& loop, const std::string& resource, const std::string& endpoint, Handlers handlers)
-    : state_(std::make_shared<State>(loop, resource, endpoint, std::move(handlers))) {}
+    : state_(std::make_unique<State>(loop, resource, endpoint, std::move(handlers))) {}
 
-Rpc::~Rpc() {
-  if (state_->stopper.joinable()) {
-    state_->stopper.join();
-  }
-}
+Rpc::~Rpc() = default;
 
-void Rpc::accept(kernel::Fd client) {
-  set_nonblocking(client.get());
-  grpc::AddInsecureChannelFromFd(state_->server.get(), client.release());
-}
+void Rpc::accept(kernel::Fd client) { state_->server.accept(std::move(client)); }
 
 void Rpc::publish(const resource::Offer& offer) {
   state_->list = kube::list_of(offer);
@@ -266,16 +153,12 @@ void Rpc::publish(const resource::Offer& offer) {
 
 std::size_t Rpc::streams() const { return state_->streams.size(); }
 
-// Shutdown waits for calls that the loop finishes, so another thread waits for it.
 void Rpc::stop(std::function<void()> stopped) {
   state_->is_stopping = true;
   for (Stream* const stream : state_->streams) {
-    stream->finish(grpc::Status::CANCELLED);
+    stream->end();
   }
-  state_->stopper = std::thread([state = state_, stopped = std::move(stopped)] {
-    state->server->Shutdown(std::chrono::system_clock::now());
-    state->loop.post(stopped);
-  });
+  state_->server.stop(std::move(stopped));
 }
 
 void register_with_kubelet(kernel::EventLoop& loop, const RegisterRequest& request,
@@ -286,7 +169,7 @@ void register_with_kubelet(kernel::EventLoop& loop, const RegisterRequest& reque
     loop.post([done = std::move(done), error = socket.error()] { done(std::unexpected(error)); });
     return;
   }
-  set_nonblocking(socket->get());
+  set_nonblocking(*socket);
   struct Call {
     grpc::ClientContext context;
     v1beta1::RegisterRequest request;

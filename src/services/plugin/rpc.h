@@ -41,7 +41,7 @@ class Rpc {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 // Tells kubelet of a plugin. `done` is called in the loop, unless the loop has ended.

@@ -8,7 +8,7 @@
 namespace hf::setup {
 namespace {
 
-using engine::Standing;
+using engine::RuntimeRole;
 using report::SetupReport;
 
 template <class Value>
@@ -59,8 +59,8 @@ std::string done_or_planned(const SetupReport& report, const std::string& done, 
   return report.is_done ? done : planned;
 }
 
-std::string standing_text(Standing standing) {
-  return standing == Standing::by_default ? "the default runtime" : "a runtime";
+std::string role_text(RuntimeRole role) {
+  return role == RuntimeRole::by_default ? "the default runtime" : "a runtime";
 }
 
 // Registers again in the text of the backup: the same result means that the file was not edited since.
@@ -71,7 +71,7 @@ bool is_untouched(const kernel::Host& host, const ConfigFiles& files, const std:
     return false;
   }
   const Result<engine::Edited> again = files.engine.add(
-      before, {*(*found)->program, (*found)->standing, (*found)->passes_annotations}, read_others(host, files));
+      before, {*(*found)->program, (*found)->role, (*found)->passes_annotations}, read_others(host, files));
   return again && again->text == text;
 }
 
@@ -114,8 +114,8 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   report.notes = edited.notes;
   report.notes.insert(report.notes.end(), files.engine.note.empty() ? 0 : 1, files.engine.note);
   const bool ends_default =
-      found && found->standing == Standing::by_default && registration.standing == Standing::offered;
-  const std::string what = standing_text(registration.standing) + (ends_default ? ", and not the default" : "");
+      found && found->role == RuntimeRole::by_default && registration.role == RuntimeRole::offered;
+  const std::string what = role_text(registration.role) + (ends_default ? ", and not the default" : "");
   TRY(is_systems_docker(options) ? offer_gpus(host, options.registration.program, report) : Result<void>());
   report.manifest = files.engine.manifest;
   const bool changes_gpus = !report.steps.empty();  // docker looks for the hook only when it starts

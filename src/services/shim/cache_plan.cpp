@@ -95,8 +95,8 @@ class CachePlan {
  private:
   using Reason = std::optional<std::string>;  // why the hook has to do it; absent where it is decided
 
-  // Symlinks of the image that lead to a library are its own matter. One of an earlier start leads to the empty file
-  // that the runtime left where it mounted an older driver.
+  // A symlink of the image that leads to a library is kept. A symlink of an earlier start is not: it leads to the empty
+  // file that the runtime left where it mounted an older driver.
   void add_missing_links(RootPlan& plan) {
     for (const Library& library : driver_) {
       const bool is_there = library.name == library.file || paths_.is_mounted(library.path) ||

@@ -38,7 +38,7 @@ struct Facts {
   [[nodiscard]] bool trusts_nvidia() const { return request.asks_nvidia() && (!pod || is_any_gpu_allocated()); }
 };
 
-// Absent where the container requests no device, and no such wish of its is ignored.
+// Absent where the container requests no device, and none of its requests is ignored.
 std::optional<Facts> read_facts(const kernel::Host& host, const config::Config& config, const DeliveryInput& input);
 
 // Takes the inventory of the devices that matter for the container.

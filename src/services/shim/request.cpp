@@ -56,7 +56,7 @@ void collect_features(const oci::Spec& spec, DeviceRequest& request) {
   }
 }
 
-// What stands beside the request in the environment.
+// The features are variables of their own: they are ignored together with the request.
 void ignore_rest(const oci::Spec& spec, DeviceRequest& request, const std::string& why) {
   for (const char* name : kFeatures) {
     if (oci::environment_of(spec, name) == "enabled") {

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "adapters/oci/edit_spec.h"
+#include "adapters/oci/edit_resources.h"
 #include "kernel/files/file.h"
 #include "services/shim/low_level.h"
 

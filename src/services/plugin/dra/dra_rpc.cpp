@@ -3,18 +3,16 @@
 #include <chrono>
 #include <optional>
 #include <set>
-#include <thread>
-
-#include <fcntl.h>
 
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/server_posix.h>
 
 #include "adapters/kube/dra_health_v1.grpc.pb.h"
 #include "adapters/kube/dra_health_v1alpha1.grpc.pb.h"
 #include "adapters/kube/dra_v1.grpc.pb.h"
 #include "adapters/kube/dra_v1beta1.grpc.pb.h"
-#include "adapters/kube/plugin_registration.grpc.pb.h"
+#include "services/plugin/grpc_server.h"
+#include "services/plugin/server_stream.h"
+#include "services/plugin/watcher_service.h"
 
 namespace hf::plugin {
 namespace {
@@ -27,73 +25,7 @@ using apis::v1::NodeUnprepareResourcesResponse;
 using v1::NodeWatchResourcesRequest;
 using v1::NodeWatchResourcesResponse;
 
-grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
-}
-
-// One open NodeWatchResources. All of it happens in the loop, but for the calls of gRPC, which only post.
-class HealthStream final : public grpc::ServerWriteReactor<NodeWatchResourcesResponse> {
- public:
-  struct Callbacks {
-    std::function<void(HealthStream&)> opened;
-    std::function<void(HealthStream&)> ended;  // it is destroyed afterwards
-  };
-
-  HealthStream(kernel::EventLoop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {
-    loop_.post([this] { callbacks_.opened(*this); });
-  }
-
-  // What is not sent yet is replaced.
-  void send(const NodeWatchResourcesResponse& health) {
-    next_ = health;
-    write();
-  }
-
-  void end() {
-    if (!is_finished_) {
-      is_finished_ = true;
-      Finish(grpc::Status::CANCELLED);
-    }
-  }
-
-  void OnWriteDone(bool is_fine) override {
-    loop_.post([this, is_fine] {
-      is_writing_ = false;
-      if (is_fine) {
-        write();
-      } else {
-        end();
-      }
-    });
-  }
-  void OnCancel() override {
-    loop_.post([this] { end(); });
-  }
-  void OnDone() override {
-    loop_.post([this] {
-      callbacks_.ended(*this);
-      delete this;
-    });
-  }
-
- private:
-  void write() {
-    if (next_ && !is_writing_ && !is_finished_) {
-      current_ = *std::exchange(next_, std::nullopt);
-      is_writing_ = true;
-      StartWrite(&current_);
-    }
-  }
-
-  kernel::EventLoop& loop_;
-  Callbacks callbacks_;
-  NodeWatchResourcesResponse current_;  // gRPC reads it while it writes
-  std::optional<NodeWatchResourcesResponse> next_;
-  bool is_writing_ = false;
-  bool is_finished_ = false;
-};
+using HealthStream = ServerStream<NodeWatchResourcesResponse>;
 
 // The versions of each service differ in its name only.
 template <class Service>
@@ -147,39 +79,6 @@ class ClaimService final : public Service::CallbackService {
   const DraRpc::Handlers& handlers_;
 };
 
-class RegistrationService final : public pluginregistration::Registration::CallbackService {
- public:
-  RegistrationService(kernel::EventLoop& loop, const DraRpc::Handlers& handlers, std::string driver,
-                      std::string endpoint)
-      : loop_(loop), handlers_(handlers), driver_(std::move(driver)), endpoint_(std::move(endpoint)) {}
-
-  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
-                                    const pluginregistration::InfoRequest* /*request*/,
-                                    pluginregistration::PluginInfo* response) override {
-    response->set_type("DRAPlugin");
-    response->set_name(driver_);
-    response->set_endpoint(endpoint_);
-    const std::vector<std::string> services = kube::dra_services();
-    response->mutable_supported_versions()->Assign(services.begin(), services.end());
-    return finish(context);
-  }
-
-  grpc::ServerUnaryReactor* NotifyRegistrationStatus(
-      grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
-      pluginregistration::RegistrationStatusResponse* /*response*/) override {
-    loop_.post([this, is_registered = request->plugin_registered(), error = request->error()] {
-      handlers_.registered(is_registered, error);
-    });
-    return finish(context);
-  }
-
- private:
-  kernel::EventLoop& loop_;
-  const DraRpc::Handlers& handlers_;
-  std::string driver_;
-  std::string endpoint_;
-};
-
 }  // namespace
 
 struct DraRpc::State {
@@ -188,14 +87,8 @@ struct DraRpc::State {
         handlers(std::move(to_call)),
         callbacks{[this](HealthStream& stream) { open(stream); },
                   [this](HealthStream& stream) { streams.erase(&stream); }},
-        registration(loop, handlers, driver, endpoint) {
-    grpc::ServerBuilder builder;
-    for (grpc::Service* const service :
-         std::initializer_list<grpc::Service*>{&registration, &claims, &claims_beta, &health, &health_alpha}) {
-      builder.RegisterService(service);
-    }
-    server = builder.BuildAndStart();
-  }
+        registration(
+            make_watcher_service(loop, {"DRAPlugin", driver, endpoint, kube::dra_services()}, handlers.registered)) {}
 
   void open(HealthStream& stream) {
     streams.insert(&stream);
@@ -209,31 +102,24 @@ struct DraRpc::State {
   kernel::EventLoop& loop;
   Handlers handlers;
   HealthStream::Callbacks callbacks;
-  RegistrationService registration;
+  std::unique_ptr<grpc::Service> registration;
   ClaimService<apis::v1::DRAPlugin> claims{loop, handlers};
   ClaimService<apis::v1beta1::DRAPlugin> claims_beta{loop, handlers};
   HealthService<v1::DRAResourceHealth> health{loop, callbacks};
   HealthService<v1alpha1::DRAResourceHealth> health_alpha{loop, callbacks};
-  std::unique_ptr<grpc::Server> server;
   std::set<HealthStream*> streams;
   std::optional<NodeWatchResourcesResponse> list;
   bool is_stopping = false;
-  std::thread stopper;
+  // The last: it calls all of the above.
+  GrpcServer server{loop, {registration.get(), &claims, &claims_beta, &health, &health_alpha}};
 };
 
 DraRpc::DraRpc(kernel::EventLoop& loop, const std::string& driver, const std::string& endpoint, Handlers handlers)
-    : state_(std::make_shared<State>(loop, driver, endpoint, std::move(handlers))) {}
+    : state_(std::make_unique<State>(loop, driver, endpoint, std::move(handlers))) {}
 
-DraRpc::~DraRpc() {
-  if (state_->stopper.joinable()) {
-    state_->stopper.join();
-  }
-}
+DraRpc::~DraRpc() = default;
 
-void DraRpc::accept(kernel::Fd client) {
-  (void)::fcntl(client.get(), F_SETFL, ::fcntl(client.get(), F_GETFL) | O_NONBLOCK);
-  grpc::AddInsecureChannelFromFd(state_->server.get(), client.release());
-}
+void DraRpc::accept(kernel::Fd client) { state_->server.accept(std::move(client)); }
 
 void DraRpc::publish(const std::vector<resource::ClusterDevice>& devices, const std::string& pool) {
   const auto now =
@@ -244,16 +130,12 @@ void DraRpc::publish(const std::vector<resource::ClusterDevice>& devices, const 
   }
 }
 
-// Shutdown waits for calls that the loop finishes, so another thread waits for it.
 void DraRpc::stop(std::function<void()> stopped) {
   state_->is_stopping = true;
   for (HealthStream* const stream : state_->streams) {
     stream->end();
   }
-  state_->stopper = std::thread([state = state_, stopped = std::move(stopped)] {
-    state->server->Shutdown(std::chrono::system_clock::now());
-    state->loop.post(stopped);
-  });
+  state_->server.stop(std::move(stopped));
 }
 
 }  // namespace hf::plugin

@@ -39,7 +39,7 @@ class DraRpc {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace hf::plugin
