@@ -149,7 +149,7 @@ class LookTest : public KernelTest, public testing::WithParamInterface<Hierarchy
     }
     if (GetParam() == Hierarchy::v2) {
       const kernel::Program program = *bpf_->load(*bpf::generate(device::Table::of_rules(set)));
-      ASSERT_TRUE(bpf_->attach(v2_->cgroup(), program, kernel::Beside{}));
+      ASSERT_TRUE(bpf_->attach(v2_->cgroup(), program, kernel::AttachAlongside{}));
     }
   }
 
@@ -184,7 +184,9 @@ class LookTest : public KernelTest, public testing::WithParamInterface<Hierarchy
       container::OwedNode owed;
       owed.device = seen.device;
       owed.access = kReadWrite;
-      seen.access = access_by_rules(seen, owed, judge(observed, {*seen.device, kReadWrite}), user);
+      const container::Answer answer = judge(observed, {*seen.device, kReadWrite});
+      seen.access = access_by_rules(seen, owed, answer, user);
+      std::printf("DBG %s kind=%d %s\n", to_string(*seen.device).c_str(), int(answer.kind), answer.why.c_str());
     }
   }
 

@@ -199,7 +199,7 @@ TEST_F(SetupTest, LetsDockerOfferGpusWhereNvidiasHookIsNotThere) {
 TEST_F(SetupTest, ReplacesADanglingSymlinkOfNvidiasHookAndRemovesItsOwnBesideAnother) {
   const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
   std::filesystem::create_symlink("nvidia-container-toolkit", path(hook));  // which was removed
-  ASSERT_TRUE(add("docker", Standing::offered));
+  ASSERT_TRUE(add("docker", RuntimeRole::offered));
   EXPECT_EQ(std::filesystem::read_symlink(path(hook)), "/usr/bin/holdfast-runtime");
   std::filesystem::create_directories(path("/usr/local/bin"));
   write("/usr/local/bin/nvidia-container-runtime-hook", "NVIDIA's");
