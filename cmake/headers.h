@@ -1,4 +1,5 @@
-// What most sources include, compiled once. Every source still includes what it uses: a build with GCC has none of this.
+// What most sources include, compiled once. Every source still includes what it uses: a build with GCC has none of
+// this.
 #pragma once
 
 #include <algorithm>

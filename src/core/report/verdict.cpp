@@ -173,8 +173,8 @@ Verdict risk_verdict(const Tally& tally) {
 Verdict warning_verdict(const Snapshot& snapshot, const Tally& tally) {
   const auto lacking = std::ranges::find_if(
       snapshot.containers, [](const ContainerStatus& status) { return lacks_something(status.state); });
-  const Finding* const warning = lacking == snapshot.containers.end() ? first_of(snapshot, Severity::warning)
-                                                                      : judgement_of(snapshot, *lacking);
+  const Finding* const warning =
+      lacking == snapshot.containers.end() ? first_of(snapshot, Severity::warning) : judgement_of(snapshot, *lacking);
   if (warning != nullptr) {
     return verdict_from(*warning);
   }

@@ -14,9 +14,9 @@ constexpr std::uint64_t kNewsPause = 15 * kSecond;
 constexpr std::uint64_t kLongestPause = 60 * kSecond;
 
 // The shares bound the CPU time: 1/1000 of a core while nothing happens, but once a minute if that costs no more than
-// 1/300, and 1/50 while containers lose something. A diagnosis of ten containers takes some milliseconds: every 15 s, so
-// that a finding goes soon after its cause though no event tells of it. One of 1,000 takes 0.15 to 0.2 s: once a minute,
-// and 10 s after a loss.
+// 1/300, and 1/50 while containers lose something. A diagnosis of ten containers takes some milliseconds: every 15 s,
+// so that a finding goes soon after its cause though no event tells of it. One of 1,000 takes 0.15 to 0.2 s: once a
+// minute, and 10 s after a loss.
 constexpr std::uint64_t kQuietShare = 1000;
 constexpr std::uint64_t kRestShare = 300;
 constexpr std::uint64_t kRequestShare = 50;
