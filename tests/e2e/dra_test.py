@@ -210,6 +210,10 @@ class Dra(plugin_test.Stands):
         self.assertTrue(eventually(lambda: offer()["refused"] == 1, 30, 0.2), offer())
         self.assertEqual(offer()["allocated"], 1)
         self.assertEqual({device["id"]: device.get("problem") for device in offer()["devices"]}, {FIRST: None, SECOND: "/dev/nvidia1 is missing"})
+        kubelet.kill()
+        self.assertTrue(eventually(lambda: not offer()["connected"], 30, 0.2), offer())
+        self.start(DraKubelet).registered()
+        self.assertTrue(eventually(lambda: offer()["connected"], 30, 0.2), offer())
 
     def test_a_restart_does_not_empty_the_pool_while_the_specs_are_not_current(self):
         """As on a node with MIG devices: NVIDIA's library, a pipe here, is asked twice, and a spec is written after each answer."""

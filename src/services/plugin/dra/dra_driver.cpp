@@ -127,6 +127,7 @@ void DraDriver::keep_sockets() {
 
 void DraDriver::take_registration(bool is_registered, const std::string& error) {
   is_registered_ = is_registered;
+  rpc_.note_registration();
   if (!is_registered) {
     return note("kubelet refuses it: " + error);
   }
@@ -161,7 +162,7 @@ resource::Taken DraDriver::taken() {
 
 resource::OfferStatus DraDriver::status() const {
   return {resource::offer_of(settings_.pool.driver, devices_.value_or(std::vector<resource::ClusterDevice>())),
-          is_registered_, claims_.counts().prepared, claims_.counts().refused};
+          is_registered_ && !rpc_.is_abandoned(), claims_.counts().prepared, claims_.counts().refused};
 }
 
 void DraDriver::stop(std::function<void()> stopped) {

@@ -92,6 +92,7 @@ struct DraRpc::State {
 
   void open(HealthStream& stream) {
     streams.insert(&stream);
+    was_watched = true;
     if (is_stopping) {
       stream.end();
     } else if (list) {
@@ -108,6 +109,7 @@ struct DraRpc::State {
   HealthService<v1::DRAResourceHealth> health{loop, callbacks};
   HealthService<v1alpha1::DRAResourceHealth> health_alpha{loop, callbacks};
   std::set<HealthStream*> streams;
+  bool was_watched = false;  // since the registration
   std::optional<NodeWatchResourcesResponse> list;
   bool is_stopping = false;
   // The last: it calls all of the above.
@@ -120,6 +122,10 @@ DraRpc::DraRpc(kernel::EventLoop& loop, const std::string& driver, const std::st
 DraRpc::~DraRpc() = default;
 
 void DraRpc::accept(kernel::Fd client) { state_->server.accept(std::move(client)); }
+
+void DraRpc::note_registration() { state_->was_watched = !state_->streams.empty(); }
+
+bool DraRpc::is_abandoned() const { return state_->was_watched && state_->streams.empty(); }
 
 void DraRpc::publish(const std::vector<resource::ClusterDevice>& devices, const std::string& pool) {
   const auto now =

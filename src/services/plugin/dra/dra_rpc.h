@@ -32,6 +32,10 @@ class DraRpc {
   ~DraRpc();
 
   void accept(kernel::Fd client);  // of either socket
+  // Kubelet has registered the driver: what an earlier kubelet read says nothing any more.
+  void note_registration();
+  // Kubelet read the health of the devices, and does not any more: it has ended. (Not every kubelet reads it.)
+  [[nodiscard]] bool is_abandoned() const;
   // To every stream, also to those that are opened later.
   void publish(const std::vector<resource::ClusterDevice>& devices, const std::string& pool);
   // Ends all calls; `stopped` is called in the loop when this object may be destroyed.
