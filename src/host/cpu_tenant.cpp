@@ -48,6 +48,8 @@ void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
   }
 }
 
+}  // namespace
+
 std::vector<cpu::NumaId> nodes_near(const cpu::CpuRequest& request, const container::Entitlement& owed,
                                     const device::Inventory& inventory) {
   std::vector<cpu::NumaId> nodes;
@@ -62,8 +64,6 @@ std::vector<cpu::NumaId> nodes_near(const cpu::CpuRequest& request, const contai
   }
   return nodes;
 }
-
-}  // namespace
 
 std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered) {
   const container::Container& container = discovered.container;

@@ -36,6 +36,10 @@ void set_cpu_time(CpuTenant& tenant, const cpu::CpuTime& time);
 // All containers that have a say, in the order of their start.
 std::vector<CpuTenant> cpu_tenants_of(const std::vector<DiscoveredContainer>& discovered);
 
+// The NUMA nodes of those owed devices that CPUs are wanted near to.
+std::vector<cpu::NumaId> nodes_near(const cpu::CpuRequest& request, const container::Entitlement& owed,
+                                    const device::Inventory& inventory);
+
 // Fills in the NUMA nodes of the devices that each tenant wants its CPUs near to. Devices and evidence are read once,
 // and only where a tenant asks for CPUs.
 void locate_devices(const kernel::Host& host, const config::Config& config,

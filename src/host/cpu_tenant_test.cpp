@@ -122,26 +122,45 @@ nri::Container created_in(const std::string& cgroup_parent) {
 }
 
 TEST(NriContainer, OnlyThoseOfGuaranteedPodsAskForCpus) {
-  const device::Inventory none;
-  EXPECT_EQ(tenant_of(created_in("/kubepods/poduid"), none).request.value_or(cpu::CpuRequest()).count, 2U);
-  EXPECT_TRUE(tenant_of(created_in("kubepods-poduid.slice"), none).request);
-  EXPECT_FALSE(tenant_of(created_in("/kubepods/burstable/poduid"), none).request);
-  EXPECT_FALSE(tenant_of(created_in("kubepods-burstable-poduid.slice"), none).request);
+  EXPECT_EQ(tenant_of(created_in("/kubepods/poduid")).request.value_or(cpu::CpuRequest()).count, 2U);
+  EXPECT_TRUE(tenant_of(created_in("kubepods-poduid.slice")).request);
+  EXPECT_FALSE(tenant_of(created_in("/kubepods/burstable/poduid")).request);
+  EXPECT_FALSE(tenant_of(created_in("kubepods-burstable-poduid.slice")).request);
 }
 
 // kubelet with cgroupsPerQOS=false, and other clients of CRI: the QoS class is unknown.
 TEST(NriContainer, WithoutKubeletsCgroupOfItsPodItAsksForNone) {
   for (const char* parent : {"", "/", "/k8s.io", "/kubepods", "/kubepods/podother", "/poduid", "poduid",
                              "kubepods.slice", "/kubepods/poduid/below"}) {
-    EXPECT_FALSE(tenant_of(created_in(parent), {}).request) << parent;
+    EXPECT_FALSE(tenant_of(created_in(parent)).request) << parent;
   }
 }
 
-TEST(NriContainer, IsNearItsDevices) {
+kube::Allocation allocation_of(const char* container, const char* gpu) {
+  kube::Allocation allocation;
+  allocation.pod_uid = "uid";
+  allocation.container = container;
+  allocation.resource = "nvidia.com/gpu";
+  allocation.ids = {gpu};
+  return allocation;
+}
+
+TEST(NriContainer, IsNearTheDevicesThatItIsGivenAndThoseThatKubeletAllocated) {
   const test::FakeHost fake(files());
   const kernel::Host host = fake.open();
-  const device::Inventory inventory = take_inventory(host, {}, Libraries::leave);
-  EXPECT_EQ(tenant_of(created_in("/kubepods/poduid"), inventory).device_nodes, Nodes{cpu::NumaId{3}});
+  HostDevices devices = read_host_devices(host, {});
+  nri::Container created = created_in("/kubepods/poduid");
+  const cpu::CpuRequest request;
+  const auto near = [&] { return nodes_near(host, created, request, devices, device::built_in_classes()); };
+  EXPECT_EQ(near(), Nodes{cpu::NumaId{3}});
+  created.devices.clear();  // a runtime gives it the GPU by its environment
+  EXPECT_EQ(near(), Nodes());
+  devices.sources.checkpoint = kube::Checkpoint();
+  devices.sources.checkpoint->allocations = {allocation_of("main", "0"), allocation_of("other", "1")};
+  devices.sources.knows_allocations = true;
+  EXPECT_EQ(near(), Nodes{cpu::NumaId{3}});
+  created.name = "sidecar";
+  EXPECT_EQ(near(), Nodes());
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "core/container/cgroup_name.h"
 #include "core/container/entitlement/entitlement.h"
+#include "host/cpu_tenant.h"
+#include "host/inventory.h"
 
 namespace hf::host {
 namespace {
@@ -19,36 +21,53 @@ bool is_guaranteed(const nri::Container& container) {
          container::is_guaranteed(container.cgroup_parent);
 }
 
+// The devices that the engine gives it.
+container::Claim claim_of(const nri::Container& container) {
+  container::Claim claim;
+  claim.where = "NRI";
+  for (const nri::Device& device : container.devices) {
+    claim.nodes.push_back({.path = device.path, .claimed = device.device});
+  }
+  return claim;
+}
+
 }  // namespace
 
 cpu::Owner owner_of(const nri::Container& container) { return {container.pod_uid, container.name}; }
 
-cpu::Tenant tenant_of(const nri::Container& container, const device::Inventory& inventory) {
+cpu::Tenant tenant_of(const nri::Container& container) {
   cpu::Tenant tenant;
   tenant.owner = owner_of(container);
   tenant.id = container.id;
   if (is_guaranteed(container)) {
     tenant.request = cpu::request_of_pod(container.time);
   }
-  for (const device::Unit& unit : inventory.units) {
-    const bool is_given =
-        std::ranges::any_of(unit.nodes, [&](const std::string& path) { return has_device(container, path); });
-    if (is_given && unit.numa && *unit.numa >= 0) {
-      tenant.device_nodes.push_back(cpu::NumaId{std::uint32_t(*unit.numa)});
-    }
-  }
   return tenant;
+}
+
+HostDevices read_host_devices(const kernel::Host& host, const config::Config& config) {
+  return {take_inventory(host, config, Libraries::leave), read_sources(host, config)};
+}
+
+std::vector<cpu::NumaId> nodes_near(const kernel::Host& host, const nri::Container& container,
+                                    const cpu::CpuRequest& request, const HostDevices& devices,
+                                    const device::DeviceClasses& classes) {
+  const oci::Spec nothing_more;
+  const nvidia::Request no_request;
+  const container::Pod pod{.uid = container.pod_uid,
+                           .name = container.pod_name,
+                           .name_space = container.pod_name_space,
+                           .container = container.name};
+  std::vector<container::Claim> claims =
+      claims_of(host, NewContainer{nothing_more, "NRI", pod, no_request}, devices.sources, devices.inventory);
+  claims.push_back(claim_of(container));
+  return nodes_near(request, container::entitle(claims, devices.inventory, classes), devices.inventory);
 }
 
 std::vector<nri::Device> missing_nodes_of(const nri::Container& container, const device::Inventory& inventory,
                                           const device::DeviceClasses& classes) {
-  container::Claim claim;
-  claim.where = "NRI";
-  for (const nri::Device& device : container.devices) {
-    claim.nodes.push_back({.path = device.path, .claimed = device.device});
-  }
   std::vector<nri::Device> missing;
-  for (const container::OwedNode& node : container::entitle({claim}, inventory, classes).nodes) {
+  for (const container::OwedNode& node : container::entitle({claim_of(container)}, inventory, classes).nodes) {
     const device::Node* const live = inventory.find(node.path);
     const bool is_usable = live != nullptr && live->live && !live->is_stale();
     if (node.is_completion && !node.is_rule_only && node.device && is_usable && !has_device(container, node.path)) {

@@ -22,13 +22,12 @@ void DeviceReader::work() {
   }
 }
 
-std::shared_ptr<const device::Inventory> DeviceReader::last() {
+DeviceReader::Devices DeviceReader::last() {
   const std::scoped_lock lock(mutex_);
   return last_;
 }
 
-std::shared_ptr<const device::Inventory> DeviceReader::read_until(Deadline deadline,
-                                                                  std::shared_ptr<const config::Config> config) {
+DeviceReader::Devices DeviceReader::read_until(Deadline deadline, std::shared_ptr<const config::Config> config) {
   {
     const std::scoped_lock lock(mutex_);
     if (std::exchange(is_reading_, true)) {
@@ -38,10 +37,10 @@ std::shared_ptr<const device::Inventory> DeviceReader::read_until(Deadline deadl
   const auto done = std::make_shared<std::promise<void>>();
   const std::future<void> is_done = done->get_future();
   loop_.post([this, done, config = std::move(config)] {
-    auto inventory = std::make_shared<const device::Inventory>(read_(*config));
+    auto devices = std::make_shared<const host::HostDevices>(read_(*config));
     {
       const std::scoped_lock lock(mutex_);
-      last_ = std::move(inventory);
+      last_ = std::move(devices);
       is_reading_ = false;
     }
     done->set_value();

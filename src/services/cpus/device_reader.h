@@ -8,14 +8,15 @@
 #include <thread>
 
 #include "adapters/config/config.h"
-#include "core/device/inventory.h"
+#include "host/nri_container.h"
 #include "kernel/net/event_loop.h"
 
 namespace hf::cpus {
 
 class DeviceReader {
  public:
-  using Read = std::function<device::Inventory(const config::Config& config)>;
+  using Devices = std::shared_ptr<const host::HostDevices>;
+  using Read = std::function<host::HostDevices(const config::Config& config)>;
   using Deadline = std::chrono::steady_clock::time_point;
 
   explicit DeviceReader(Read read);
@@ -24,15 +25,15 @@ class DeviceReader {
   ~DeviceReader();  // waits for a reading that hangs
 
   // What was read last where a new reading is not done by then, or an earlier one hangs.
-  std::shared_ptr<const device::Inventory> read_until(Deadline deadline, std::shared_ptr<const config::Config> config);
+  Devices read_until(Deadline deadline, std::shared_ptr<const config::Config> config);
 
  private:
   void work();
-  [[nodiscard]] std::shared_ptr<const device::Inventory> last();
+  [[nodiscard]] Devices last();
 
   Read read_;
   std::mutex mutex_;
-  std::shared_ptr<const device::Inventory> last_ = std::make_shared<const device::Inventory>();
+  Devices last_ = std::make_shared<const host::HostDevices>();
   bool is_reading_ = false;
   bool stops_ = false;
   kernel::EventLoop loop_;

@@ -10,10 +10,10 @@ namespace {
 
 DeviceReader::Deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
 
-device::Inventory with_units(std::size_t count) {
-  device::Inventory inventory;
-  inventory.units.resize(count);
-  return inventory;
+host::HostDevices with_units(std::size_t count) {
+  host::HostDevices devices;
+  devices.inventory.units.resize(count);
+  return devices;
 }
 
 TEST(DeviceReader, AReadingThatHangsHoldsNobodyUp) {
@@ -27,11 +27,13 @@ TEST(DeviceReader, AReadingThatHangsHoldsNobodyUp) {
     }
     return with_units(readings);
   });
-  EXPECT_EQ(reader.read_until(in(std::chrono::minutes(1)), config)->units.size(), 1U);
-  EXPECT_EQ(reader.read_until(in(std::chrono::milliseconds(1)), config)->units.size(), 1U) << "what was read last";
-  EXPECT_EQ(reader.read_until(in(std::chrono::minutes(1)), config)->units.size(), 1U) << "none is begun beside it";
+  EXPECT_EQ(reader.read_until(in(std::chrono::minutes(1)), config)->inventory.units.size(), 1U);
+  EXPECT_EQ(reader.read_until(in(std::chrono::milliseconds(1)), config)->inventory.units.size(), 1U)
+      << "what was read last";
+  EXPECT_EQ(reader.read_until(in(std::chrono::minutes(1)), config)->inventory.units.size(), 1U)
+      << "none is begun beside it";
   driver.set_value();
-  while (reader.read_until(in(std::chrono::minutes(1)), config)->units.size() < 3U) {
+  while (reader.read_until(in(std::chrono::minutes(1)), config)->inventory.units.size() < 3U) {
     std::this_thread::yield();
   }
 }

@@ -145,17 +145,19 @@ void ManagerThread::save_pinned() {
 nri::Adjustment ManagerThread::create(const nri::Container& container) {
   const std::shared_ptr<const config::Config> config = latest_config();
   const auto deadline = std::chrono::steady_clock::now() + kAnswerLimit;
-  const std::shared_ptr<const device::Inventory> read =
-      container.devices.empty() ? nullptr : devices_->read_until(deadline, config);
-  const device::Inventory none;
-  const device::Inventory& inventory = read ? *read : none;
-  const std::vector<nri::Device> missing = host::missing_nodes_of(container, inventory, config->classes);
+  cpu::Tenant tenant = host::tenant_of(container);
+  const bool needs_devices = tenant.request || !container.devices.empty();
+  const DeviceReader::Devices read = needs_devices ? devices_->read_until(deadline, config) : nullptr;
+  const std::vector<nri::Device> missing =
+      read ? host::missing_nodes_of(container, read->inventory, config->classes) : std::vector<nri::Device>();
   for (const nri::Device& device : missing) {
     settings_.log(
         "nri-completed container=" + quote(container.pod_name + "/" + container.name) + " device=" + device.path,
         false);
   }
-  const cpu::Tenant tenant = host::tenant_of(container, inventory);
+  if (tenant.request && read) {
+    tenant.device_nodes = host::nodes_near(host_, container, *tenant.request, *read, config->classes);
+  }
   nri::Adjustment adjustment =
       decide(container, [this, container, tenant] { return place(container, tenant); }, deadline);
   adjustment.devices = missing;

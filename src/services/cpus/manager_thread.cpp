@@ -301,9 +301,7 @@ void ManagerThread::work() {
     if (config.nri.is_enabled && !nri_) {
       lost_at_ = now;
       if (!devices_) {
-        devices_.emplace([this](const config::Config& latest) {
-          return host::take_inventory(host_, latest, host::Libraries::leave);
-        });
+        devices_.emplace([this](const config::Config& latest) { return host::read_host_devices(host_, latest); });
       }
       nri_.emplace(config.nri, nri_handlers(), settings_.log);
     }
