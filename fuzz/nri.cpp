@@ -17,7 +17,7 @@ hf::nri::Handlers handlers() {
   handlers.update = [](const hf::nri::Container&) { return hf::nri::Adjustment{"0-1", "0", true, {}}; };
   handlers.create = [](const hf::nri::Container& container) {
     hf::nri::Adjustment adjustment;
-    const hf::cpu::Tenant tenant = hf::host::tenant_of(container, {});
+    const hf::cpu::Tenant tenant = hf::host::tenant_of(container);
     check(!tenant.request || tenant.request->count > 0, "a request is for at least one CPU");
     adjustment.devices = hf::host::missing_nodes_of(container, {}, hf::device::built_in_classes());
     check(adjustment.devices.empty(), "a host without devices completes nothing");
