@@ -71,7 +71,7 @@ bool is_undecided(const Finding& finding) { return has(finding.code, kUndecided)
 
 bool is_denied(const Finding& finding) { return has(finding.code, kDenied); }
 
-bool is_about_risk(std::string_view code) { return has(code, kRisk); }
+bool is_about_risk(const Finding& finding) { return finding.severity > Severity::note && has(finding.code, kRisk); }
 
 bool is_about_access(std::string_view code) { return has(code, kAccess); }
 

@@ -30,7 +30,12 @@ TEST(Codes, HaveTheirProperties) {
         Case{"HF-125", false, false, false, false, true}, Case{"HF-128", false, false, true, false, false},
         Case{"HF-204", true, false, false, false, false}, Case{"HF-301", false, false, false, false, false},
         Case{"", false, false, false, false, false}}) {
-    EXPECT_EQ(is_about_risk(it.code), it.is_about_risk) << it.code;
+    Finding finding;
+    finding.code = it.code;
+    finding.severity = Severity::warning;
+    EXPECT_EQ(is_about_risk(finding), it.is_about_risk) << it.code;
+    finding.severity = Severity::note;
+    EXPECT_FALSE(is_about_risk(finding)) << it.code;
     EXPECT_EQ(is_about_access(it.code), it.is_about_access) << it.code;
     EXPECT_EQ(is_hosts_fault(it.code), it.is_hosts_fault) << it.code;
     EXPECT_EQ(is_about_rules(it.code), it.is_about_rules) << it.code;

@@ -139,15 +139,9 @@ State state_in(const Snapshot& snapshot, const std::string& id) {
   return id.empty() || found == snapshot.containers.end() ? State::not_owed : found->state;
 }
 
-// A container that the shield or systemd's unit protects loses nothing, whatever its runtime left out.
-bool is_averted(const Snapshot& snapshot, const Finding& finding) {
-  return is_about_risk(finding.code) && state_in(snapshot, finding.container) == State::ok;
-}
-
 const Finding* first_of(const Snapshot& snapshot, Severity severity) {
   const std::vector<Finding>& findings = *snapshot.findings;
-  const auto found = std::ranges::find_if(
-      findings, [&](const Finding& finding) { return finding.severity == severity && !is_averted(snapshot, finding); });
+  const auto found = std::ranges::find(findings, severity, &Finding::severity);
   return found == findings.end() ? nullptr : &*found;
 }
 

@@ -66,11 +66,11 @@ ContainerDiagnosis check_container(const HostFacts& host, const ContainerFacts& 
   bool at_risk = false;
   std::vector<const report::Finding*> findings;
   for (const report::Finding& finding : diagnosis.findings) {
-    at_risk = at_risk || report::is_about_risk(finding.code);
+    at_risk = at_risk || report::is_about_risk(finding);
     findings.push_back(&finding);
   }
   diagnosis.shield = container::cover_of(facts.entitlement, facts.observed);
-  diagnosis.state = report::state_with(state_of(facts.nodes, at_risk && !diagnosis.shield.is_on), findings);
+  diagnosis.state = report::state_with(state_of(facts.nodes, at_risk), findings);
   return diagnosis;
 }
 

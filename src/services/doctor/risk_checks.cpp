@@ -55,10 +55,40 @@ UnitLacks compare_with_unit(const HostFacts& host, const ContainerFacts& facts) 
   return lacks;
 }
 
-Finding finding_about_unit(const ContainerFacts& facts, const char* code, const Nodes& nodes, const std::string& why) {
-  Finding finding = finding_about(facts, code, nodes, "will lose " + list_paths(nodes) + " at the next daemon-reload");
-  finding.because = why;
-  finding.severity = Severity::warning;
+bool is_healed(const HostFacts& host, const ContainerFacts& facts, const NodeState* node) {
+  return host.has_guard &&
+         mode_for(host.config.policy, facts.container(), node->owed->device_class) >= container::Mode::heal;
+}
+
+// Why these devices stay usable when the rules are rewritten. Absent: they are lost.
+std::optional<std::string> why_kept(const HostFacts& host, const ContainerFacts& facts, const Nodes& nodes) {
+  if (container::cover_of(facts.entitlement, facts.observed).is_on) {
+    return "the shield holds it open";
+  }
+  const bool are_healed =
+      std::ranges::all_of(nodes, [&](const NodeState* node) { return is_healed(host, facts, node); });
+  return are_healed ? std::optional<std::string>("holdfastd gives it back at once") : std::nullopt;
+}
+
+// when: "at the next daemon-reload".
+Finding finding_about_loss(const HostFacts& host, const ContainerFacts& facts, const char* code, const Nodes& nodes,
+                           const std::string& when) {
+  const std::string paths = list_paths(nodes);
+  const std::optional<std::string> kept = why_kept(host, facts, nodes);
+  Finding finding = finding_about(
+      facts, code, nodes,
+      kept ? "has its rules rewritten " + when + ", and keeps " + paths : "will lose " + paths + " " + when);
+  finding.because = kept.value_or("");
+  finding.severity = kept ? Severity::note : Severity::warning;
+  return finding;
+}
+
+Finding finding_about_unit(const HostFacts& host, const ContainerFacts& facts, const char* code, const Nodes& nodes,
+                           const std::string& why) {
+  Finding finding = finding_about_loss(host, facts, code, nodes, "at the next daemon-reload");
+  if (finding.because.empty()) {
+    finding.because = why;
+  }
   for (const NodeState* node : nodes) {
     const bool by_program = facts.unit_table.allows({*node->owed->device, kReadWrite});
     finding.evidence.push_back(node->owed->path + " (" + to_string(*node->owed->device) + "): allowed now, but " +
@@ -146,6 +176,10 @@ std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFac
         "systemctl start holdfastd && systemctl enable holdfastd   # gives it back at once, for every pod, without a "
         "restart; "
         "start first: enable reloads systemd");
+  } else if (!why_kept(host, facts, risk.nodes)) {
+    cures.emplace_back(
+        "guard.mode: heal in /etc/holdfast/config.yaml, or a rule for this pod, then: systemctl reload holdfastd   # "
+        "it does not repair this container now");
   }
   if (is_run_by(facts.container(), "runc") && risk.loss.kept == Loss::Kept::bundle) {
     cures.emplace_back("upgrade runc to 1.1 or newer, whose updates leave device rules alone, and recreate the pod");
@@ -182,18 +216,9 @@ std::vector<std::string> cures_of(const HostFacts& host, const ContainerFacts& f
 
 Finding finding_about_update(const HostFacts& host, const ContainerFacts& facts, const char* code,
                              const UpdateRisk& risk) {
-  const std::string paths = list_paths(risk.nodes);
-  const std::string when =
-      risk.trigger == Trigger::unknown ? "at the next update of its resources" : "by kubelet's next update";
-  const bool is_shielded = container::cover_of(facts.entitlement, facts.observed).is_on;
-  const bool is_kept = host.has_guard || is_shielded;
-  Finding finding = finding_about(
-      facts, code, risk.nodes,
-      is_kept ? "has its rules rewritten " + when + ", and keeps " + paths : "will lose " + paths + " " + when);
-  if (is_kept) {
-    finding.because = is_shielded ? "the shield holds it open" : "holdfastd gives it back at once";
-  }
-  finding.severity = is_kept ? Severity::note : Severity::warning;
+  Finding finding = finding_about_loss(
+      host, facts, code, risk.nodes,
+      risk.trigger == Trigger::unknown ? "at the next update of its resources" : "by kubelet's next update");
   finding.evidence = evidence_of(host, facts, risk);
   finding.cure = cures_of(host, facts, risk);
   return finding;
@@ -215,7 +240,7 @@ Findings find_devices_not_in_unit(const HostFacts& host, const ContainerFacts& f
   if (nodes.empty()) {
     return {};
   }
-  return {finding_about_unit(facts, "HF-201", nodes, "systemd's unit does not list it")};
+  return {finding_about_unit(host, facts, "HF-201", nodes, "systemd's unit does not list it")};
 }
 
 Findings find_devices_runc_left_out(const HostFacts& host, const ContainerFacts& facts) {
@@ -224,7 +249,7 @@ Findings find_devices_runc_left_out(const HostFacts& host, const ContainerFacts&
     return {};
   }
   Finding finding =
-      finding_about_unit(facts, "HF-202", nodes, title_of(*facts.container().runtime) + " left it out of the unit");
+      finding_about_unit(host, facts, "HF-202", nodes, title_of(*facts.container().runtime) + " left it out of the unit");
   for (const NodeState* node : nodes) {
     const device::Device device = *node->owed->device;
     finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" +

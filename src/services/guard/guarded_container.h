@@ -23,8 +23,7 @@ struct GuardedContainer {
   Shared<container::Entitlement> healed;         // the part of it that the policy lets us restore: mostly all
   container::Mode mode = container::Mode::heal;  // the strongest among the modes of its device classes
   kernel::ContainerHandlePtr handle;
-  std::vector<std::string> missing_in_unit;    // paths that systemd's unit does not list: the next reload denies them
-  std::vector<container::OwedNode> to_harden;  // those of them that the policy lets us add to the unit
+  std::vector<container::OwedNode> to_harden;  // that systemd's unit does not list, and the policy lets us add to it
   std::uint64_t first_seen_at = 0;             // nanoseconds of CLOCK_MONOTONIC
   container::Pid creator;  // while it is being created: the runtime's process, whose hooks may still give it devices
 

@@ -77,7 +77,7 @@ class Recorder {
   [[nodiscard]] bool is_outdated(const report::Finding& finding) const;
   [[nodiscard]] bool has_ended(const report::Finding& finding) const;
   void drop_findings(const std::function<bool(const report::Finding&)>& is_wrong);
-  void judge(report::ContainerStatus& status, bool at_risk) const;
+  void judge(report::ContainerStatus& status) const;
   [[nodiscard]] report::ContainerStatus status_of(const GuardedContainerPtr& shared) const;
 
   const kernel::Host& host_;

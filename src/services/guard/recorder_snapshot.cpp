@@ -69,21 +69,21 @@ report::ContainerStatus Recorder::status_of(const GuardedContainerPtr& shared) c
   if (score != scores_.end()) {
     status.nodes = as_visited(status.nodes, known.denied);
   }
-  judge(status, !guarded.missing_in_unit.empty());
+  judge(status);
   return status;
 }
 
 // Adds what the doctor has found: the state must not be better than the findings beside it.
-void Recorder::judge(report::ContainerStatus& status, bool at_risk) const {
+void Recorder::judge(report::ContainerStatus& status) const {
+  bool at_risk = false;
   std::vector<const report::Finding*> found;
   const auto [first, last] = findings_.equal_range(status.container->id.value);
   for (const auto& [container, finding] : std::ranges::subrange(first, last)) {
     status.codes.push_back(finding->code);
-    at_risk = at_risk || report::is_about_risk(finding->code);
+    at_risk = at_risk || report::is_about_risk(*finding);
     found.push_back(finding);
   }
-  const bool is_safe = status.is_hardened || status.is_shielded;
-  status.state = state_with(state_of(*status.nodes, at_risk && !is_safe), found);
+  status.state = state_with(state_of(*status.nodes, at_risk), found);
 }
 
 void Recorder::publish() {
@@ -100,7 +100,7 @@ void Recorder::publish() {
     }
     for (const report::ContainerStatus& other : survey_->others) {
       if (is_shown(*other.container)) {
-        judge(snapshot->containers.emplace_back(other), false);
+        judge(snapshot->containers.emplace_back(other));
       }
     }
   }

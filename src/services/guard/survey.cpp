@@ -86,7 +86,7 @@ Result<std::shared_ptr<GuardedContainer>> make_guarded(const kernel::Host& host,
 
 void read_unit(const kernel::Host& host, const device::Inventory& inventory, const container::Policy& policy,
                GuardedContainer& guarded) {
-  if (!guarded.container.unit || !systemd::is_running(host)) {
+  if (!owns_unit(guarded.container) || !systemd::is_running(host)) {
     return;
   }
   const std::optional<systemd::UnitDevices> unit = systemd::read_unit_devices(host, *guarded.container.unit);
@@ -95,11 +95,9 @@ void read_unit(const kernel::Host& host, const device::Inventory& inventory, con
   }
   const device::Table table = meaning(*unit, host::device_allow_context(host, inventory));
   for (const OwedNode& node : guarded.owed->nodes) {
-    if (node.device && !table.allows(request_for(node))) {
-      guarded.missing_in_unit.push_back(node.path);
-      if (owns_unit(guarded.container) && mode_for(policy, guarded.container, node.device_class) >= Mode::harden) {
-        guarded.to_harden.push_back(node);
-      }
+    const bool is_missing = node.device && !table.allows(request_for(node));
+    if (is_missing && mode_for(policy, guarded.container, node.device_class) >= Mode::harden) {
+      guarded.to_harden.push_back(node);
     }
   }
 }
