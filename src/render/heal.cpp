@@ -13,7 +13,8 @@ namespace {
 
 std::string verdict_of(const HealReport::Line& line, bool is_done) {
   if (!line.is_well()) {
-    return marked(kRed, line.left.empty() ? "failed" : "still lacks " + join(line.left, ", "));
+    const std::string lacks = is_done ? "still lacks " : "would still lack ";
+    return marked(kRed, line.left.empty() ? "failed" : lacks + join(line.left, ", "));
   }
   if (line.steps.empty()) {
     return marked(kGreen, "has everything it is owed");
@@ -33,6 +34,9 @@ std::string render_text(const HealReport& report) {
   }
   for (const HealReport::Line& line : report.lines) {
     text += on_one_line(line.container) + ": " + verdict_of(line, report.is_done) + "\n";
+    for (const std::string& reason : line.why_left) {
+      text += "  " + on_one_line(reason) + "\n";
+    }
     text += line.lost.empty() ? "" : "  could not open: " + on_one_line(join(line.lost, ", ")) + "\n";
     for (const std::string& step : line.steps) {
       text += std::string("  ") + (report.is_done ? "did: " : "would: ") + on_one_line(step) + "\n";
@@ -45,8 +49,9 @@ std::string render_text(const HealReport& report) {
 std::string render_json(const HealReport& report) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
   for (const HealReport::Line& line : report.lines) {
-    nlohmann::ordered_json entry = {{"id", line.id},     {"container", line.container}, {"well", line.is_well()},
-                                    {"lost", line.lost}, {"steps", line.steps},         {"left", line.left}};
+    nlohmann::ordered_json entry = {
+        {"id", line.id},       {"container", line.container}, {"well", line.is_well()},   {"lost", line.lost},
+        {"steps", line.steps}, {"left", line.left},           {"why_left", line.why_left}};
     if (!line.error.empty()) {
       entry["error"] = line.error;
     }

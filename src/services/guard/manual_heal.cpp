@@ -47,7 +47,6 @@ void add_visit(kernel::Filters& filters, const GuardedContainer& guarded, const 
     return;
   }
   add_missing(line.lost, made->drift.denied);
-  add_missing(line.left, made->left.denied);
   for (const container::Step& step : made->steps) {
     line.steps.push_back(to_string(step));
   }
@@ -56,12 +55,52 @@ void add_visit(kernel::Filters& filters, const GuardedContainer& guarded, const 
   }
 }
 
+void add_left(const container::NodeState& node, HealReport::Line& line) {
+  line.left.push_back(node.owed->path);
+  line.why_left.push_back(node.owed->path + ": " + node.diagnosis.text);
+}
+
+// What the rules refuse is in the plan already.
 void add_planned_upkeep(const InsideView& view, HealReport::Line& line) {
   for (const container::OwedNode& node : view.guarded->to_harden) {
     line.steps.push_back("tell systemd that " + *view.guarded->container.unit + " may have " + node.path);
   }
   for (const container::NodeState& node : view.to_recreate()) {
     line.steps.push_back("recreate " + node.owed->path + " as " + to_string(*node.owed->device));
+  }
+  for (const container::NodeState& node : view.nodes) {
+    const bool is_denied = node.diagnosis.failure == container::AccessFailure::cgroup_denies;
+    if (node.is_inaccessible() && !is_denied && !can_be_recreated(node)) {
+      add_left(node, line);
+    }
+  }
+}
+
+// What is still wrong is seen from inside: rules that allow a device are not enough to open it.
+void add_what_is_left(const InsideView& view, HealReport::Line& line) {
+  for (const container::NodeState& node : view.nodes) {
+    if (node.is_inaccessible()) {
+      add_left(node, line);
+    }
+  }
+}
+
+// The lines of the report are those of the survey's containers.
+void carry_out_upkeep(host::OpenHost& open, const Survey& survey, HealReport& report) {
+  (void)kernel::finish_exchanges(open.host, open.filters);
+  Upkeep upkeep(open.host, open.filters.bpf());
+  std::vector<VisitResult> results = upkeep.maintain(survey, Locks::leave);
+  const ProbeTools tools{open.host, open.filters, open.prober};
+  for (const GuardedContainerPtr& guarded : survey.guarded_containers) {
+    upkeep.recreate_nodes(probe_inside(tools, guarded, survey.inventory), results);
+  }
+  for (const VisitResult& result : results) {
+    const auto line = std::ranges::find(report.lines, result.guarded->container.id.value, &HealReport::Line::id);
+    line->steps.insert(line->steps.end(), result.steps.begin(), result.steps.end());
+    add_error(result.error, line->error);
+  }
+  for (std::size_t i = 0; i < report.lines.size(); ++i) {
+    add_what_is_left(probe_inside(tools, survey.guarded_containers[i], survey.inventory), report.lines[i]);
   }
 }
 
@@ -107,17 +146,7 @@ Result<report::HealReport> heal_manually(host::OpenHost& open, const std::vector
     report.lines.push_back(std::move(line));
   }
   if (report.is_done) {
-    (void)kernel::finish_exchanges(open.host, open.filters);
-    Upkeep upkeep(open.host, open.filters.bpf());
-    std::vector<VisitResult> results = upkeep.maintain(survey, Locks::leave);
-    for (const GuardedContainerPtr& guarded : survey.guarded_containers) {
-      upkeep.recreate_nodes(probe_inside({open.host, open.filters, open.prober}, guarded, survey.inventory), results);
-    }
-    for (const VisitResult& result : results) {
-      const auto line = std::ranges::find(report.lines, result.guarded->container.id.value, &HealReport::Line::id);
-      line->steps.insert(line->steps.end(), result.steps.begin(), result.steps.end());
-      add_error(result.error, line->error);
-    }
+    carry_out_upkeep(open, survey, report);
   }
   return report;
 }
