@@ -96,6 +96,10 @@ TEST(Config, NamesTheKeyThatIsWrong) {
                             Case{"state_roots: [run]", "state_roots"},
                             Case{"state_roots: [1]", "state_roots"},
                             Case{"? [a]\n: b", "unknown key"},
+                            Case{"guard: {mode: heal}\nguard: {mode: observe}", "'guard'"},
+                            Case{"guard: {mode: heal, mode: observe}", "'mode'"},
+                            Case{"guard: {rules: [{match: {labels: {a: b, a: c}}, mode: observe}]}", "'a'"},
+                            Case{"cpus: {options: {full-pcpus-only: true, full-pcpus-only: false}}", "full-pcpus"},
                             Case{"[]", "the file"},
                             Case{"word", "the file"}}) {
     const Result<Config> config = parse_config(entry.text);

@@ -31,6 +31,9 @@ Result<cpu::Options> options_of(const YAML::Node& node) {
   if (!node.IsSequence() && !node.IsMap()) {
     return malformed("cpus.options wants a list of options, or a map of them");
   }
+  if (node.IsMap()) {
+    TRY(check_once(node, "cpus.options"));
+  }
   for (const YAML::detail::iterator_value& entry : node) {
     if (node.IsMap()) {
       values[TRY(scalar_of(entry.first, "cpus.options"))] = TRY(scalar_of(entry.second, "cpus.options"));

@@ -17,6 +17,7 @@ Result<std::map<std::string, std::string>> labels_of(const YAML::Node& map, cons
   if (!map.IsMap()) {
     return malformed(where + " wants labels with values");
   }
+  TRY(check_once(map, where));
   std::map<std::string, std::string> labels;
   for (const auto& entry : map) {
     if (!entry.second.IsScalar()) {

@@ -1,6 +1,7 @@
 #include "adapters/config/yaml.h"
 
 #include <algorithm>
+#include <set>
 
 #include <yaml-cpp/yaml.h>
 
@@ -10,6 +11,16 @@
 namespace hf::config {
 
 std::unexpected<Error> malformed(const std::string& why) { return fail(std::errc::invalid_argument, "config: " + why); }
+
+Result<void> check_once(const YAML::Node& map, const std::string& where) {
+  std::set<std::string> keys;
+  for (const auto& entry : map) {
+    if (!keys.insert(entry.first.Scalar()).second) {
+      return malformed(where + ": key " + quote(entry.first.Scalar()) + " stands there twice");
+    }
+  }
+  return {};
+}
 
 Result<void> check_keys(const YAML::Node& map, const std::string& where,
                         std::initializer_list<std::string_view> known) {
@@ -23,7 +34,7 @@ Result<void> check_keys(const YAML::Node& map, const std::string& where,
       return malformed(where + ": unknown key " + quote(key) + suggest(key, names));
     }
   }
-  return {};
+  return check_once(map, where);
 }
 
 Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::string& where) {

@@ -15,6 +15,8 @@ class Node;
 namespace hf::config {
 
 std::unexpected<Error> malformed(const std::string& why);
+Result<void> check_once(const YAML::Node& map, const std::string& where);  // of equal keys the parser heeds one only
+// Known ones, each once.
 Result<void> check_keys(const YAML::Node& map, const std::string& where, std::initializer_list<std::string_view> known);
 Result<std::vector<std::string>> paths_of(const YAML::Node& list, const std::string& where);
 Result<std::string> scalar_of(const YAML::Node& value, const std::string& where);  // one that is not empty
