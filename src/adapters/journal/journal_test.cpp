@@ -66,7 +66,13 @@ TEST_F(JournalTest, OneGuardAtATimeOnAHost) {
     const Result<kernel::Fd> first = lock();
     ASSERT_TRUE(first) << first.error().message;
     EXPECT_EQ(try_elsewhere(lock), busy);
+    const auto name_holder = [this]() -> Result<kernel::Fd> {
+      const std::optional<container::Pid> holder = holder_of_host_lock(host_);
+      return fail(std::errc::device_or_resource_busy, holder ? std::to_string(holder->value) : "none");
+    };
+    EXPECT_EQ(try_elsewhere(name_holder), std::to_string(::getpid()));
     remove_host_lock(host_);
+    EXPECT_EQ(holder_of_host_lock(host_), std::nullopt);
     EXPECT_FALSE(std::filesystem::exists(machine_.root() + "/run/holdfast"));
   }
   const Result<kernel::Fd> next = lock();

@@ -57,6 +57,15 @@ Result<kernel::Fd> lock_host(const kernel::Host& host) {
   return lock_file(directory.get(), kHostLock, "holdfastd");
 }
 
+std::optional<container::Pid> holder_of_host_lock(const kernel::Host& host) {
+  const std::string path = std::string(kDirectory) + "/" + kHostLock;
+  const kernel::Fd file(::openat(host.root.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  const bool is_held = file && ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  return is_held ? std::optional(container::Pid{lock.l_pid}) : std::nullopt;
+}
+
 void remove_host_lock(const kernel::Host& host) {
   (void)::unlinkat(host.root.get(), (std::string(kDirectory) + "/" + kHostLock).c_str(), 0);
   (void)::unlinkat(host.root.get(), kDirectory, AT_REMOVEDIR);  // where nothing else is in it

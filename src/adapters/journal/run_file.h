@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -21,6 +22,8 @@ Result<kernel::Fd> lock_file(int directory, const std::string& name, const std::
 
 // Held while a guard runs: two of them would undo each other's repairs, whatever their journals are.
 Result<kernel::Fd> lock_host(const kernel::Host& host);
+// The guard that runs.
+std::optional<container::Pid> holder_of_host_lock(const kernel::Host& host);
 // Removes the file of the lock, which must be held.
 void remove_host_lock(const kernel::Host& host);
 

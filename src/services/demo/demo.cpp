@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "adapters/journal/run_file.h"
 #include "core/base/text.h"
 #include "core/report/blame.h"
 #include "kernel/files/clock.h"
@@ -72,7 +73,7 @@ class Demonstration {
       return fail(std::errc::no_such_file_or_directory,
                   "find holdfastd: neither beside holdfast nor in $PATH; it is the guard of this demonstration");
     }
-    if (const std::optional<container::Pid> other = find_running_guard(setup_.host)) {
+    if (const std::optional<container::Pid> other = journal::holder_of_host_lock(setup_.host)) {
       return fail(std::errc::device_or_resource_busy,
                   "holdfastd runs on this host already (pid " + std::to_string(other->value) +
                       "): it would repair what is to be shown broken first. Stop it "

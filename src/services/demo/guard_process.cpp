@@ -58,21 +58,6 @@ std::string find_daemon() {
   return kernel::find_program(kName);
 }
 
-std::optional<container::Pid> find_running_guard(const kernel::Host& host) {
-  if (const std::optional<journal::Status> status = journal::read_status(host)) {
-    return status->pid;
-  }
-  for (const container::Pid pid : kernel::list_processes(host)) {
-    const Result<kernel::Process> process = kernel::read_process(host, pid);
-    const std::string program =
-        process && process->name == kName ? kernel::read_link(host, "proc/" + std::to_string(pid.value) + "/exe") : "";
-    if (base_name(program).starts_with(kName)) {
-      return pid;
-    }
-  }
-  return std::nullopt;
-}
-
 std::string guard_config(const std::vector<std::string>& containers) {
   std::string text = "guard:\n  mode: observe\n  rules:\n";
   for (const std::string& container : containers) {

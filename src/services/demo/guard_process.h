@@ -17,9 +17,6 @@ namespace hf::demo {
 // The path of holdfastd: beside our own program, in the build tree, or in $PATH; "" where there is none.
 std::string find_daemon();
 
-// A guard that runs on this host already.
-std::optional<container::Pid> find_running_guard(const kernel::Host& host);
-
 // A configuration that heals these containers and only observes all others.
 std::string guard_config(const std::vector<std::string>& containers);
 
