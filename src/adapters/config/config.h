@@ -26,11 +26,15 @@ struct WebSettings {
   std::string listen = "127.0.0.1:9465";
   std::string socket = "/run/holdfast/holdfastd.sock";
   bool shows_details = false;  // over TCP as well: the command lines of writers, which may hold secrets
+
+  friend bool operator==(const WebSettings&, const WebSettings&) = default;
 };
 
 struct JournalSettings {
   std::string directory = "/var/lib/holdfast";
   std::uint64_t size = std::uint64_t(16) << 20U;  // bytes kept in total
+
+  friend bool operator==(const JournalSettings&, const JournalSettings&) = default;
 };
 
 // Which containers may request GPUs in their environment. allocated: a pod what kubelet allocated, others anything.
@@ -59,6 +63,8 @@ struct DraSettings {
   bool is_enabled = false;
   std::string driver = "gpu.holdfast.dev";
   std::string directory = "/var/lib/kubelet/plugins";  // the driver's own directory is below it
+
+  friend bool operator==(const DraSettings&, const DraSettings&) = default;
 };
 
 // The API server of the cluster. automatic: where this pod has a service account, or a kubeconfig is named.

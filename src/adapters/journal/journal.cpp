@@ -65,6 +65,7 @@ void parse_lines(const std::string& text, Kept& kept) {
 
 Result<Kept> read_directory(int directory) {
   Kept kept;
+  kept.has_directory = true;
   parse_lines(TRY(read_whole(directory, kOlder)), kept);
   parse_lines(TRY(read_whole(directory, kNewer)), kept);
   return kept;

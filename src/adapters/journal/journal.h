@@ -46,7 +46,8 @@ class Journal {
 // All records on disk, the oldest first; none if the directory does not exist.
 struct Kept {
   std::vector<report::BlameRecord> records;
-  std::size_t damaged = 0;  // lines that could not be read
+  std::size_t damaged = 0;     // lines that could not be read
+  bool has_directory = false;  // no guard has run where there is none
 };
 Result<Kept> read_journal(const kernel::Host& host, const std::string& directory);
 

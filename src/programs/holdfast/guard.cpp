@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -94,14 +95,31 @@ Result<void> find_running(const kernel::Host& host, Subject& subject) {
 }
 
 Result<std::string> journal_directory(const kernel::Host& host, const GuardOptions& options) {
-  return options.journal.empty() ? TRY(config::read_config(host)).journal.directory : options.journal;
+  return options.journal.empty() ? TRY(config::read_config(host)).journal.directory
+                                 : std::filesystem::absolute(options.journal).lexically_normal().string();
+}
+
+// No journal is fine where none was named: then no guard has run here yet.
+Result<journal::Kept> read_kept(const kernel::Host& host, const GuardOptions& options) {
+  const std::string directory = TRY(journal_directory(host, options));
+  journal::Kept kept = TRY(journal::read_journal(host, directory));
+  if (!kept.has_directory && !options.journal.empty()) {
+    return fail(std::errc::no_such_file_or_directory, "there is no directory " + printable(directory));
+  }
+  if (!kept.has_directory) {
+    warn("holdfastd has never run here: there is no " + printable(directory));
+  }
+  if (kept.damaged > 0) {
+    warn(std::to_string(kept.damaged) + " lines of the records in " + printable(directory) + " cannot be read");
+  }
+  return kept;
 }
 
 Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
   const std::int64_t span = TRY(parse_span(options.since, "--since"));
   const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - span;
-  journal::Kept kept = TRY(journal::read_journal(host, TRY(journal_directory(host, options))));
+  journal::Kept kept = TRY(read_kept(host, options));
   Subject subject = {options.container, {}};
   if (std::ranges::none_of(kept.records, [&subject](const BlameRecord& record) { return subject.has(record); }) &&
       !subject.argument.empty()) {
@@ -156,7 +174,7 @@ int show_watch(const GuardOptions& options) {
         is_unknown ? "without root it is unknown whether " + quote(subject.argument) + " runs" : found.error().message;
     warn(printable(why) + "; waiting for its records");
   }
-  const std::int64_t end = *until == 0 ? 0 : kernel::wall_now() + *until;
+  const std::int64_t end = options.since.empty() ? 0 : kernel::wall_now() + *until;
   while (end == 0 || kernel::wall_now() < end) {
     constexpr std::int64_t kLongest = 10'000;
     const std::int64_t left = end == 0 ? kLongest : std::min(kLongest, end - kernel::wall_now());

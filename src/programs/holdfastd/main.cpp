@@ -1,5 +1,6 @@
 // holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <span>
 
@@ -7,6 +8,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "adapters/config/reload.h"
 #include "adapters/journal/journal.h"
 #include "adapters/journal/run_file.h"
 #include "adapters/journal/status.h"
@@ -47,6 +49,9 @@ Result<config::Config> read_config(const kernel::Host& host, const DaemonOptions
   const auto address = [](const std::string& value) { return value == "none" ? std::string() : value; };
   config.web.listen = options.listen.empty() ? config.web.listen : address(options.listen);
   config.web.socket = options.socket.empty() ? config.web.socket : address(options.socket);
+  if (!config.web.listen.empty()) {
+    TRY(kernel::check_address(config.web.listen));
+  }
   return config;
 }
 
@@ -153,7 +158,12 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
   settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager.take_census(discovered, began); };
   settings.offer_census = [&](std::function<void()> request) { cpu_manager.set_census_request(std::move(request)); };
   settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager.add(discovered); };
-  settings.reloaded = [&](const config::Config& now) { cpu_manager.set_config(now); };
+  settings.reloaded = [&](const config::Config& now) {
+    cpu_manager.set_config(now);
+    if (const std::vector<std::string> keys = config::waits_for_restart_of_guard(config, now); !keys.empty()) {
+      log.write("config-waits-for-restart keys=" + join(keys, ","), true);
+    }
+  };
   settings.callbacks.cpus = [&] { return cpu_board.latest(); };
   const std::unique_ptr<web::Server> server = open_web(config.web, board, log);
   const Result<void> ran = guard::run_daemon(host, settings);
@@ -167,9 +177,6 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
 Result<int> serve(const DaemonOptions& options) {
   const kernel::Host host = TRY(enter_host());
   const config::Config config = TRY(read_config(host, options));
-  if (!config.web.listen.empty()) {
-    TRY(kernel::check_address(config.web.listen));
-  }
   if (options.check_config) {
     return show_config(config);
   }
@@ -189,7 +196,9 @@ void add_options(CLI::App& app, DaemonOptions& options) {
   app.add_flag("--remove-shields", options.remove_shields, "remove every shield from this host, and end: to uninstall");
   app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
   app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
-  app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none");
+  app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none")
+      ->transform(
+          [](const std::string& path) { return path == "none" ? path : std::filesystem::absolute(path).string(); });
 }
 
 int run(std::span<char* const> argv) {

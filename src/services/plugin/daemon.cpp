@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "adapters/config/reload.h"
 #include "adapters/journal/plugin_status.h"
 #include "core/base/text.h"
 #include "core/resource/health_log.h"
@@ -288,6 +289,9 @@ class Loop {
       }
       settings_.notify("RELOADING=1");
       if (Result<config::Config> config = settings_.reload()) {
+        if (const auto keys = config::waits_for_restart_of_plugin(settings_.config, *config); !keys.empty()) {
+          settings_.log("config-waits-for-restart keys=" + join(keys, ","), true);
+        }
         config->kube.dra = catalog_.config().kube.dra;  // sockets and slices have its names
         config->kube.serves_device_plugin = catalog_.config().kube.serves_device_plugin;
         catalog_.set_config(*config);
