@@ -68,21 +68,23 @@ Result<void> add_unknown_gpus(Claims& claims, const kernel::Host& host, const Fa
   return {};
 }
 
-Result<void> add_cdi_name(Claims& claims, const kernel::Host& host, const Facts& facts, const std::string& name) {
+// engine_gave_nodes: the engine knows specs in other directories, and has applied them.
+Result<void> add_cdi_name(Claims& claims, const kernel::Host& host, const Facts& facts, const std::string& name,
+                          bool engine_gave_nodes) {
   const std::optional<ContainerEdits> edits = facts.sources.cdi.edits_of(name);
   if (facts.request.is_by_environment && !facts.pod && !is_nvidias(name)) {
     return refuse("NVIDIA_VISIBLE_DEVICES names the CDI device " + quote(name) +
                   ", which is not NVIDIA's: an image could have set that; use the engine's --device");
   }
-  if (!edits && !facts.pod) {
-    return refuse("CDI device " + quote(name) +
-                  " is in no spec below /etc/cdi or /var/run/cdi, or in two that contradict " +
-                  "each other: see 'holdfast cdi list'");
-  }
   if (facts.pod && !facts.is_cdi_name_allocated(name)) {
     claims.notes.push_back("not given: CDI device " + quote(name) +
                            ": kubelet allocated no device of this name to this container of the pod");
     return {};
+  }
+  if (!edits && !(facts.pod && engine_gave_nodes)) {
+    return refuse("CDI device " + quote(name) +
+                  " is in no spec below /etc/cdi or /var/run/cdi, or in two that contradict " +
+                  "each other: see 'holdfast cdi list'");
   }
   if (edits) {
     add_claim(claims, host, name, *edits);
@@ -115,7 +117,7 @@ Result<Claims> collect_claims(const kernel::Host& host, const DeliveryInput& inp
       facts.sources, facts.inventory);
   TRY(add_unknown_gpus(claims, host, facts));
   for (const std::string& name : facts.request.cdi_names) {
-    TRY(add_cdi_name(claims, host, facts, name));
+    TRY(add_cdi_name(claims, host, facts, name, !input.spec.nodes.empty()));
   }
   return claims;
 }

@@ -353,7 +353,7 @@ TEST_F(DeliveryTest, RefusesACdiNameThatIsInNoSpec) {
 // A CDI device without nodes can still bring mounts of the host and hooks that run as root.
 class CdiTest : public DeliveryTest {
  protected:
-  CdiTest() : DeliveryTest(files()) {}
+  explicit CdiTest(const test::Files& all = files()) : DeliveryTest(all) {}
   static test::Files files() {
     test::Files all = two_gpus();
     all["etc/cdi/vendor.yaml"] =
@@ -383,6 +383,26 @@ TEST_F(CdiTest, RefusesAnotherVendorsDeviceThatAnImageNamesOutsidePods) {
   const Result<Delivery> delivery = plan(R"({"annotations":{"cdi.k8s.io/x":"vendor.com/thing=1"}})");
   ASSERT_TRUE(delivery) << delivery.error().message;
   EXPECT_EQ(delivery->change.edits.mounts.size(), 1U) << "the user of containerd may request it";
+}
+
+class AllocatedByNameTest : public CdiTest {
+ protected:
+  AllocatedByNameTest() : CdiTest(with_allocation()) {}
+  // AllocResp: the CDI device vendor.com/gone=1.
+  static test::Files with_allocation() {
+    test::Files all = files();
+    all["var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"] =
+        R"({"Data":{"PodDeviceEntries":[{"PodUID":"0f1e2d3c-1111-2222-3333-444455556666","ContainerName":"main",)"
+        R"("ResourceName":"vendor.com/gone","DeviceIDs":{"0":["1"]},"AllocResp":"KhMKEXZlbmRvci5jb20vZ29uZT0x"}],)"
+        R"("RegisteredDevices":{}},"Checksum":1})";
+    return all;
+  }
+};
+
+TEST_F(AllocatedByNameTest, IsRefusedWhereNoSpecHasIt) {
+  const std::string asks = in_pod(R"(,"cdi.k8s.io/x":"vendor.com/gone=1"}})");
+  const std::string why = why_not(asks);
+  EXPECT_NE(why.find("'vendor.com/gone=1' is in no spec"), std::string::npos) << why;
 }
 
 class AllocatedTest : public DeliveryTest {
