@@ -211,9 +211,11 @@ void add_doctor(CLI::App& app, int& status) {
                     "also open the devices and ask NVIDIA's libraries: may wake a sleeping GPU");
   command->add_flag("--all", options->all,
                     "also what is worth knowing but needs nothing done; always so for a CONTAINER");
-  command->add_flag("--quiet", options->quiet, "one line at most: the worst problem; nothing where there is none");
+  CLI::Option* quiet =
+      command->add_flag("--quiet", options->quiet, "one line at most: the worst problem; nothing where there is none");
   command->add_option("--explain", options->code, "print the page of a finding, such as HF-101");
   add_output(*command, options->output, {"text", "json", "yaml"});
+  quiet->excludes(command->get_option("--output"));
   command->footer(
       "exit: 0 no problem, 1 a problem was found, 2 usage, or it could not be determined\ntry:  holdfast doctor "
       "--explain "

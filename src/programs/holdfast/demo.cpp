@@ -21,8 +21,8 @@ namespace hf::programs {
 namespace {
 
 constexpr const char* kNextSteps =
-    "In production: run holdfastd as a service (packaging/holdfastd.service), check with `holdfast doctor`, and see\n"
-    "with `holdfast blame CONTAINER` which process changed rules. README.md has the rest.\n";
+    "In production the package runs holdfastd as a service (holdfastd.service). Check with `holdfast doctor`, and see\n"
+    "with `holdfast blame CONTAINER` which process changed rules. `man holdfast` has the rest.\n";
 
 struct DemoOptions {
   bool once = false;

@@ -55,8 +55,8 @@ std::vector<std::string> heal_cure(const ContainerFacts& facts, const Nodes& nod
 // What is missing besides nodes: the driver's libraries, which only a runtime can mount.
 std::string start_again(const ContainerFacts& facts) {
   if (facts.container().pod) {
-    return "recreate the pod with a runtimeClassName whose runtime gives GPUs (holdfast setup containerd prints one): "
-           "the driver's libraries are missing in the container as well";
+    return "recreate the pod with a runtimeClassName whose runtime gives GPUs (" + setup_command(facts) +
+           " prints one): the driver's libraries are missing in the container as well";
   }
   return "start the container again with the runtime holdfast (" +
          std::string(facts.container().engine == "docker" ? "docker run --runtime holdfast --gpus all …"

@@ -187,8 +187,7 @@ std::vector<std::string> cures_for_pod(const HostFacts& host, const ContainerFac
   if (!risk.loss.cure.empty()) {  // this runtime takes devices away that its config lists, too
     return cures;
   }
-  cures.emplace_back(
-      "holdfast setup containerd, then runtimeClassName: holdfast in the pod: its config lists the devices");
+  cures.push_back(setup_command(facts) + ", then runtimeClassName: holdfast in the pod: its config lists the devices");
   cures.emplace_back(
       "a device plugin that returns device nodes or CDI names: holdfast-kube, or NVIDIA's with PASS_DEVICE_SPECS=true "
       "or "
@@ -248,8 +247,8 @@ Findings find_devices_runc_left_out(const HostFacts& host, const ContainerFacts&
   if (nodes.empty()) {
     return {};
   }
-  Finding finding =
-      finding_about_unit(host, facts, "HF-202", nodes, title_of(*facts.container().runtime) + " left it out of the unit");
+  Finding finding = finding_about_unit(host, facts, "HF-202", nodes,
+                                       title_of(*facts.container().runtime) + " left it out of the unit");
   for (const NodeState* node : nodes) {
     const device::Device device = *node->owed->device;
     finding.evidence.push_back("no link /dev/char/" + std::to_string(device.major) + ":" +

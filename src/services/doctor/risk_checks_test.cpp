@@ -148,6 +148,35 @@ std::vector<ContainerCase> risk_cases() { return concatenate({unit_cases(), left
 
 namespace {
 
+TEST(RiskChecks, AreWarningsWhereTheGuardDoesNotRepair) {
+  ContainerScene scene;
+  lose_by_kubelet(scene, "static", "1.30.0");
+  scene.host.has_guard = true;
+  scene.host.config.policy.mode = container::Mode::observe;
+  const Finding observed = doctor::find_loss_by_kubelet(scene.host, scene.facts).front();
+  EXPECT_EQ(observed.severity, Severity::warning);
+  EXPECT_TRUE(observed.cure.front().starts_with("guard.mode: heal in ")) << observed.cure.front();
+  scene.host.config.policy = {};
+  container::PolicyRule rule;
+  rule.match.device_class = "nvidia";
+  rule.mode = container::Mode::harden;
+  scene.host.config.policy.rules = {rule};
+  EXPECT_EQ(doctor::find_loss_by_kubelet(scene.host, scene.facts).front().severity, Severity::warning);
+}
+
+TEST(RiskChecks, ARepairKeepsWhatTheUnitLacks) {
+  ContainerScene scene;
+  leave_out_of_unit(scene);
+  EXPECT_EQ(doctor::check_container(scene.host, scene.facts).state, container::State::at_risk);
+  scene.host.has_guard = true;
+  const Finding kept = doctor::find_devices_not_in_unit(scene.host, scene.facts).front();
+  EXPECT_EQ(kept.severity, Severity::note);
+  EXPECT_EQ(
+      sentence_of(kept),
+      "has its rules rewritten at the next daemon-reload, and keeps /dev/nvidia0: holdfastd gives it back at once");
+  EXPECT_EQ(doctor::check_container(scene.host, scene.facts).state, container::State::ok);
+}
+
 TEST(RiskChecks, AreNotesWhileTheGuardRuns) {
   ContainerScene scene;
   lose_at_update(scene);
@@ -191,9 +220,12 @@ TEST(RiskChecks, TellsAPodWhatHelpsInItsOwnTerms) {
   ASSERT_EQ(found->cure.size(), 4U);
   EXPECT_TRUE(found->cure[0].starts_with("systemctl start holdfastd && systemctl enable holdfastd"));
   EXPECT_TRUE(found->cure[1].starts_with("upgrade runc"));
-  EXPECT_NE(found->cure[2].find("runtimeClassName: holdfast"), std::string::npos);
+  EXPECT_TRUE(found->cure[2].starts_with("holdfast setup containerd, then runtimeClassName: holdfast"));
   EXPECT_NE(found->cure[3].find("holdfast-kube"), std::string::npos);
   EXPECT_FALSE(found->needs_all_cures);
+  scene.container().engine = "cri-o";
+  EXPECT_TRUE(
+      doctor::find_loss_by_kubelet(scene.host, scene.facts).front().cure[2].starts_with("holdfast setup crio,"));
 }
 
 // kubeadm's default: runc, and units of systemd.

@@ -107,6 +107,10 @@ std::optional<std::string> unit_command(const ContainerFacts& facts, const Nodes
   return any ? std::optional(command) : std::nullopt;
 }
 
+std::string setup_command(const ContainerFacts& facts) {
+  return std::string("holdfast setup ") + (facts.container().engine == "cri-o" ? "crio" : "containerd");
+}
+
 bool is_in_spec(const ContainerFacts& facts, const container::OwedNode& node) {
   return node.device && facts.discovered->spec && facts.spec_table.allows({*node.device, kReadWrite});
 }

@@ -32,6 +32,9 @@ std::optional<std::string> heal_command(const ContainerFacts& facts, const Nodes
 // "systemctl set-property --runtime …"; absent where there is no unit, or it lacks none of the nodes.
 std::optional<std::string> unit_command(const ContainerFacts& facts, const Nodes& nodes);
 
+// "holdfast setup containerd": registers holdfast-runtime with the engine of a pod, and prints the RuntimeClass.
+std::string setup_command(const ContainerFacts& facts);
+
 // Does the bundle itself allow the device? If not, it was allowed without the runtime's knowledge.
 bool is_in_spec(const ContainerFacts& facts, const container::OwedNode& node);
 // cgroup v1: did systemd move it out of its devices cgroup?

@@ -91,11 +91,13 @@ class Server {
     }
     read_settings();
     const Result<std::string> program = find_low_level(config_ ? config_->runtime.programs : kDefaults.programs);
+    const bool asks_for_version = is_only({"--version", "-v"});
     if (!program) {
+      (void)std::printf("%s", asks_for_version ? (std::string(kTitle) + "\n").c_str() : "");
       return complain_and_fail(program.error().message);
     }
     program_ = *program;
-    if (is_only({"--version", "-v"})) {
+    if (asks_for_version) {
       return show_version();
     }
     if (is_only({"--help", "-h", "help"})) {
