@@ -98,7 +98,7 @@ TEST(Config, NamesTheKeyThatIsWrong) {
                             Case{"? [a]\n: b", "unknown key"},
                             Case{"guard: {mode: heal}\nguard: {mode: observe}", "'guard'"},
                             Case{"guard: {mode: heal, mode: observe}", "'mode'"},
-                            Case{"guard: {rules: [{match: {labels: {a: b, a: c}}, mode: observe}]}", "'a'"},
+                            Case{"guard: {rules: [{labels: {a: b, a: c}, mode: observe}]}", "'a'"},
                             Case{"cpus: {options: {full-pcpus-only: true, full-pcpus-only: false}}", "full-pcpus"},
                             Case{"[]", "the file"},
                             Case{"word", "the file"}}) {
