@@ -37,7 +37,7 @@ struct Response {
 // Whether the server was reached and only gave no answer to this request. Then it may answer others.
 bool is_unanswered(const Error& error);
 
-// Blocking, with a deadline: only the API thread calls it.
+// Blocking, with a deadline: for threads that may wait. One thread calls send().
 class Client {
  public:
   explicit Client(Access access);
