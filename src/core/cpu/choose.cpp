@@ -153,7 +153,7 @@ Result<CpuSet> pick_cores(const Policy& policy, const std::vector<Tier>& tiers, 
   }
   const std::vector<std::vector<bool>> reach = reachable_sums(sizes, count);
   if (!reach[0][count]) {
-    return fail(std::errc::resource_unavailable_try_again,
+    return fail(Reason::unavailable,
                 "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " +
                     std::to_string(whole.count()) + ", requested CPUs = " + std::to_string(count) +
                     ", CPUs per core = " + std::to_string(threads_per_core(policy.layout->topology.counters)));

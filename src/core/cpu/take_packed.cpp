@@ -221,9 +221,8 @@ Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::u
                            Story* story) {
   Taker taker(layout, available, count, story);
   if (count > taker.pool().count()) {
-    return fail(std::errc::resource_unavailable_try_again,
-                "not enough cpus available to satisfy request: requested=" + std::to_string(count) +
-                    ", available=" + std::to_string(taker.pool().count()));
+    return fail(Reason::unavailable, "not enough cpus available to satisfy request: requested=" +
+                                         std::to_string(count) + ", available=" + std::to_string(taker.pool().count()));
   }
   if (is_numa_first(layout.topology.counters)) {
     taker.take_numa_nodes();
@@ -243,7 +242,7 @@ Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::u
     taker.take_packed_cpus();
   }
   if (!taker.is_done()) {
-    return fail(std::errc::resource_unavailable_try_again, "failed to allocate cpus");
+    return fail(Reason::unavailable, "failed to allocate cpus");
   }
   return taker.taken();
 }

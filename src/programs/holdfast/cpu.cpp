@@ -46,7 +46,7 @@ struct CpuOptions {
 
 // Invalid arguments are usage errors; CPUs that cannot be allocated are a problem that was found.
 int status_for(const Error& error) {
-  const bool is_refusal = error.code == std::errc::resource_unavailable_try_again;
+  const bool is_refusal = error.reason == Reason::unavailable;
   const int status = complain(error);
   return is_refusal ? kProblem : status;
 }
@@ -170,7 +170,10 @@ Result<int> show_plan(const CpuOptions& options) {
 
 template <class Value>
 Result<Value> named(Result<Value> result, const std::string& path) {
-  return result ? std::move(result) : fail(result.error().code, path + ": " + result.error().message);
+  if (!result) {
+    result.error().message = path + ": " + result.error().message;
+  }
+  return result;
 }
 
 Result<int> show_simulation(const CpuOptions& options) {

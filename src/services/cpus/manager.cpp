@@ -277,7 +277,7 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
     }
     return {};
   }));
-  return fail(std::errc::resource_unavailable_try_again, "its cpuset cannot be set" + (why.empty() ? "" : ": " + why));
+  return fail(Reason::unavailable, "its cpuset cannot be set" + (why.empty() ? "" : ": " + why));
 }
 
 std::string Manager::problem_of(const std::string& id) const {
