@@ -31,6 +31,8 @@ struct Limits {
   std::size_t bytes = std::size_t(64) << 20U;
   std::size_t depth = std::numeric_limits<std::size_t>::max();  // of objects and lists
   Deeper deeper = Deeper::refused;                              // what becomes of values beyond that depth
+  // Of one object. OrderedJson compares a new key with all others, so that many keys take quadratic time.
+  std::size_t keys = std::numeric_limits<std::size_t>::max();
 };
 
 // Where a text is no JSON.
