@@ -60,7 +60,7 @@ std::string find_daemon() {
 
 std::optional<container::Pid> find_running_guard(const kernel::Host& host) {
   if (const std::optional<journal::Status> status = journal::read_status(host)) {
-    return status->pid;
+    return status->program.pid;
   }
   for (const container::Pid pid : kernel::list_processes(host)) {
     const Result<kernel::Process> process = kernel::read_process(host, pid);
@@ -157,7 +157,7 @@ void GuardProcess::end() {
   const Result<std::string> text = kernel::read_regular_file(journal::kStatusFile);
   const Result<journal::Status> status =
       text ? journal::parse_status(*text) : Result<journal::Status>(std::unexpected(text.error()));
-  if (status && status->pid == running_.pid()) {
+  if (status && status->program.pid == running_.pid()) {
     ::unlink(journal::kStatusFile);
   }
 }
