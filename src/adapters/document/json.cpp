@@ -135,11 +135,11 @@ Result<Json> parse_object(std::string_view text, const std::string& what, const 
 }
 
 template <AnyJson T>
-std::string write_json(const T& value, int indent) {
+std::string render_json(const T& value, int indent) {
   return value.dump(indent, ' ', false, T::error_handler_t::replace);
 }
-template std::string write_json(const Json& value, int indent);
-template std::string write_json(const OrderedJson& value, int indent);
+template std::string render_json(const Json& value, int indent);
+template std::string render_json(const OrderedJson& value, int indent);
 
 template <AnyJson T>
 const T* value_at(const T& value, std::string_view key) {

@@ -56,7 +56,7 @@ Result<Json> parse_object(std::string_view text, const std::string& what, const 
 
 inline constexpr int kOneLine = -1;
 template <AnyJson T>
-std::string write_json(const T& value, int indent = kOneLine);  // invalid UTF-8 becomes U+FFFD
+std::string render_json(const T& value, int indent = kOneLine);  // invalid UTF-8 becomes U+FFFD
 
 // Lenient access: what is missing, null or of another type is absent or empty, also where `value` is no object.
 template <AnyJson T>

@@ -75,7 +75,7 @@ std::string render_plugin_status(const PluginStatus& status) {
   }
   OrderedJson json = to_json(status.program);
   json["resources"] = std::move(resources);
-  return document::write_json(json) + "\n";
+  return document::render_json(json) + "\n";
 }
 
 Result<PluginStatus> parse_plugin_status(std::string_view text) {

@@ -15,7 +15,7 @@ std::string render_status(const Status& status) {
   json["v1"] = status.tiers.has_v1 ? to_string(status.tiers.v1) : "";
   json["v2"] = status.tiers.has_v2 ? to_string(status.tiers.v2) : "";
   json["why"] = status.tiers.why;
-  return document::write_json(json) + "\n";
+  return document::render_json(json) + "\n";
 }
 
 Result<Status> parse_status(std::string_view text) {

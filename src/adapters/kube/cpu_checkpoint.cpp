@@ -187,7 +187,7 @@ std::expected<CpuCheckpoint, CheckpointFault> parse_data(const CpuFields& outer,
 // Go's encoder escapes the characters that are special in HTML.
 std::string to_go_json(const Json& json) {
   std::string text;
-  for (const char character : document::write_json(json)) {
+  for (const char character : document::render_json(json)) {
     switch (character) {
       case '<': text += "\\u003c"; break;
       case '>': text += "\\u003e"; break;

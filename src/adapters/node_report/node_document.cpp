@@ -237,7 +237,7 @@ Result<std::vector<report::BlameRecord>> parse_blame(std::string_view text) {
     if (record.is_object()) {
       record["version"] = kVersion;  // a line of the journal has it, an element of the list does not
     }
-    records.push_back(TRY(report::parse_blame_record(document::write_json(record))));
+    records.push_back(TRY(report::parse_blame_record(document::render_json(record))));
   }
   return records;
 }
@@ -254,7 +254,7 @@ Result<report::CpuStatus> parse_cpu_status(std::string_view text) {
 }
 
 Result<std::string> on_one_line(std::string_view text) {
-  return document::write_json(TRY(parse_within_limits<OrderedJson>(text)));
+  return document::render_json(TRY(parse_within_limits<OrderedJson>(text)));
 }
 
 Result<std::string> on_one_line_about(std::string_view text, const report::PodName& pod) {
@@ -267,7 +267,7 @@ Result<std::string> on_one_line_about(std::string_view text, const report::PodNa
       json[key] = std::move(kept);
     }
   }
-  return document::write_json(json);
+  return document::render_json(json);
 }
 
 }  // namespace hf::node_report

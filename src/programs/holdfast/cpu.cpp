@@ -152,10 +152,10 @@ Result<report::CpuPlan> plan_for(const CpuOptions& options) {
                             .is_guaranteed = true,
                             .containers = {{"plan", cpu::ContainerRole::app, cpu::whole_cpus(plan.requested)}},
                             .cpu_budget = {}};
-  const auto given = allocate(policy, state, pod, "plan", plan.preference, &plan.story);
+  const auto given = allocate(policy, state, pod, "plan", plan.preference, &plan.explanation);
   if (!given) {
     plan.error = given.error().message;
-    plan.story.clear();
+    plan.explanation.clear();
     return plan;
   }
   plan.cpus = given->value_or(cpu::CpuSet());

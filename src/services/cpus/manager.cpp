@@ -81,8 +81,8 @@ Result<void> Manager::refresh_machine() {
       listed.empty() ? std::optional(settings_.cpus.reserved_count) : std::nullopt;
   const cpu::Policy policy = TRY(make_policy(*layout, settings_.cpus.options, listed, count));
   machine_ = {online, std::move(layout), policy};
-  for (auto& [id, contest] : contests_) {
-    contest.written = {};  // the kernel itself changes cpusets then
+  for (auto& [id, conflict] : conflicts_) {
+    conflict.written = {};  // the kernel itself changes cpusets then
   }
   return {};
 }
@@ -177,7 +177,7 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Rec
     state = here;  // nothing is done that is not recorded
   }
   managed_ = read_managed(tenants);
-  judge_contests(in_force(here), managed_);
+  judge_conflicts(in_force(here), managed_);
   carry_out(in_force(state), managed_);
   follow(state, tenants);
   publish(state, tenants, managed_);

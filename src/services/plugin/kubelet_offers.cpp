@@ -86,7 +86,7 @@ Plugin& KubeletOffers::plugin_of(const std::string& resource) {
 const Offer* KubeletOffers::find(const std::string& resource) const { return find_in(offers_, resource); }
 
 Result<resource::Allocation> KubeletOffers::allocate(const std::string& resource, const std::vector<std::string>& ids) {
-  settings_.look();  // what kubelet was told may be out of date
+  settings_.refresh();  // what kubelet was told may be out of date
   const Offer* const offer = find(resource);
   Result<resource::Allocation> allocation =
       offer != nullptr ? resource::allocate(*offer, ids, catalog_.config().kube.policy)

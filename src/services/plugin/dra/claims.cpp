@@ -95,7 +95,7 @@ void Claims::conclude(const BatchPtr& batch) {
   if (!batch->done) {
     return;
   }
-  const Devices devices = settings_.look();
+  const Devices devices = settings_.read_devices();
   Prepared prepared = prepared_;
   kube::PrepareAnswers answers;
   bool waits = false;
@@ -155,7 +155,7 @@ void Claims::answer(Batch& batch, kube::PrepareAnswers answers, Prepared prepare
   std::erase_if(batches_, [&batch](const BatchPtr& one) { return one.get() == &batch; });
   std::exchange(batch.done, nullptr)(answers);
   if (has_changed && written) {
-    (void)settings_.look();  // the device plugin must know
+    (void)settings_.read_devices();  // the device plugin must know
   }
 }
 
@@ -179,7 +179,7 @@ kube::UnprepareAnswers Claims::unprepare(const std::vector<ClaimName>& names) {
   }
   refuse(names);
   if (has_changed && written) {
-    (void)settings_.look();
+    (void)settings_.read_devices();
   }
   return answers;
 }
