@@ -112,7 +112,7 @@ void make_box(const kernel::Host& host, kernel::Bpf& bpf, Box& box, int number, 
                          device::Access::read | device::Access::write});
   std::filesystem::create_directories(ledger::kDirectory);
   ::chmod(ledger::kDirectory, 0700);
-  write_file(std::string(ledger::kDirectory) + "/" + box.id + ".json", ledger::write_entry(entry));
+  write_file(std::string(ledger::kDirectory) + "/" + box.id + ".json", ledger::render_entry(entry));
   ::chmod((std::string(ledger::kDirectory) + "/" + box.id + ".json").c_str(), 0600);
 }
 

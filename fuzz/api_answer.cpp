@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "adapters/apiserver/objects.h"
+#include "adapters/node_report/host_state.h"
 #include "check.h"
 #include "core/notice/host_state.h"
 #include "render/notice.h"
@@ -18,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const apiserver::Request request = apiserver::patch_taints("node", *taints, true);
     check(request.body.find("holdfast.dev/device-access") != std::string::npos, "our taint is in the patch");
   }
-  const Result<notice::HostState> state = notice::parse_host_state(text);
+  const Result<notice::HostState> state = node_report::parse_host_state(text);
   if (!state) {
     check(state.error().message.find('\n') == std::string::npos, "an error is one line");
     return 0;

@@ -50,7 +50,7 @@ class ContainerViewer {
     if (is_half && state.gates.kind == Answer::Kind::allow && state.seen.access == EPERM) {
       state.seen.access.reset();  // the probe asks for reading and writing, and only one of them is owed
     }
-    state.diagnosis = classify(state.seen, background_of(state));
+    state.diagnosis = classify(state.seen, facts_of(state));
     return state;
   }
 
@@ -110,21 +110,21 @@ class ContainerViewer {
     return container::judge(request_.observed, request_for(owed));
   }
 
-  [[nodiscard]] container::Background background_of(const NodeState& state) const {
-    container::Background background;
+  [[nodiscard]] container::NodeFacts facts_of(const NodeState& state) const {
+    container::NodeFacts facts;
     const device::Node* on_host = inventory_.find(state.owed->path);
-    background.host_has_node = on_host != nullptr && on_host->live.has_value();
-    if (!background.host_has_node && on_host == nullptr && state.owed->device_class.empty()) {
-      background.host_has_node = kernel::read_node(host_, state.owed->path).has_value();
+    facts.host_has_node = on_host != nullptr && on_host->live.has_value();
+    if (!facts.host_has_node && on_host == nullptr && state.owed->device_class.empty()) {
+      facts.host_has_node = kernel::read_node(host_, state.owed->path).has_value();
     }
     if (state.seen.device) {
-      background.driver = driver_with(inventory_.drivers, state.seen.device->kind, state.seen.device->major);
+      facts.driver = driver_with(inventory_.drivers, state.seen.device->kind, state.seen.device->major);
     }
-    background.wanted = state.owed->device;
-    background.gates = state.gates.kind;
-    background.gates_detail = state.gates.detail;
-    background.bits_allow = !rights_ || bits_allow(state.seen, rights_->user);
-    return background;
+    facts.wanted = state.owed->device;
+    facts.gates = state.gates.kind;
+    facts.gates_detail = state.gates.detail;
+    facts.bits_allow = !rights_ || bits_allow(state.seen, rights_->user);
+    return facts;
   }
 
   const kernel::Host& host_;

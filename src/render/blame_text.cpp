@@ -64,7 +64,7 @@ std::string what_was_done(const BlameRecord& record) {
   const std::string steps = list_of(record.steps);
   switch (record.action) {
     case Action::none: return "";
-    case Action::observed: return marked(kYellow, "observed") + ": the policy says to look on";
+    case Action::observed: return marked(kYellow, "observed") + ": the policy says to observe only";
     case Action::healed: return with(marked(kGreen, "healed") + times_of(record), steps);
     case Action::recreated: return with(marked(kGreen, "mended") + times_of(record), steps);
     case Action::shielded: return with(marked(kGreen, "shielded") + ": " + held_by_the_shield(record), steps);

@@ -105,7 +105,7 @@ std::string render_json(const CpuPlan& plan) {
     }
   }
   Json steps = Json::array();
-  for (const cpu::Step& step : plan.story) {
+  for (const cpu::Step& step : plan.explanation) {
     steps.push_back({{"because", step.because}, {"cpus", to_string(step.cpus)}});
   }
   return render_document({{"version", 1},

@@ -230,8 +230,9 @@ std::string render_text(const CpuPlan& plan) {
   text += plan.preference.device_nodes.empty() ? "" : ", devices on NUMA node " + list_of(plan.preference.device_nodes);
   const std::string options = options_of(plan.options);
   text += options.empty() ? "\n" : ", " + options + "\n";
-  for (std::size_t i = 0; plan.error.empty() && i < plan.story.size(); ++i) {
-    text += "  " + std::to_string(i + 1) + ". " + plan.story[i].because + ": " + to_string(plan.story[i].cpus) + "\n";
+  for (std::size_t i = 0; plan.error.empty() && i < plan.explanation.size(); ++i) {
+    text += "  " + std::to_string(i + 1) + ". " + plan.explanation[i].because + ": " +
+            to_string(plan.explanation[i].cpus) + "\n";
   }
   return text;
 }

@@ -22,10 +22,6 @@ bool is_token(std::string_view text) {
 
 }  // namespace
 
-bool is_unanswered(const Error& error) {
-  return error.code == std::errc::no_message || error.code == std::errc::connection_reset;
-}
-
 struct Client::State {
   std::atomic<bool> is_cancelled = false;
   std::unique_ptr<Connection> connection;
@@ -65,9 +61,7 @@ Result<Response> Client::send(const Request& request, kernel::Clock::time_point 
   const kernel::Clock::time_point limit =
       std::min(deadline, kernel::Clock::time_point(std::chrono::nanoseconds(request.deadline)));
   Result<Response> response = send_once(request, limit);
-  const bool is_stale =
-      was_open && !response &&
-      (response.error().code == std::errc::connection_aborted || response.error().code == std::errc::connection_reset);
+  const bool is_stale = was_open && !response && response.error().code == std::errc::connection_aborted;
   if (is_stale) {  // the server closes connections that are not used
     response = send_once(request, limit);
   }

@@ -34,10 +34,9 @@ struct Response {
   std::optional<std::chrono::seconds> retry_after = std::nullopt;
 };
 
-// Whether the server was reached and only gave no answer to this request. Then it may answer others.
-bool is_unanswered(const Error& error);
+inline bool is_unanswered(const Error& error) { return error.reason == Reason::unanswered; }
 
-// Blocking, with a deadline: only the API thread calls it.
+// Blocking, with a deadline: for threads that may wait. One thread calls send().
 class Client {
  public:
   explicit Client(Access access);
@@ -46,9 +45,9 @@ class Client {
   ~Client();
 
   // An HTTP status is no error. A kept connection that turns out to be broken is opened again once. The token is read
-  // again after a 401, for the next request. The request's own deadline counts where it is earlier. Errors after the
-  // whole request was sent: no_message where no answer came in time, connection_reset where the connection ended, or
-  // the answer is not HTTP.
+  // again after a 401, for the next request. The request's own deadline counts where it is earlier. After the whole
+  // request was sent the reason is unanswered: no answer came in time (timed_out), the connection ended, or the answer
+  // is not HTTP (connection_aborted).
   Result<Response> send(const Request& request, kernel::Clock::time_point deadline);
   // Called from any thread: the request under way, and all later ones, end with std::errc::operation_canceled.
   void cancel();

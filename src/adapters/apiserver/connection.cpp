@@ -129,10 +129,8 @@ class Waiting {
 
 // The server has the request: what follows says nothing about other requests.
 Error after_sending(Error error) {
-  if (error.code == std::errc::timed_out) {
-    error.code = std::errc::no_message;
-  } else if (error.code == std::errc::connection_aborted) {
-    error.code = std::errc::connection_reset;
+  if (error.code != std::errc::operation_canceled) {
+    error.reason = Reason::unanswered;
   }
   return error;
 }

@@ -25,7 +25,7 @@ class Connection {
     Response response;
     bool is_kept = false;
   };
-  // Errors after the whole request was sent are no_message and connection_reset (client.h).
+  // Errors after the whole request was sent have Reason::unanswered (client.h).
   virtual Result<Answer> exchange(const Request& request, const std::string& token,
                                   kernel::Clock::time_point deadline) = 0;
 };

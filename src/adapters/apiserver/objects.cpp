@@ -46,14 +46,14 @@ Request create_event(const notice::EventWrite& write, const std::string& node) {
                             {"source", {{"component", kComponent}, {"host", node}}},
                             {"reportingComponent", kComponent},
                             {"reportingInstance", node}};
-  return {"POST", events_of(write), document::write_json(json), kJson};
+  return {"POST", events_of(write), document::render_json(json), kJson};
 }
 
 Request change_event(const notice::EventWrite& write) {
   const OrderedJson json = {{"count", write.count},
                             {"lastTimestamp", time_of(write.last_at)},
                             {"message", notice::render_message(write.event)}};
-  return {"PATCH", events_of(write) + "/" + write.name, document::write_json(json), kStrategicMerge};
+  return {"PATCH", events_of(write) + "/" + write.name, document::render_json(json), kStrategicMerge};
 }
 
 Request patch_condition(const std::string& node, const ConditionWrite& write) {
@@ -66,7 +66,7 @@ Request patch_condition(const std::string& node, const ConditionWrite& write) {
     condition["lastTransitionTime"] = time_of(*write.changed_at);
   }
   const OrderedJson json = {{"status", {{"conditions", OrderedJson::array({condition})}}}};
-  return {"PATCH", path_of(node) + "/status", document::write_json(json), kStrategicMerge};
+  return {"PATCH", path_of(node) + "/status", document::render_json(json), kStrategicMerge};
 }
 
 Request read_condition(const std::string& node) { return {"PATCH", path_of(node) + "/status", "{}", kStrategicMerge}; }
@@ -102,7 +102,7 @@ Result<Taints> parse_taints(std::string_view body) {
       others.push_back(taint);
     }
   }
-  taints.others = document::write_json(others);
+  taints.others = document::render_json(others);
   return taints;
 }
 
@@ -116,7 +116,7 @@ Request patch_taints(const std::string& node, const Taints& before, bool has_our
   }
   const OrderedJson json = {{"metadata", {{"resourceVersion", before.resource_version}}},
                             {"spec", {{"taints", taints}}}};
-  return {"PATCH", path_of(node), document::write_json(json), kMerge};
+  return {"PATCH", path_of(node), document::render_json(json), kMerge};
 }
 
 std::string message_of(const Response& response) {

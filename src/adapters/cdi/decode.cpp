@@ -136,7 +136,7 @@ class Fields {
   }
 
   static std::string to_text(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : document::write_json(value);
+    return value.is_string() ? value.get<std::string>() : document::render_json(value);
   }
 
   const Json& map_;

@@ -14,7 +14,6 @@ namespace {
 
 using container::ContainerEdits;
 using Json = document::OrderedJson;
-using document::write_json;
 
 void put_text(Json& json, const char* key, const std::string& text) {
   if (!text.empty()) {
@@ -136,7 +135,7 @@ bool is_plain(const std::string& text) {
 
 std::string leaf(const Json& json) {
   const bool is_unquoted = json.is_string() && is_plain(json.get_ref<const std::string&>());
-  return is_unquoted ? json.get<std::string>() : write_json(json);
+  return is_unquoted ? json.get<std::string>() : document::render_json(json);
 }
 
 void write_yaml(const Json& json, const std::string& indent, std::string& text) {
@@ -168,8 +167,8 @@ std::string dump_yaml(const Json& json) {
 }  // namespace
 
 std::string render_yaml(const NewSpec& spec) { return dump_yaml(json_of(spec)); }
-std::string render_json(const NewSpec& spec) { return write_json(json_of(spec), 2) + "\n"; }
-std::string render_json(const ContainerEdits& edits) { return write_json(json_of(edits), 2) + "\n"; }
+std::string render_json(const NewSpec& spec) { return document::render_json(json_of(spec), 2) + "\n"; }
+std::string render_json(const ContainerEdits& edits) { return document::render_json(json_of(edits), 2) + "\n"; }
 std::string render_yaml(const ContainerEdits& edits) { return dump_yaml(json_of(edits)); }
 
 }  // namespace hf::cdi

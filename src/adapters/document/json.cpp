@@ -9,9 +9,48 @@
 namespace hf::document {
 namespace {
 
+// Calls `visit` with the characters that are in no string, until it returns false.
+template <class Visit>
+void visit_outside_strings(std::string_view text, Visit visit) {
+  bool is_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char character = text[at];
+    if (is_string) {
+      at += character == '\\' ? 1 : 0;
+      is_string = character != '"';
+    } else if (character == '"') {
+      is_string = true;
+    } else if (!visit(character)) {
+      return;
+    }
+  }
+}
+
+bool is_opening(char character) { return character == '{' || character == '['; }
+bool is_closing(char character) { return character == '}' || character == ']'; }
+
+bool has_too_many_keys(std::string_view text, const Limits& limits) {
+  std::vector<std::size_t> keys;  // of each object and list around
+  bool has_too_many = false;
+  visit_outside_strings(text, [&](char character) {
+    if (is_opening(character)) {
+      keys.push_back(0);
+    } else if (is_closing(character) && !keys.empty()) {
+      keys.pop_back();
+    } else if (character == ':' && !keys.empty()) {
+      has_too_many = ++keys.back() > limits.keys;
+    }
+    return !has_too_many && keys.size() <= limits.depth;
+  });
+  return has_too_many;
+}
+
 Result<void> check_limits(std::string_view text, const Limits& limits) {
   if (text.size() > limits.bytes) {
     return fail(std::errc::value_too_large, "it is longer than " + std::to_string(limits.bytes) + " bytes");
+  }
+  if (limits.keys != std::numeric_limits<std::size_t>::max() && has_too_many_keys(text, limits)) {
+    return fail(std::errc::value_too_large, "an object has more than " + std::to_string(limits.keys) + " keys");
   }
   const bool has_limit = limits.depth != std::numeric_limits<std::size_t>::max();
   if (has_limit && limits.deeper == Deeper::refused && json_depth(text) > limits.depth) {
@@ -61,20 +100,14 @@ bool is_json(std::string_view text) { return Json::accept(text); }
 std::size_t json_depth(std::string_view text) {
   std::size_t depth = 0;
   std::size_t deepest = 0;
-  bool is_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char character = text[at];
-    if (is_string) {
-      at += character == '\\' ? 1 : 0;
-      is_string = character != '"';
-    } else if (character == '"') {
-      is_string = true;
-    } else if (character == '{' || character == '[') {
+  visit_outside_strings(text, [&](char character) {
+    if (is_opening(character)) {
       deepest = std::max(deepest, ++depth);
-    } else if ((character == '}' || character == ']') && depth > 0) {
+    } else if (is_closing(character) && depth > 0) {
       --depth;
     }
-  }
+    return true;
+  });
   return deepest;
 }
 
@@ -102,11 +135,11 @@ Result<Json> parse_object(std::string_view text, const std::string& what, const 
 }
 
 template <AnyJson T>
-std::string write_json(const T& value, int indent) {
+std::string render_json(const T& value, int indent) {
   return value.dump(indent, ' ', false, T::error_handler_t::replace);
 }
-template std::string write_json(const Json& value, int indent);
-template std::string write_json(const OrderedJson& value, int indent);
+template std::string render_json(const Json& value, int indent);
+template std::string render_json(const OrderedJson& value, int indent);
 
 template <AnyJson T>
 const T* value_at(const T& value, std::string_view key) {

@@ -31,6 +31,8 @@ struct Limits {
   std::size_t bytes = std::size_t(64) << 20U;
   std::size_t depth = std::numeric_limits<std::size_t>::max();  // of objects and lists
   Deeper deeper = Deeper::refused;                              // what becomes of values beyond that depth
+  // Of one object. OrderedJson compares a new key with all others, so that many keys take quadratic time.
+  std::size_t keys = std::numeric_limits<std::size_t>::max();
 };
 
 // Where a text is no JSON.
@@ -54,7 +56,7 @@ Result<Json> parse_object(std::string_view text, const std::string& what, const 
 
 inline constexpr int kOneLine = -1;
 template <AnyJson T>
-std::string write_json(const T& value, int indent = kOneLine);  // invalid UTF-8 becomes U+FFFD
+std::string render_json(const T& value, int indent = kOneLine);  // invalid UTF-8 becomes U+FFFD
 
 // Lenient access: what is missing, null or of another type is absent or empty, also where `value` is no object.
 template <AnyJson T>

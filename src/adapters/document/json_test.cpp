@@ -23,13 +23,13 @@ TEST(ParseJson, NamesThePositionOfAnError) {
 
 TEST(ParseJson, TakesTheLastOfTwoMembersWithTheSameKey) {
   const char* text = R"({"a": 1, "b": 2, "a": 3})";
-  EXPECT_EQ(write_json(*parse_json(text)), R"({"a":3,"b":2})");
-  EXPECT_EQ(write_json(*parse_json<OrderedJson>(text)), R"({"a":3,"b":2})");
+  EXPECT_EQ(render_json(*parse_json(text)), R"({"a":3,"b":2})");
+  EXPECT_EQ(render_json(*parse_json<OrderedJson>(text)), R"({"a":3,"b":2})");
 }
 
 TEST(ParseJson, KeepsTheOrderOfKeysWhereItIsAskedTo) {
-  EXPECT_EQ(write_json(*parse_json<OrderedJson>(R"({"b":1,"a":2})")), R"({"b":1,"a":2})");
-  EXPECT_EQ(write_json(*parse_json(R"({"b":1,"a":2})")), R"({"a":2,"b":1})");
+  EXPECT_EQ(render_json(*parse_json<OrderedJson>(R"({"b":1,"a":2})")), R"({"b":1,"a":2})");
+  EXPECT_EQ(render_json(*parse_json(R"({"b":1,"a":2})")), R"({"a":2,"b":1})");
 }
 
 TEST(ParseJson, RefusesATextBeyondItsLimits) {
@@ -53,7 +53,7 @@ TEST(ParseJson, DropsDeepValuesWhereItIsAskedTo) {
   const Limits limits = {.depth = 3, .deeper = Deeper::dropped};
   const Result<Json> json = parse_json(R"({"a":{"b":1},"c":)" + nested(50'000) + "}", limits);
   ASSERT_TRUE(json) << json.error().message;
-  EXPECT_EQ(write_json(*json), R"({"a":{"b":1},"c":[[]]})");
+  EXPECT_EQ(render_json(*json), R"({"a":{"b":1},"c":[[]]})");
   EXPECT_FALSE(parse_json("{", limits));
 }
 
@@ -71,8 +71,8 @@ TEST(FindJsonFault, TellsACharacterFromTheEndAndFromANumber) {
 }
 
 TEST(WriteJson, MakesValidUtf8) {
-  EXPECT_EQ(write_json(Json("\xff")), "\"\xef\xbf\xbd\"");
-  EXPECT_EQ(write_json(Json{{"a", 1}}, 2), "{\n  \"a\": 1\n}");
+  EXPECT_EQ(render_json(Json("\xff")), "\"\xef\xbf\xbd\"");
+  EXPECT_EQ(render_json(Json{{"a", 1}}, 2), "{\n  \"a\": 1\n}");
 }
 
 const char* const kDocument =

@@ -198,16 +198,14 @@ TEST_F(JournalTest, RefusesASymlinkInsteadOfItsFile) {
 
 TEST(Status, IsParsedAsItWasRendered) {
   Status status;
-  status.pid = {42};
-  status.started_ticks = 4711;
-  status.version = "0.1.0";
+  status.program = {{42}, 4711, "0.1.0"};
   status.tiers.has_v2 = true;
   status.tiers.v2 = container::Tier::tracepoints;
   status.tiers.why = {"functions: refused"};
   const Result<Status> back = parse_status(render_status(status));
   ASSERT_TRUE(back) << back.error().message;
-  EXPECT_EQ(back->pid, status.pid);
-  EXPECT_EQ(back->started_ticks, 4711);
+  EXPECT_EQ(back->program.pid, status.program.pid);
+  EXPECT_EQ(back->program.started_ticks, 4711);
   EXPECT_EQ(back->tiers.v2, container::Tier::tracepoints);
   EXPECT_FALSE(back->tiers.has_v1);
   EXPECT_EQ(back->tiers.why, status.tiers.why);

@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/document/json.h"
-#include "adapters/journal/run_file.h"
-#include "kernel/files/file.h"
 
 namespace hf::journal {
 namespace {
@@ -75,22 +73,15 @@ std::string render_plugin_status(const PluginStatus& status) {
                          {"refused", one.refused},
                          {"devices", std::move(devices)}});
   }
-  const OrderedJson json = {{"version", 1},
-                            {"pid", status.pid.value},
-                            {"started_ticks", status.started_ticks},
-                            {"program_version", status.version},
-                            {"resources", std::move(resources)}};
-  return document::write_json(json) + "\n";
+  OrderedJson json = to_json(status.program);
+  json["resources"] = std::move(resources);
+  return document::render_json(json) + "\n";
 }
 
 Result<PluginStatus> parse_plugin_status(std::string_view text) {
   const Json json = TRY(document::parse_object(text, kPluginStatusFile));
   PluginStatus status;
-  status.pid.value = std::int32_t(
-      TRY(document::require_uint(json, "pid", std::numeric_limits<std::int32_t>::max(), {kPluginStatusFile})));
-  status.started_ticks = std::int64_t(TRY(
-      document::require_uint(json, "started_ticks", std::numeric_limits<std::int64_t>::max(), {kPluginStatusFile})));
-  status.version = TRY(document::require_string(json, "program_version", {kPluginStatusFile}));
+  status.program = TRY(parse_program(json, kPluginStatusFile));
   for (const Json& one : document::array_at(json, "resources")) {
     status.resources.push_back(TRY(parse_offer(one)));
   }
@@ -106,10 +97,7 @@ void remove_plugin_status(const kernel::Host& host) {
 }
 
 std::optional<PluginStatus> read_plugin_status(const kernel::Host& host) {
-  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(kPluginStatusFile));
-  Result<PluginStatus> status = text ? parse_plugin_status(*text) : Result<PluginStatus>(std::unexpected(text.error()));
-  return status && is_running(host, status->pid, status->started_ticks) ? std::optional(*std::move(status))
-                                                                        : std::nullopt;
+  return read_run_file(host, kPluginStatusFile, parse_plugin_status);
 }
 
 }  // namespace hf::journal

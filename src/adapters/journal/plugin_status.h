@@ -1,14 +1,13 @@
 // PluginStatus: what holdfast-kube offers, in a file for holdfast and holdfastd.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "adapters/journal/run_file.h"
 #include "core/base/result.h"
-#include "core/container/cgroup/cgroup_path.h"
 #include "core/resource/offer.h"
 #include "kernel/files/host.h"
 
@@ -17,9 +16,7 @@ namespace hf::journal {
 inline constexpr const char* kPluginStatusFile = "/run/holdfast/kube.json";
 
 struct PluginStatus {
-  container::Pid pid;
-  std::int64_t started_ticks = 0;  // when the process started: its pid may be reused later
-  std::string version;
+  RunningProgram program;
   std::vector<resource::OfferStatus> resources;
 };
 

@@ -1,12 +1,14 @@
 #include "adapters/journal/run_file.h"
 
 #include <cerrno>
+#include <limits>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernel/files/file.h"
+#include <nlohmann/json.hpp>
+
 #include "kernel/process/process.h"
 
 namespace hf::journal {
@@ -24,6 +26,34 @@ Result<kernel::Fd> open_run_directory(const kernel::Host& host) {
 }
 
 }  // namespace
+
+RunningProgram own_program(const kernel::Host& host, const std::string& version) {
+  const container::Pid own{::getpid()};
+  const Result<kernel::Process> process = kernel::read_process(host, own);
+  return {own, process ? process->started_at : 0, version};
+}
+
+bool is_running(const kernel::Host& host, const RunningProgram& program) {
+  const Result<kernel::Process> process = kernel::read_process(host, program.pid);
+  return process && process->started_at == program.started_ticks && !process->has_ended;
+}
+
+document::OrderedJson to_json(const RunningProgram& program) {
+  return {{"version", 1},
+          {"pid", program.pid.value},
+          {"started_ticks", program.started_ticks},
+          {"program_version", program.version}};
+}
+
+Result<RunningProgram> parse_program(const document::Json& json, const char* file) {
+  constexpr std::uint64_t kLastPid = std::numeric_limits<std::int32_t>::max();
+  constexpr std::uint64_t kLastTick = std::numeric_limits<std::int64_t>::max();
+  RunningProgram program;
+  program.pid.value = std::int32_t(TRY(document::require_uint(json, "pid", kLastPid, {file})));
+  program.started_ticks = std::int64_t(TRY(document::require_uint(json, "started_ticks", kLastTick, {file})));
+  program.version = TRY(document::require_string(json, "program_version", {file}));
+  return program;
+}
 
 Result<void> write_run_file(const kernel::Host& host, const std::string& name, const std::string& text) {
   const kernel::Fd directory = TRY(open_run_directory(host));
@@ -69,11 +99,6 @@ std::optional<container::Pid> holder_of_host_lock(const kernel::Host& host) {
 void remove_host_lock(const kernel::Host& host) {
   (void)::unlinkat(host.root.get(), (std::string(kDirectory) + "/" + kHostLock).c_str(), 0);
   (void)::unlinkat(host.root.get(), kDirectory, AT_REMOVEDIR);  // where nothing else is in it
-}
-
-bool is_running(const kernel::Host& host, container::Pid pid, std::int64_t started_ticks) {
-  const Result<kernel::Process> process = kernel::read_process(host, pid);
-  return process && process->started_at == started_ticks && !process->has_ended;
 }
 
 }  // namespace hf::journal

@@ -4,13 +4,30 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "adapters/document/json.h"
 #include "core/base/result.h"
 #include "core/container/cgroup/cgroup_path.h"
 #include "kernel/files/fd.h"
+#include "kernel/files/file.h"
 #include "kernel/files/host.h"
 
 namespace hf::journal {
+
+// The program that wrote a file.
+struct RunningProgram {
+  container::Pid pid;
+  std::int64_t started_ticks = 0;  // when the process started: its pid may be reused later
+  std::string version;
+};
+RunningProgram own_program(const kernel::Host& host, const std::string& version);
+bool is_running(const kernel::Host& host, const RunningProgram& program);
+
+// The fields with which each file begins.
+document::OrderedJson to_json(const RunningProgram& program);
+Result<RunningProgram> parse_program(const document::Json& json, const char* file);
 
 // Replaces the file by rename, in a directory that only root may write.
 Result<void> write_run_file(const kernel::Host& host, const std::string& name, const std::string& text);
@@ -27,7 +44,13 @@ std::optional<container::Pid> holder_of_host_lock(const kernel::Host& host);
 // Removes the file of the lock, which must be held.
 void remove_host_lock(const kernel::Host& host);
 
-// Whether the process that wrote the file still runs: its pid may be reused.
-bool is_running(const kernel::Host& host, container::Pid pid, std::int64_t started_ticks);
+// Absent unless the program that wrote the file still runs.
+template <class Status>
+std::optional<Status> read_run_file(const kernel::Host& host, const char* file,
+                                    Result<Status> (*parse)(std::string_view)) {
+  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(file));
+  Result<Status> status = text ? parse(*text) : Result<Status>(std::unexpected(text.error()));
+  return status && is_running(host, status->program) ? std::optional(*std::move(status)) : std::nullopt;
+}
 
 }  // namespace hf::journal

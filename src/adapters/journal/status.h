@@ -1,13 +1,12 @@
 // Status: the daemon's status in a file, for programs that do not connect to the daemon.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "adapters/journal/run_file.h"
 #include "core/base/result.h"
-#include "core/container/cgroup/cgroup_path.h"
 #include "core/container/guard/tier.h"
 #include "kernel/files/host.h"
 
@@ -16,9 +15,7 @@ namespace hf::journal {
 inline constexpr const char* kStatusFile = "/run/holdfast/status.json";
 
 struct Status {
-  container::Pid pid;
-  std::int64_t started_ticks = 0;  // when the process started: its pid may be reused later
-  std::string version;
+  RunningProgram program;
   container::Tiers tiers;
 };
 

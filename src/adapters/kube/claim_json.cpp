@@ -116,7 +116,7 @@ std::string render_prepared(const std::vector<PreparedClaim>& claims) {
                     {"uid", claim.name.uid},
                     {"devices", std::move(devices)}});
   }
-  return document::write_json(OrderedJson{{"version", kFormat}, {"claims", std::move(list)}}) + "\n";
+  return document::render_json(OrderedJson{{"version", kFormat}, {"claims", std::move(list)}}) + "\n";
 }
 
 Result<std::vector<PreparedClaim>> parse_prepared(std::string_view json) {

@@ -50,12 +50,12 @@ Fault corrupted(const CpuFields& fields) {
           : "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string");
 }
 
-Fault invalid_list(const std::string& text, const std::string& whose, const std::string& error) {
-  if (error.starts_with(kNoSuchCpu)) {
-    return fault("the CPU set " + quote(text) + " of " + whose + " has CPUs that no machine has", error);
+Fault invalid_list(const std::string& text, const std::string& whose, const InvalidCpuList& invalid) {
+  if (invalid.fault == CpuListFault::no_such_cpu) {
+    return fault("the CPU set " + quote(text) + " of " + whose + " has CPUs that no machine has", invalid.kubelet_says);
   }
   return fault("the CPU set " + quote(text) + " of " + whose + " is no list of CPUs",
-               "could not parse cpuset \"" + text + "\" for " + whose + ": " + error);
+               "could not parse cpuset \"" + text + "\" for " + whose + ": " + invalid.kubelet_says);
 }
 
 std::string go_name(const std::string& kind, const std::string& name) { return kind + " \"" + name + "\""; }
@@ -67,12 +67,12 @@ class FieldParser {
 
   std::expected<void, CheckpointFault> read(CpuCheckpoint& checkpoint) const {
     const auto shared = parse_as_go(fields_.shared);
-    if (!shared && shared.error().starts_with(kNoSuchCpu)) {
+    if (!shared && shared.error().fault == CpuListFault::no_such_cpu) {
       return invalid_list(fields_.shared, "the shared pool", shared.error());
     }
     if (!shared) {
       return fault("its default CPU set " + quote(fields_.shared) + " is no list of CPUs",
-                   "could not parse default cpu set \"" + fields_.shared + "\": " + shared.error());
+                   "could not parse default cpu set \"" + fields_.shared + "\": " + shared.error().kubelet_says);
     }
     checkpoint.state.shared = *shared;
     for (const auto& [pod, containers] : fields_.entries) {
@@ -187,7 +187,7 @@ std::expected<CpuCheckpoint, CheckpointFault> parse_data(const CpuFields& outer,
 // Go's encoder escapes the characters that are special in HTML.
 std::string to_go_json(const Json& json) {
   std::string text;
-  for (const char character : document::write_json(json)) {
+  for (const char character : document::render_json(json)) {
     switch (character) {
       case '<': text += "\\u003c"; break;
       case '>': text += "\\u003e"; break;

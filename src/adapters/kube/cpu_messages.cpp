@@ -239,7 +239,7 @@ std::string hashed_text(CpuFormat format, const CpuFields& fields) {
   return text + " Checksum:(checksum.Checksum)0}";
 }
 
-std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text) {
+std::expected<cpu::CpuSet, InvalidCpuList> parse_as_go(const std::string& text) {
   cpu::CpuSet set;
   if (text.empty()) {
     return set;
@@ -249,15 +249,18 @@ std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text) {
     const auto first = parse_go_number(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parse_go_number(part.substr(dash + 1));
     if (!first || !last) {
-      return std::unexpected(first ? last.error() : first.error());
+      return std::unexpected(InvalidCpuList{CpuListFault::no_list, first ? last.error() : first.error()});
     }
     if (*first > *last) {
-      return std::unexpected("invalid range \"" + std::string(part) + "\" (" + std::to_string(*first) + " > " +
-                             std::to_string(*last) + ")");
+      return std::unexpected(InvalidCpuList{CpuListFault::no_list, "invalid range \"" + std::string(part) + "\" (" +
+                                                                       std::to_string(*first) + " > " +
+                                                                       std::to_string(*last) + ")"});
     }
     if (*last > cpu::kLastCpu) {
-      return std::unexpected(kNoSuchCpu +
-                             ("in state \"" + text + "\""));  // it parses, and then does not match the host's CPUs
+      // It parses, and then does not match the host's CPUs.
+      return std::unexpected(
+          InvalidCpuList{CpuListFault::no_such_cpu,
+                         "current set of available CPUs \"…\" doesn't match with CPUs in state \"" + text + "\""});
     }
     for (std::uint64_t cpu = *first; cpu <= *last; ++cpu) {
       set.add(std::uint32_t(cpu));

@@ -30,8 +30,14 @@ std::expected<CpuFields, CheckpointFault> read_cpu_fields(std::string_view json)
 // The text whose hash is the checksum: a Go value as a debug printer writes it.
 std::string hashed_text(CpuFormat format, const CpuFields& fields);
 
-// A CPU list as Go parses it, or kubelet's error: about the text, or, if it begins with kNoSuchCpu, about the host.
-inline constexpr const char* kNoSuchCpu = "current set of available CPUs \"…\" doesn't match with CPUs ";
-std::expected<cpu::CpuSet, std::string> parse_as_go(const std::string& text);
+enum class CpuListFault : std::uint8_t { no_list, no_such_cpu };
+
+struct InvalidCpuList {
+  CpuListFault fault = CpuListFault::no_list;
+  std::string kubelet_says;
+};
+
+// A CPU list as Go parses it.
+std::expected<cpu::CpuSet, InvalidCpuList> parse_as_go(const std::string& text);
 
 }  // namespace hf::kube

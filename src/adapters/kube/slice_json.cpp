@@ -152,7 +152,7 @@ std::string render_slice(const Pool& pool, const resource::SliceStep& step) {
         {"pool",
          {{"name", pool.node}, {"generation", step.slice.generation}, {"resourceSliceCount", step.slice.count}}},
         {"devices", std::move(devices)}}}};
-  return document::write_json(whole);
+  return document::render_json(whole);
 }
 
 Result<std::vector<FoundSlice>> parse_slices(const Pool& pool, std::string_view json) {

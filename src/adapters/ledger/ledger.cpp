@@ -76,7 +76,7 @@ Result<Entry> parse_entry(std::string_view text) {
   return entry;
 }
 
-std::string write_entry(const Entry& entry) {
+std::string render_entry(const Entry& entry) {
   OrderedJson nodes = OrderedJson::array();
   for (const container::WantedNode& node : entry.nodes) {
     if (!node.claimed || node.access == device::Access::none) {
@@ -94,7 +94,7 @@ std::string write_entry(const Entry& entry) {
                             {"bundle", entry.bundle},
                             {"cgroup", entry.cgroup},
                             {"nodes", nodes}};
-  return document::write_json(file, 2) + "\n";
+  return document::render_json(file, 2) + "\n";
 }
 
 Result<std::optional<Entry>> read_entry(const kernel::Host& host, const container::ContainerId& id) {
@@ -121,7 +121,7 @@ Result<void> save_entry(const kernel::Host& host, const Entry& entry) {
   if (!can_name_file(entry.container)) {
     return fail(std::errc::invalid_argument, "no file can be called after container '" + entry.container.value + "'");
   }
-  const std::string text = write_entry(entry);
+  const std::string text = render_entry(entry);
   const std::string file = kernel::below_root(file_of(entry.container));
   TRY(make_directory(host));
   const Result<void> saved = kernel::replace_file(host.root.get(), file, {text, 0600});

@@ -26,7 +26,7 @@ struct Entry {
 };
 
 Result<Entry> parse_entry(std::string_view text);
-std::string write_entry(const Entry& entry);
+std::string render_entry(const Entry& entry);
 
 // The entry of a container. Absent if there is none; an error if it is damaged, or others than root may write
 // it.

@@ -33,7 +33,7 @@ std::string node_with(const std::string& members) {
 }
 
 TEST(LedgerEntry, IsParsedAsItWasWritten) {
-  const Result<Entry> entry = parse_entry(write_entry(entry_of("web")));
+  const Result<Entry> entry = parse_entry(render_entry(entry_of("web")));
   ASSERT_TRUE(entry) << entry.error().message;
   EXPECT_EQ(entry->container.value, "web");
   EXPECT_EQ(entry->bundle, "/run/bundles/\"web\"");
@@ -42,16 +42,16 @@ TEST(LedgerEntry, IsParsedAsItWasWritten) {
   EXPECT_EQ(entry->nodes[0].claimed, (device::Device{device::Kind::character, 195, 0}));
   EXPECT_EQ(entry->nodes[0].access, device::Access::read);
   EXPECT_EQ(entry->nodes[1].claimed, (device::Device{device::Kind::block, device::kLastMajor, device::kLastMinor}));
-  EXPECT_EQ(write_entry(*entry), write_entry(entry_of("web")));
+  EXPECT_EQ(render_entry(*entry), render_entry(entry_of("web")));
 }
 
 TEST(LedgerEntry, MayHaveNoNodes) {
   Entry entry;
   entry.container.value = "web";
-  EXPECT_FALSE(parse_entry(write_entry(entry))) << "it has neither a bundle nor a cgroup";
+  EXPECT_FALSE(parse_entry(render_entry(entry))) << "it has neither a bundle nor a cgroup";
   entry.cgroup = "/web";
-  ASSERT_TRUE(parse_entry(write_entry(entry)));
-  EXPECT_TRUE(parse_entry(write_entry(entry))->nodes.empty());
+  ASSERT_TRUE(parse_entry(render_entry(entry)));
+  EXPECT_TRUE(parse_entry(render_entry(entry))->nodes.empty());
 }
 
 TEST(LedgerEntry, IsRefusedWhenItIsDamaged) {
@@ -87,7 +87,7 @@ TEST(LedgerEntry, IsRefusedForOneInvalidNode) {
 }
 
 TEST(Ledger, ReadsTheEntryOfAContainer) {
-  const FakeHost host = host_with("run/holdfast/ledger/web.json", write_entry(entry_of("web")));
+  const FakeHost host = host_with("run/holdfast/ledger/web.json", render_entry(entry_of("web")));
   const Result<std::optional<Entry>> entry = read_entry(host.open(), {"web"});
   ASSERT_TRUE(entry) << entry.error().message;
   ASSERT_TRUE(*entry);
@@ -100,7 +100,7 @@ TEST(Ledger, ReadsTheEntryOfAContainer) {
 }
 
 TEST(Ledger, DoesNotTrustAFileThatOthersMayWrite) {
-  const FakeHost host = host_with("run/holdfast/ledger/web.json", write_entry(entry_of("web")));
+  const FakeHost host = host_with("run/holdfast/ledger/web.json", render_entry(entry_of("web")));
   const std::string file = host.root() + "/run/holdfast/ledger/web.json";
   ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
   EXPECT_EQ(read_entry(host.open(), {"web"}).error().code, std::errc::permission_denied);
@@ -112,13 +112,13 @@ TEST(Ledger, DoesNotTrustAFileThatOthersMayWrite) {
 }
 
 TEST(Ledger, DoesNotFollowASymlink) {
-  const FakeHost host = host_with("run/holdfast/ledger/real.json", write_entry(entry_of("web")));
+  const FakeHost host = host_with("run/holdfast/ledger/real.json", render_entry(entry_of("web")));
   std::filesystem::create_symlink("real.json", host.root() + "/run/holdfast/ledger/web.json");
   EXPECT_FALSE(read_entry(host.open(), {"web"}));
 }
 
 TEST(Ledger, NamesTheFileThatIsDamagedOrOfAnotherContainer) {
-  for (const std::string& text : {std::string("{"), write_entry(entry_of("other")), std::string()}) {
+  for (const std::string& text : {std::string("{"), render_entry(entry_of("other")), std::string()}) {
     const FakeHost host = host_with("run/holdfast/ledger/web.json", text);
     const Result<std::optional<Entry>> entry = read_entry(host.open(), {"web"});
     ASSERT_FALSE(entry) << text;
@@ -170,7 +170,7 @@ TEST(LedgerEntry, DoesNotInventDeviceNumbers) {
   Entry entry;
   entry.container.value = "web";
   entry.nodes = {{"/dev/nvidia0", std::nullopt, device::Access::read}};
-  const Result<Entry> read = parse_entry(write_entry(entry));
+  const Result<Entry> read = parse_entry(render_entry(entry));
   EXPECT_FALSE(read && read->nodes.at(0).claimed);
 }
 

@@ -50,7 +50,7 @@ struct Handlers {
   std::function<Adjustment(const Container&)> create;
   std::function<Adjustment(const Container&)> update;  // without devices: they stay as they were created
   std::function<void(const Container&)> stopped;
-  std::function<void()> lost = {};  // by whoever holds the connection: it has ended, or could not be opened
+  std::function<void()> lost = {};  // by the client: the connection has ended, or could not be opened
 };
 
 class Session {

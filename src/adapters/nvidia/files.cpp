@@ -69,8 +69,7 @@ Result<DriverFiles> read_driver_files(const kernel::Host& host, const std::strin
     driver.version = find_library_version(root);
   }
   if (driver.version.empty()) {
-    return fail(std::errc::no_such_device,
-                "find NVIDIA's driver: neither its kernel module nor its libraries are here");
+    return fail(Reason::unavailable, "find NVIDIA's driver: neither its kernel module nor its libraries are here");
   }
   for (const LibraryDirectory& directory : find_library_directories(root, driver.version)) {
     add_libraries(driver, root, directory);

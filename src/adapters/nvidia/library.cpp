@@ -106,7 +106,7 @@ device::Unit& unit_for(device::Inventory& inventory, const GpuAnswer& gpu) {
 
 }  // namespace
 
-std::string write_answer(const LibraryAnswer& answer) {
+std::string render_answer(const LibraryAnswer& answer) {
   std::string text;
   const auto put = [&text](std::string_view key, const std::string& value) {
     text += std::string(key) + " " + on_one_line(value) + "\n";
@@ -160,7 +160,7 @@ LibraryAnswer parse_answer(std::string_view text) {
 
 Result<LibraryAnswer> ask_libraries(std::chrono::milliseconds limit, Question question) {
   const Result<std::string> text =
-      kernel::run_in_subprocess([question] { return write_answer(load_and_ask(question)); }, limit);
+      kernel::run_in_subprocess([question] { return render_answer(load_and_ask(question)); }, limit);
   if (!text) {
     return fail(text.error().code, "ask NVIDIA's libraries: " + text.error().message);
   }

@@ -63,7 +63,7 @@ std::string meaning_of_cuda(int code);
 void add_to(device::Inventory& inventory, const LibraryAnswer& answer);
 
 // The text that the child process sends to its parent, lines of "key value…"; declared here for the tests.
-std::string write_answer(const LibraryAnswer& answer);
+std::string render_answer(const LibraryAnswer& answer);
 LibraryAnswer parse_answer(std::string_view text);
 
 }  // namespace hf::nvidia

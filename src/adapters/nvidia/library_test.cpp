@@ -227,8 +227,8 @@ LibraryAnswer full_answer() {
 }
 
 TEST(LibraryAnswer, IsTheSameAfterWritingAndParsing) {
-  const std::string text = write_answer(full_answer());
-  EXPECT_EQ(write_answer(parse_answer(text)), text);
+  const std::string text = render_answer(full_answer());
+  EXPECT_EQ(render_answer(parse_answer(text)), text);
   const LibraryAnswer read = parse_answer(text);
   ASSERT_EQ(read.gpus.size(), 2U);
   EXPECT_EQ(read.gpus[0].memory, 1ULL << 40);
@@ -244,8 +244,8 @@ TEST(LibraryAnswer, WritesAMessageWithANewlineOnOneLine) {
   LibraryAnswer answer;
   answer.has_nvml = true;
   answer.nvml_message = "two\nnvml 7";
-  EXPECT_EQ(parse_answer(write_answer(answer)).nvml_code, 0);
-  EXPECT_EQ(parse_answer(write_answer(answer)).nvml_message, "two nvml 7");
+  EXPECT_EQ(parse_answer(render_answer(answer)).nvml_code, 0);
+  EXPECT_EQ(parse_answer(render_answer(answer)).nvml_message, "two nvml 7");
 }
 
 // A library too old to have nvmlInit_v2 gives the code -1; read as 0 it would look like a success.
@@ -255,8 +255,8 @@ TEST(LibraryAnswer, KeepsTheCodeOfAFunctionThatIsNotThere) {
   answer.has_cuda = true;
   answer.nvml_code = -1;
   answer.cuda_code = -1;
-  EXPECT_EQ(parse_answer(write_answer(answer)).nvml_code, -1);
-  EXPECT_EQ(parse_answer(write_answer(answer)).cuda_code, -1);
+  EXPECT_EQ(parse_answer(render_answer(answer)).nvml_code, -1);
+  EXPECT_EQ(parse_answer(render_answer(answer)).cuda_code, -1);
 }
 
 TEST(LibraryAnswer, SkipsUnknownLines) {

@@ -22,7 +22,7 @@ Result<std::string> allow_in_resources(std::string_view text, const std::vector<
   }
   std::string more;
   for (const container::NodeEdit& node : nodes) {
-    more += node.device ? "," + document::write_json(json_of_rule(*node.device, node.access)) : "";
+    more += node.device ? "," + document::render_json(json_of_rule(*node.device, node.access)) : "";
   }
   document::Splices splices;
   splices.insert(list->end - 1, more);

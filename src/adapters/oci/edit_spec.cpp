@@ -28,7 +28,7 @@ using document::Splices;
 using Json = document::OrderedJson;
 using Place = JsonPlaces::Place;
 
-std::string dump(const Json& json) { return document::write_json(json); }
+std::string dump(const Json& json) { return document::render_json(json); }
 
 Json parse_value(std::string_view text) { return document::parse_json<Json>(text).value_or(Json()); }
 

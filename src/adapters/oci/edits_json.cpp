@@ -15,7 +15,7 @@ using Json = document::OrderedJson;
 
 namespace {
 
-std::string dump(const Json& json) { return document::write_json(json); }
+std::string dump(const Json& json) { return document::render_json(json); }
 
 }  // namespace
 

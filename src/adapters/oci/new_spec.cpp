@@ -18,7 +18,7 @@ Json mount_of(const NewMount& mount) {
 
 }  // namespace
 
-std::string write_spec(const NewSpec& spec) {
+std::string render_spec(const NewSpec& spec) {
   Json mounts = Json::array();
   mounts.push_back({{"destination", "/proc"}, {"type", "proc"}, {"source", "proc"}});
   mounts.push_back({{"destination", "/dev"},
@@ -46,7 +46,7 @@ std::string write_spec(const NewSpec& spec) {
                      {"root", {{"path", "rootfs"}}},
                      {"mounts", mounts},
                      {"linux", container}};
-  return document::write_json(file, 2) + "\n";
+  return document::render_json(file, 2) + "\n";
 }
 
 }  // namespace hf::oci

@@ -20,6 +20,6 @@ struct NewSpec {
 
 // The container runs as root in its own mount, pid, ipc and uts namespaces, with only the devices that every container
 // has. Its file system is the directory "rootfs" of the bundle.
-std::string write_spec(const NewSpec& spec);
+std::string render_spec(const NewSpec& spec);
 
 }  // namespace hf::oci

@@ -8,7 +8,7 @@ namespace hf::oci {
 namespace {
 
 TEST(NewSpec, IsReadBackByParseSpec) {
-  const Result<Spec> spec = parse_spec(write_spec({{"/bin/x", "y"}, {{"/a \"b\"", "/lib/b", false}}, "/demo"}));
+  const Result<Spec> spec = parse_spec(render_spec({{"/bin/x", "y"}, {{"/a \"b\"", "/lib/b", false}}, "/demo"}));
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->cgroups_path, "/demo");
   ASSERT_EQ(spec->rules.size(), 1U);

@@ -14,6 +14,10 @@ namespace hf {
 enum class Reason : std::uint8_t {
   system,         // the code says it
   refused_above,  // a gate above the container refuses, and gates above are never widened
+  unavailable,    // nothing failed: the CPUs, or the devices, that are asked for cannot be had here
+  not_yet,        // the same will work in a moment
+  unreadable,     // it cannot be read now, which says nothing about it
+  unanswered,     // the server was reached and gave no answer to this request: it may answer others
 };
 
 struct Error {

@@ -62,7 +62,8 @@ CpuSet reusable(const State& state, const PodRequest& pod) {
 }
 
 Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodRequest& pod,
-                                       std::string_view container, const NumaPreference& preference, Story* story) {
+                                       std::string_view container, const NumaPreference& preference,
+                                       Explanation* explanation) {
   const ContainerRequest* request = find_container(pod, container);
   if (request == nullptr) {
     return fail(std::errc::invalid_argument, "pod " + pod.uid + " has no container " + std::string(container));
@@ -79,7 +80,8 @@ Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const
     return cpus;
   }
   TRY(check_full_cores(policy, state, count));
-  const CpuSet cpus = TRY(choose(policy, assignable(policy, state) | reusable(state, pod), count, preference, story));
+  const CpuSet cpus =
+      TRY(choose(policy, assignable(policy, state) | reusable(state, pod), count, preference, explanation));
   state.shared -= cpus;
   state.entries[owner] = cpus;
   remember_reuse(state, pod.uid, *request, cpus);

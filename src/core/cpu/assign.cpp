@@ -26,7 +26,7 @@ NumaPreference preference_of(const Tenant& tenant, const CpuRequest& request) {
 
 // With strict-cpu-reservation the reserved CPUs are not in the pool, and something must be.
 Result<void> check_pool(const State& state) {
-  return state.shared.empty() ? fail(std::errc::resource_unavailable_try_again,
+  return state.shared.empty() ? fail(Reason::unavailable,
                                      "not enough cpus available to satisfy request: none would be left to the others")
                               : Result<void>();
 }

@@ -43,7 +43,7 @@ Result<CpuSet> assign_one(const Policy& policy, State& state, const Tenant& tena
 // Leaves a tenant `count` of its CPUs, those that would have been chosen from them.
 Result<void> shrink(const Policy& policy, State& state, const Tenant& tenant, std::uint32_t count);
 
-// Takes back the CPUs of an owner, who is not served again while it lives.
+// Takes back the CPUs of an owner, which is not served again while it lives.
 void release(State& state, const Owner& owner);
 
 // The state without the entries of owners whose CPUs were taken back: what is to be in force.

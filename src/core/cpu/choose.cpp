@@ -93,17 +93,17 @@ std::vector<Tier> tiers_of(const Policy& policy, const NumaPreference& preferenc
 }
 
 Result<CpuSet> take_tiers(const Policy& policy, const std::vector<Tier>& tiers, const CpuSet& allocatable,
-                          std::uint32_t count, Story* story) {
+                          std::uint32_t count, Explanation* explanation) {
   CpuSet taken;
   std::uint32_t need = count;
   for (const Tier& tier : tiers) {
     const bool is_last = &tier == &tiers.back();
     const CpuSet free = (allocatable & tier.cpus) - taken;
     const std::uint32_t share = is_last ? need : std::min(need, free.count());
-    const std::size_t before = story == nullptr ? 0 : story->size();
-    const CpuSet cpus = TRY(take(policy, free, share, story));
-    for (std::size_t i = before; story != nullptr && i < story->size(); ++i) {
-      (*story)[i].because.insert(0, tier.because.empty() ? "" : tier.because + "; ");
+    const std::size_t before = explanation == nullptr ? 0 : explanation->size();
+    const CpuSet cpus = TRY(take(policy, free, share, explanation));
+    for (std::size_t i = before; explanation != nullptr && i < explanation->size(); ++i) {
+      (*explanation)[i].because.insert(0, tier.because.empty() ? "" : tier.because + "; ");
     }
     taken |= cpus;
     need -= share;
@@ -153,7 +153,7 @@ Result<CpuSet> pick_cores(const Policy& policy, const std::vector<Tier>& tiers, 
   }
   const std::vector<std::vector<bool>> reach = reachable_sums(sizes, count);
   if (!reach[0][count]) {
-    return fail(std::errc::resource_unavailable_try_again,
+    return fail(Reason::unavailable,
                 "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " +
                     std::to_string(whole.count()) + ", requested CPUs = " + std::to_string(count) +
                     ", CPUs per core = " + std::to_string(threads_per_core(policy.layout->topology.counters)));
@@ -173,40 +173,40 @@ Result<CpuSet> pick_cores(const Policy& policy, const std::vector<Tier>& tiers, 
 
 }  // namespace
 
-Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t count, Story* story) {
+Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t count, Explanation* explanation) {
   if (policy.options.across_numa) {
     const std::uint32_t threads = std::max(1U, threads_per_core(policy.layout->topology.counters));
-    return take_distributed(*policy.layout, free, count, policy.options.full_cores ? threads : 1, story);
+    return take_distributed(*policy.layout, free, count, policy.options.full_cores ? threads : 1, explanation);
   }
   return take_packed(*policy.layout, free, count,
                      {.order = policy.options.across_cores ? CpuOrder::spread : CpuOrder::packed,
                       .caches = policy.options.by_cache ? CacheUse::preferred : CacheUse::ignored,
                       .unequal_cores = policy.options.full_cores ? UnequalCores::as_kubelet  // choose() checks it
                                                                  : UnequalCores::largest_first},
-                     story);
+                     explanation);
 }
 
 Result<CpuSet> choose(const Policy& policy, const CpuSet& allocatable, std::uint32_t count,
-                      const NumaPreference& preference, Story* story) {
+                      const NumaPreference& preference, Explanation* explanation) {
   const std::vector<Tier> tiers = tiers_of(policy, preference);
   const CpuSet free = allocatable & policy.layout->cpus;
-  Result<CpuSet> chosen = take_tiers(policy, tiers, free, count, story);
+  Result<CpuSet> chosen = take_tiers(policy, tiers, free, count, explanation);
   if (!chosen || !policy.options.full_cores || whole_cores_in(*policy.layout, *chosen) == *chosen) {
     return chosen;
   }
-  if (story != nullptr) {
-    story->clear();
+  if (explanation != nullptr) {
+    explanation->clear();
   }
   const CpuSet whole = whole_cores_in(*policy.layout, free);
-  chosen = take_tiers(policy, tiers, whole, count, story);
+  chosen = take_tiers(policy, tiers, whole, count, explanation);
   if (chosen && whole_cores_in(*policy.layout, *chosen) == *chosen) {
     return chosen;
   }
   chosen = pick_cores(policy, tiers, whole, count);
-  if (story != nullptr) {
-    story->clear();
+  if (explanation != nullptr) {
+    explanation->clear();
     if (chosen) {
-      story->push_back({"whole cores that add up", *chosen});
+      explanation->push_back({"whole cores that add up", *chosen});
     }
   }
   return chosen;

@@ -55,13 +55,12 @@ Result<void> check_budget(const PodRequest& pod) {
     }
   }
   if (any_shares && given >= budget) {
-    return fail(std::errc::resource_unavailable_try_again,
+    return fail(Reason::unavailable,
                 "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared "
                 "containers");
   }
   if (init_has_none) {
-    return fail(std::errc::resource_unavailable_try_again,
-                "pod rejected, pod has shared init containers but no cpus available for them");
+    return fail(Reason::unavailable, "pod rejected, pod has shared init containers but no cpus available for them");
   }
   return {};
 }

@@ -122,16 +122,14 @@ Result<void> check_full_cores(const Policy& policy, const State& state, std::uin
   }
   const std::uint32_t threads = std::max(1U, threads_per_core(policy.layout->topology.counters));
   if (count % threads != 0) {
-    return fail(std::errc::resource_unavailable_try_again,
-                "SMT Alignment Error: requested " + std::to_string(count) +
-                    " cpus not multiple cpus per core = " + std::to_string(threads));
+    return fail(Reason::unavailable, "SMT Alignment Error: requested " + std::to_string(count) +
+                                         " cpus not multiple cpus per core = " + std::to_string(threads));
   }
   const std::uint32_t available = (state.shared - policy.reserved_cores).count();
   if (count > available) {
-    return fail(
-        std::errc::resource_unavailable_try_again,
-        "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " + std::to_string(available) +
-            ", requested CPUs = " + std::to_string(count) + ", CPUs per core = " + std::to_string(threads));
+    return fail(Reason::unavailable, "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " +
+                                         std::to_string(available) + ", requested CPUs = " + std::to_string(count) +
+                                         ", CPUs per core = " + std::to_string(threads));
   }
   return {};
 }

@@ -50,11 +50,11 @@ CpuSet assignable(const Policy& policy, const State& state);  // the CPUs for ne
 CpuSet reusable(const State& state, const PodRequest& pod);
 
 // Takes CPUs as the options say, even where that splits cores.
-Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t count, Story* story = nullptr);
+Result<CpuSet> take(const Policy& policy, const CpuSet& free, std::uint32_t count, Explanation* explanation = nullptr);
 
 // Chooses `count` of the allocatable CPUs; no state is changed.
 Result<CpuSet> choose(const Policy& policy, const CpuSet& allocatable, std::uint32_t count,
-                      const NumaPreference& preference, Story* story = nullptr);
+                      const NumaPreference& preference, Explanation* explanation = nullptr);
 
 // Fails, with kubelet's message, where full-pcpus-only does not allow a container to have so many.
 Result<void> check_full_cores(const Policy& policy, const State& state, std::uint32_t count);
@@ -62,7 +62,7 @@ Result<void> check_full_cores(const Policy& policy, const State& state, std::uin
 // Assigns exclusive CPUs to a container and enters them into the state. Absent: it runs in the shared pool.
 Result<std::optional<CpuSet>> allocate(const Policy& policy, State& state, const PodRequest& pod,
                                        std::string_view container, const NumaPreference& preference,
-                                       Story* story = nullptr);
+                                       Explanation* explanation = nullptr);
 
 // Allocates for all containers of a pod with a budget at once.
 Result<void> allocate_pod(const Policy& policy, State& state, const PodRequest& pod, const NumaPreference& preference);

@@ -16,7 +16,7 @@ class Simulator {
   Result<StepResult> run(const ScenarioStep& step) {
     StepResult result{.step = step, .cpus = {}, .shared_after = {}, .error = {}, .hints = hints(step)};
     const Result<CpuSet> cpus = apply(step);
-    if (!cpus && cpus.error().code == std::errc::invalid_argument) {
+    if (!cpus && cpus.error().reason != Reason::unavailable) {
       return std::unexpected(cpus.error());
     }
     result.cpus = cpus.value_or(CpuSet());

@@ -29,14 +29,14 @@ struct Step {
   std::string because;  // "whole NUMA nodes"
   CpuSet cpus;
 };
-using Story = std::vector<Step>;
+using Explanation = std::vector<Step>;
 
 // Takes whole NUMA nodes and sockets, then caches where preferred, then whole cores, then single CPUs.
 Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::uint32_t count, Packing packing,
-                           Story* story = nullptr);
+                           Explanation* explanation = nullptr);
 
 // Takes CPUs evenly from as few NUMA nodes as possible, `group` CPUs at a time.
 Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count, std::uint32_t group,
-                                Story* story = nullptr);
+                                Explanation* explanation = nullptr);
 
 }  // namespace hf::cpu

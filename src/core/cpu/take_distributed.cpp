@@ -247,12 +247,12 @@ std::uint32_t ceil_of(std::uint32_t whole, std::uint32_t part) { return (whole +
 }  // namespace
 
 Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, std::uint32_t count, std::uint32_t group,
-                                Story* story) {
+                                Explanation* explanation) {
   const Pool pool(layout, available);
   IndexList order;
   pool.order_numa_nodes(order);
   if (group == 0 || count % group != 0 || count == 0 || count > pool.count() || order.size() > kMostNodes) {
-    return take_packed(layout, available, count, {}, story);
+    return take_packed(layout, available, count, {}, explanation);
   }
   const std::uint32_t groups = ceil_of(std::uint32_t(layout.topology.cpus.size()), group);
   const std::uint32_t per_node = std::max(1U, ceil_of(groups, layout.numa_nodes.size()));
@@ -266,8 +266,8 @@ Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, s
     Applier applier(layout, available, group);
     applier.apply(*split, order, distribution.even_share(k), count);
     if (applier.taken().count() == count) {
-      if (story != nullptr) {
-        story->push_back(
+      if (explanation != nullptr) {
+        explanation->push_back(
             {"as many of each of " + std::to_string(k) + " NUMA nodes as can be" +
                  (distribution.gave_up() ? ", the best of " + std::to_string(kMostTrials) + " trials" : ""),
              applier.taken()});
@@ -276,7 +276,7 @@ Result<CpuSet> take_distributed(const Layout& layout, const CpuSet& available, s
     }
     break;  // kubelet: "accounting error". Nothing was allocated yet, so packing is still possible.
   }
-  return take_packed(layout, available, count, {}, story);
+  return take_packed(layout, available, count, {}, explanation);
 }
 
 }  // namespace hf::cpu

@@ -8,8 +8,8 @@ namespace {
 
 class Taker {
  public:
-  Taker(const Layout& layout, const CpuSet& available, std::uint32_t count, Story* story)
-      : layout_(layout), pool_(layout, available), need_(count), story_(story) {}
+  Taker(const Layout& layout, const CpuSet& available, std::uint32_t count, Explanation* explanation)
+      : layout_(layout), pool_(layout, available), need_(count), explanation_(explanation) {}
 
   [[nodiscard]] const Pool& pool() const { return pool_; }
   [[nodiscard]] const CpuSet& taken() const { return taken_; }
@@ -37,7 +37,7 @@ class Taker {
   CpuSet taken_;
   CpuSet recorded_;
   std::uint32_t need_;
-  Story* story_;
+  Explanation* explanation_;
 };
 
 void Taker::take(std::uint32_t cpu) {
@@ -53,8 +53,8 @@ void Taker::take_all(std::span<const Index> cpus) {
 }
 
 void Taker::record(const char* because) {
-  if (story_ != nullptr && taken_ != recorded_) {
-    story_->push_back({because, taken_ - recorded_});
+  if (explanation_ != nullptr && taken_ != recorded_) {
+    explanation_->push_back({because, taken_ - recorded_});
     recorded_ = taken_;
   }
 }
@@ -218,12 +218,11 @@ void Taker::take_spread_cpus() {
 }  // namespace
 
 Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::uint32_t count, Packing packing,
-                           Story* story) {
-  Taker taker(layout, available, count, story);
+                           Explanation* explanation) {
+  Taker taker(layout, available, count, explanation);
   if (count > taker.pool().count()) {
-    return fail(std::errc::resource_unavailable_try_again,
-                "not enough cpus available to satisfy request: requested=" + std::to_string(count) +
-                    ", available=" + std::to_string(taker.pool().count()));
+    return fail(Reason::unavailable, "not enough cpus available to satisfy request: requested=" +
+                                         std::to_string(count) + ", available=" + std::to_string(taker.pool().count()));
   }
   if (is_numa_first(layout.topology.counters)) {
     taker.take_numa_nodes();
@@ -243,7 +242,7 @@ Result<CpuSet> take_packed(const Layout& layout, const CpuSet& available, std::u
     taker.take_packed_cpus();
   }
   if (!taker.is_done()) {
-    return fail(std::errc::resource_unavailable_try_again, "failed to allocate cpus");
+    return fail(Reason::unavailable, "failed to allocate cpus");
   }
   return taker.taken();
 }

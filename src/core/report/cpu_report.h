@@ -31,7 +31,7 @@ struct CpuPlan {
   cpu::NumaPreference preference = {};
   cpu::Topology topology = {};
   cpu::CpuSet cpus = {};
-  cpu::Story story = {};
+  cpu::Explanation explanation = {};
   std::string error = {};  // kubelet's message; "" where it can be done
 };
 

@@ -55,8 +55,9 @@ Inventory host() {
   return inventory;
 }
 
-std::vector<ClusterDevice> devices_of(const Inventory& inventory, Policy policy = {}, const Ailments& ailments = {}) {
-  const std::vector<Offer> offers = offers_of(inventory, device::built_in_classes(), cluster_policy(policy), ailments);
+std::vector<ClusterDevice> devices_of(const Inventory& inventory, Policy policy = {},
+                                      const DeviceProblems& problems = {}) {
+  const std::vector<Offer> offers = offers_of(inventory, device::built_in_classes(), cluster_policy(policy), problems);
   return cluster_devices(inventory, offers, policy);
 }
 

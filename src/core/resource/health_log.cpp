@@ -24,14 +24,14 @@ void HealthLog::report(const std::string& unit, const std::string& why, std::uin
   entry.until = now + entry.quiet_time;
 }
 
-Ailments HealthLog::ailments(std::uint64_t now) const {
-  Ailments ailments;
+DeviceProblems HealthLog::problems(std::uint64_t now) const {
+  DeviceProblems problems;
   for (const auto& [unit, entry] : entries_) {
     if (now < entry.until) {
-      ailments.emplace(unit, entry.why);
+      problems.emplace(unit, entry.why);
     }
   }
-  return ailments;
+  return problems;
 }
 
 std::uint64_t HealthLog::next_recovery(std::uint64_t now) const {

@@ -14,7 +14,7 @@ class HealthLog {
  public:
   // Times are nanoseconds of CLOCK_MONOTONIC.
   void report(const std::string& unit, const std::string& why, std::uint64_t now);
-  [[nodiscard]] Ailments ailments(std::uint64_t now) const;
+  [[nodiscard]] DeviceProblems problems(std::uint64_t now) const;
   [[nodiscard]] std::uint64_t next_recovery(std::uint64_t now) const;  // UINT64_MAX where none is due
 
  private:

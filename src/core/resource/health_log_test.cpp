@@ -11,9 +11,9 @@ TEST(HealthLog, AUnitRecoversWhenItWasQuiet) {
   HealthLog log;
   log.report("a", "Xid 79", 1 * kSecond);
   log.report("a", "Xid 79", 31 * kSecond);
-  EXPECT_EQ(log.ailments(80 * kSecond).at("a"), "Xid 79") << "quiet for 49 s";
+  EXPECT_EQ(log.problems(80 * kSecond).at("a"), "Xid 79") << "quiet for 49 s";
   EXPECT_EQ(log.next_recovery(80 * kSecond), 91 * kSecond);
-  EXPECT_TRUE(log.ailments(91 * kSecond).empty());
+  EXPECT_TRUE(log.problems(91 * kSecond).empty());
   EXPECT_EQ(log.next_recovery(91 * kSecond), UINT64_MAX);
 }
 
@@ -21,8 +21,8 @@ TEST(HealthLog, ARelapseTakesLonger) {
   HealthLog log;
   log.report("a", "x", 0);
   log.report("a", "x", 70 * kSecond);
-  EXPECT_FALSE(log.ailments(180 * kSecond).empty());
-  EXPECT_TRUE(log.ailments(190 * kSecond).empty());
+  EXPECT_FALSE(log.problems(180 * kSecond).empty());
+  EXPECT_TRUE(log.problems(190 * kSecond).empty());
   log.report("a", "x", 190 * kSecond);
   EXPECT_EQ(log.next_recovery(190 * kSecond), (190 + 240) * kSecond);
   for (std::uint64_t i = 0; i < 20; ++i) {

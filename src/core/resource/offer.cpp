@@ -51,8 +51,8 @@ std::vector<std::string> shared_nodes(const Inventory& inventory, const device::
 class OfferMaker {
  public:
   OfferMaker(const Inventory& inventory, const device::DeviceClasses& classes, const Policy& policy,
-             const Ailments& ailments)
-      : inventory_(inventory), classes_(classes), policy_(policy), ailments_(ailments) {}
+             const DeviceProblems& problems)
+      : inventory_(inventory), classes_(classes), policy_(policy), problems_(problems) {}
 
   std::vector<Offer> make() {
     const std::optional<std::string> why_not_single = check_single();
@@ -163,8 +163,8 @@ class OfferMaker {
     return name;
   }
 
-  [[nodiscard]] std::optional<std::string> ailment_of(const Unit& unit) const {
-    if (const auto found = ailments_.find(key_of(unit)); found != ailments_.end()) {
+  [[nodiscard]] std::optional<std::string> problem_of_unit(const Unit& unit) const {
+    if (const auto found = problems_.find(key_of(unit)); found != problems_.end()) {
       return found->second;
     }
     if (unit.health == device::Health::bad) {
@@ -184,7 +184,7 @@ class OfferMaker {
       const std::vector<std::string> shared = shared_nodes(inventory_, *of);
       device.nodes.insert(device.nodes.end(), shared.begin(), shared.end());
     }
-    device.problem = candidate.problem ? std::move(candidate.problem) : ailment_of(unit);
+    device.problem = candidate.problem ? std::move(candidate.problem) : problem_of_unit(unit);
     for (const std::string& path : device.nodes) {
       device.problem = device.problem ? std::move(device.problem) : problem_of(inventory_, path);
     }
@@ -202,7 +202,7 @@ class OfferMaker {
     for (unsigned i = 0; i < offer.replicas; ++i) {
       device.id = is_shared ? device.device + "::" + std::to_string(i) : device.device;
       offer.devices.push_back(device);
-      if (const auto found = ailments_.find(device.id); found != ailments_.end() && device.is_healthy()) {
+      if (const auto found = problems_.find(device.id); found != problems_.end() && device.is_healthy()) {
         offer.devices.back().problem = found->second;
       }
     }
@@ -211,7 +211,7 @@ class OfferMaker {
   const Inventory& inventory_;
   const device::DeviceClasses& classes_;
   const Policy& policy_;
-  const Ailments& ailments_;
+  const DeviceProblems& problems_;
   std::map<std::string, Offer> offers_;
 };
 
@@ -223,16 +223,16 @@ const OfferedDevice* Offer::find(std::string_view id) const {
 }
 
 std::vector<Offer> offers_of(const Inventory& inventory, const device::DeviceClasses& classes, const Policy& policy,
-                             const Ailments& ailments) {
-  return OfferMaker(inventory, classes, policy, ailments).make();
+                             const DeviceProblems& problems) {
+  return OfferMaker(inventory, classes, policy, problems).make();
 }
 
 std::string key_of(const Unit& unit) {
   return !unit.uuid.empty() ? unit.uuid : !unit.pci.empty() ? unit.pci : unit.name;
 }
 
-std::set<std::string> ailing_keys(const Unit& unit, const std::vector<Offer>& offers,
-                                  const std::vector<Offer>& cluster_offers, const std::set<std::string>& given) {
+std::set<std::string> problem_keys(const Unit& unit, const std::vector<Offer>& offers,
+                                   const std::vector<Offer>& cluster_offers, const std::set<std::string>& given) {
   std::set<std::string> keys;
   for (const std::vector<Offer>* const front : {&offers, &cluster_offers}) {
     for (const Offer& offer : *front) {

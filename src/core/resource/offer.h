@@ -50,19 +50,19 @@ struct OfferStatus {
   friend bool operator==(const OfferStatus&, const OfferStatus&) = default;
 };
 
-// What is known beside the inventory: reasons why a device must not be used, by OfferedDevice::unit or ::id.
-using Ailments = std::map<std::string, std::string, std::less<>>;
+// Reasons why a device must not be used, beside those of the inventory, by OfferedDevice::unit or ::id.
+using DeviceProblems = std::map<std::string, std::string, std::less<>>;
 
 // One offer per resource, sorted by name. The inventory must have asked the vendor's library where MIG devices are
 // to be offered.
 std::vector<Offer> offers_of(const device::Inventory& inventory, const device::DeviceClasses& classes,
-                             const Policy& policy, const Ailments& ailments);
+                             const Policy& policy, const DeviceProblems& problems);
 
-// The key of a unit in Ailments.
+// The key of a unit in DeviceProblems.
 std::string key_of(const device::Unit& unit);
 
-// The offered ids of a unit that are in `given`; where there are none, the unit as a whole. Keys of Ailments.
-std::set<std::string> ailing_keys(const device::Unit& unit, const std::vector<Offer>& offers,
-                                  const std::vector<Offer>& cluster_offers, const std::set<std::string>& given);
+// The offered ids of a unit that are in `given`; where there are none, the unit as a whole. Keys of DeviceProblems.
+std::set<std::string> problem_keys(const device::Unit& unit, const std::vector<Offer>& offers,
+                                   const std::vector<Offer>& cluster_offers, const std::set<std::string>& given);
 
 }  // namespace hf::resource

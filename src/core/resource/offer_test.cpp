@@ -51,8 +51,8 @@ Node& find(Inventory& inventory, const std::string& path) {
   return *std::ranges::find(inventory.nodes, path, &Node::path);
 }
 
-std::vector<Offer> offers(const Inventory& inventory, const Policy& policy = {}, const Ailments& ailments = {}) {
-  return offers_of(inventory, device::built_in_classes(), policy, ailments);
+std::vector<Offer> offers(const Inventory& inventory, const Policy& policy = {}, const DeviceProblems& problems = {}) {
+  return offers_of(inventory, device::built_in_classes(), policy, problems);
 }
 
 void enable_mig(Unit& unit, const std::string& profile, std::size_t count) {
@@ -136,7 +136,7 @@ TEST(Offer, OneReplicaOfADeviceMayBeUnhealthy) {
   policy.sharing = {{"nvidia.com/gpu", "", 2}};
   const Inventory inventory = two_gpus();
   const std::set<std::string> keys =
-      ailing_keys(inventory.units[1], offers(inventory, policy), {}, {"GPU-0::1", "GPU-1::1"});
+      problem_keys(inventory.units[1], offers(inventory, policy), {}, {"GPU-0::1", "GPU-1::1"});
   EXPECT_EQ(keys, std::set<std::string>{"GPU-1::1"});
   const std::vector<Offer> made = offers(inventory, policy, {{"GPU-1::1", "a gate above refuses"}});
   EXPECT_EQ(made[0].find("GPU-1::1")->problem, "a gate above refuses");
@@ -153,12 +153,12 @@ TEST(Offer, OneMigDeviceOfAClaimMayBeUnhealthy) {
   const Unit& unit = inventory.units[0];
   const Policy policy = cluster_policy({});
   const std::vector<Offer> by_plugin = offers(inventory);
-  const std::set<std::string> keys = ailing_keys(unit, by_plugin, offers(inventory, policy), {unit.mig[1].uuid});
+  const std::set<std::string> keys = problem_keys(unit, by_plugin, offers(inventory, policy), {unit.mig[1].uuid});
   EXPECT_EQ(keys, std::set{unit.mig[1].uuid});
   const std::vector<Offer> made = offers(inventory, policy, {{*keys.begin(), "a gate above refuses"}});
   EXPECT_TRUE(made[1].find(unit.mig[0].uuid)->is_healthy()) << "another pod's";
   EXPECT_FALSE(made[1].find(unit.mig[1].uuid)->is_healthy());
-  EXPECT_EQ(ailing_keys(unit, by_plugin, offers(inventory, policy), {}), std::set<std::string>{"GPU-0"});
+  EXPECT_EQ(problem_keys(unit, by_plugin, offers(inventory, policy), {}), std::set<std::string>{"GPU-0"});
 }
 
 TEST(Offer, MigDevicesByStrategy) {

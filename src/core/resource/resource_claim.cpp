@@ -28,8 +28,8 @@ Result<const ClusterDevice*> find_usable(const ClaimName& claim, const std::stri
     return refuse(std::errc::no_such_device, claim, "there is no device " + quote(name) + " on this host");
   }
   if (found->waits_for) {  // first: it may be the problem
-    return refuse(std::errc::resource_unavailable_try_again, claim,
-                  "device " + quote(name) + " cannot be used yet: " + *found->waits_for);
+    return fail(Reason::not_yet,
+                "claim " + to_string(claim) + ": device " + quote(name) + " cannot be used yet: " + *found->waits_for);
   }
   if (found->problem && !(is_admin && found->is_taken)) {
     return refuse(std::errc::no_such_device, claim, "device " + quote(name) + " cannot be used: " + *found->problem);

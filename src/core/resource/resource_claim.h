@@ -62,7 +62,7 @@ struct PreparedClaim {
 };
 
 // Whole devices, or an error that says what is missing. Results of other drivers are theirs to prepare. The error's
-// code is resource_unavailable_try_again where it will work in a moment.
+// reason is not_yet where it will work in a moment.
 Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim, const Pool& pool,
                               const std::vector<ClusterDevice>& devices);
 

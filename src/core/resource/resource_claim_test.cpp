@@ -53,9 +53,9 @@ TEST(ResourceClaim, IsPreparedAsAWholeOrNotAtAll) {
     ASSERT_FALSE(claim) << what;
     EXPECT_NE(claim.error().message.find(what), std::string::npos) << claim.error().message;
     EXPECT_TRUE(claim.error().message.starts_with("claim training/gpus: ")) << claim.error().message;
-    EXPECT_NE(claim.error().code, std::errc::resource_unavailable_try_again);
+    EXPECT_NE(claim.error().reason, Reason::not_yet);
   }
-  EXPECT_EQ(prepared({result("gpu-0"), result("gpu-3")}).error().code, std::errc::resource_unavailable_try_again);
+  EXPECT_EQ(prepared({result("gpu-0"), result("gpu-3")}).error().reason, Reason::not_yet);
 }
 
 TEST(ResourceClaim, MustBeTheOneThatKubeletMeans) {

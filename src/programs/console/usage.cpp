@@ -1,6 +1,8 @@
 #include "programs/console/usage.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <span>
 #include <string>
@@ -144,6 +146,26 @@ int answer_unparsed(const CLI::App& app, const CLI::ParseError& error, std::span
   }
   std::cerr << program_of(app) << ": " << explain_usage(app, error, arguments) << '\n';
   return kCannotTell;
+}
+
+int run_command_line(CLI::App& app, std::span<char* const> argv, const std::string& missing, const int& status) {
+  try {
+    app.parse(int(argv.size()), argv.data());
+    if (app.get_subcommands().empty()) {
+      std::cerr << "holdfast: " << missing << '\n';
+      return kCannotTell;
+    }
+  } catch (const CLI::ParseError& error) {
+    return answer_unparsed(app, error, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "holdfast: " << error.what() << '\n';
+    return kCannotTell;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::cerr << "holdfast: cannot write to standard output\n";
+    return kCannotTell;
+  }
+  return status;
 }
 
 std::string list_commands(const CLI::App& app) {

@@ -61,7 +61,7 @@ Result<CdiOptions> with_old_options(CdiOptions options) {
 // That there is no such device is an answer; all else is usage, or something that could not be read.
 int complain_about_devices(const Error& error) {
   const int status = complain(error);
-  return error.code == std::errc::no_such_device ? kProblem : status;
+  return error.reason == Reason::unavailable ? kProblem : status;
 }
 
 int generate(const CdiOptions& given) {

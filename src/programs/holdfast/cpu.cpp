@@ -46,7 +46,7 @@ struct CpuOptions {
 
 // Invalid arguments are usage errors; CPUs that cannot be allocated are a problem that was found.
 int status_for(const Error& error) {
-  const bool is_refusal = error.code == std::errc::resource_unavailable_try_again;
+  const bool is_refusal = error.reason == Reason::unavailable;
   const int status = complain(error);
   return is_refusal ? kProblem : status;
 }
@@ -152,10 +152,10 @@ Result<report::CpuPlan> plan_for(const CpuOptions& options) {
                             .is_guaranteed = true,
                             .containers = {{"plan", cpu::ContainerRole::app, cpu::whole_cpus(plan.requested)}},
                             .cpu_budget = {}};
-  const auto given = allocate(policy, state, pod, "plan", plan.preference, &plan.story);
+  const auto given = allocate(policy, state, pod, "plan", plan.preference, &plan.explanation);
   if (!given) {
     plan.error = given.error().message;
-    plan.story.clear();
+    plan.explanation.clear();
     return plan;
   }
   plan.cpus = given->value_or(cpu::CpuSet());
@@ -170,7 +170,10 @@ Result<int> show_plan(const CpuOptions& options) {
 
 template <class Value>
 Result<Value> named(Result<Value> result, const std::string& path) {
-  return result ? std::move(result) : fail(result.error().code, path + ": " + result.error().message);
+  if (!result) {
+    result.error().message = path + ": " + result.error().message;
+  }
+  return result;
 }
 
 Result<int> show_simulation(const CpuOptions& options) {

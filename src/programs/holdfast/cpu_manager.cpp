@@ -179,7 +179,7 @@ void run(const ManagerOptions& options, Run function, int& status) {
     status = *done;
     return;
   }
-  const bool is_refusal = done.error().code == std::errc::resource_unavailable_try_again;
+  const bool is_refusal = done.error().reason == Reason::unavailable;
   const int code = complain(done.error());
   status = is_refusal ? kProblem : code;
 }

@@ -1,8 +1,5 @@
 // holdfast: the command line tool for all queries and repairs.
 #include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -74,24 +71,9 @@ int run(int argc, char** argv) {
   } else if (argc == 2 && std::string_view(argv[1]) == "version") {
     argv[1] = version.data();
   }
-  try {
-    app.parse(argc, argv);
-    if (app.get_subcommands().empty()) {
-      std::cerr << "holdfast: a command is missing\n\n"
-                << list_commands(app) << "\nholdfast COMMAND --help describes one. A first look: holdfast doctor\n";
-      return kCannotTell;
-    }
-  } catch (const CLI::ParseError& error) {
-    return answer_unparsed(app, error, {argv, std::size_t(argc)});
-  } catch (const std::exception& error) {
-    std::cerr << "holdfast: " << error.what() << "\n";
-    return kCannotTell;
-  }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    std::cerr << "holdfast: cannot write to standard output\n";
-    return kCannotTell;
-  }
-  return status;
+  const std::string missing = "a command is missing\n\n" + list_commands(app) +
+                              "\nholdfast COMMAND --help describes one. A first look: holdfast doctor";
+  return run_command_line(app, {argv, std::size_t(argc)}, missing, status);
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ std::vector<std::string> drop_capabilities(Log& log) {
 // For uninstalling: only repaired rules stay in the kernel, and those belong to the containers.
 Result<int> remove_shields(const kernel::Host& host) {
   if (const std::optional<journal::Status> running = journal::read_status(host)) {
-    return fail(std::errc::device_or_resource_busy, "holdfastd runs (pid " + std::to_string(running->pid.value) +
+    return fail(std::errc::device_or_resource_busy, "holdfastd runs (pid " +
+                                                        std::to_string(running->program.pid.value) +
                                                         ") and would restore them: stop it first");
   }
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();

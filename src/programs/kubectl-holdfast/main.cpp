@@ -1,8 +1,5 @@
 // kubectl-holdfast: `kubectl holdfast`, which asks holdfast on every node of a cluster and shows one table.
 #include <chrono>
-#include <cstdio>
-#include <exception>
-#include <iostream>
 #include <memory>
 #include <span>
 #include <string>
@@ -190,29 +187,6 @@ void add_commands(CLI::App& app, int& status) {
                Question::cpu_status, status);
 }
 
-int run_command(CLI::App& app, std::span<char* const> argv) {
-  int status = kFine;
-  add_commands(app, status);
-  try {
-    app.parse(int(argv.size()), argv.data());
-    if (app.get_subcommands().empty()) {
-      std::cerr
-          << "holdfast: a command is missing; there are doctor, ps, blame, cpu status (see kubectl holdfast --help)\n";
-      return kCannotTell;
-    }
-  } catch (const CLI::ParseError& error) {
-    return answer_unparsed(app, error, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "holdfast: " << error.what() << "\n";
-    return kCannotTell;
-  }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    std::cerr << "holdfast: cannot write to standard output\n";
-    return kCannotTell;
-  }
-  return status;
-}
-
 int run(std::span<char* const> argv) {
   fill_standard_files();
   kernel::raise_descriptor_limit();  // two for each node that is asked
@@ -221,7 +195,10 @@ int run(std::span<char* const> argv) {
   app.set_version_flag("-V,--version", std::string("kubectl-holdfast ") + HOLDFAST_VERSION);
   app.get_formatter()->column_width(28);
   app.require_subcommand(0, 1);
-  return run_command(app, argv);
+  int status = kFine;
+  add_commands(app, status);
+  return run_command_line(
+      app, argv, "a command is missing; there are doctor, ps, blame, cpu status (see kubectl holdfast --help)", status);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// ApiThread: the only thread that waits for the API server. It tells it what the guard reports about pods and this
-// cluster node, and sends what other parts of holdfast-kube write.
+// ApiThread: waits for the API server, so that the loop does not. It tells it what the guard reports about pods and
+// this cluster node, and sends what other parts of holdfast-kube write. Claims are read on a thread of their own
+// (plugin::ClaimReader).
 #pragma once
 
 #include <functional>

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "adapters/node_report/host_state.h"
 #include "core/base/text.h"
-#include "render/notice.h"
 
 namespace hf::cluster {
 namespace {
@@ -71,7 +71,7 @@ Result<std::optional<notice::HostState>> GuardReader::read(kernel::Clock::time_p
     return fail(std::errc::resource_unavailable_try_again,
                 "holdfastd: " + std::to_string(answer.status) + " " + printable(trim(answer.body)));
   }
-  notice::HostState state = TRY(notice::parse_host_state(answer.body));
+  notice::HostState state = TRY(node_report::parse_host_state(answer.body));
   tag_ = answer.tag;
   return state;
 }

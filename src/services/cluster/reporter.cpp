@@ -186,7 +186,7 @@ void Reporter::finish_condition(const Condition& condition, const Result<apiserv
     condition_written_at_ = now_;
   }
   if (is_written || is_refused(answer)) {
-    told_ = condition.status;
+    reported_ = condition.status;
   }
   if (is_written ? written_ != wanted_ : !is_refused(answer)) {
     condition_due_ = now_ + kShortest;
@@ -208,7 +208,7 @@ std::optional<bool> Reporter::wanted_taint() const {
   if (!is_lost && is_unsure) {
     return std::nullopt;
   }
-  const bool is_early = wanted_->status == Status::yes && settings_.writes_condition && told_ != Status::yes;
+  const bool is_early = wanted_->status == Status::yes && settings_.writes_condition && reported_ != Status::yes;
   return is_early ? std::nullopt : std::optional(is_lost);
 }
 

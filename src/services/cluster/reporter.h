@@ -77,7 +77,7 @@ class Reporter {
   std::optional<notice::Status> present_;  // on the server before the first write
   bool has_read_ = false;                  // present_
   std::optional<std::uint64_t> read_due_;
-  std::optional<notice::Status> told_;  // as last written, or refused for good
+  std::optional<notice::Status> reported_;  // as last written, or refused for good
   bool is_writing_ = false;
   std::uint64_t condition_due_ = notice::EventQueue::kNever;
   std::uint64_t condition_written_at_ = 0;

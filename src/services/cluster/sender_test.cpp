@@ -29,7 +29,7 @@ class SenderTest : public testing::Test {
   }
 
   static Result<Response> away() { return fail(std::errc::connection_refused, "API server: connect: refused"); }
-  static Result<Response> unanswered() { return fail(std::errc::no_message, "API server: read its answer: too late"); }
+  static Result<Response> unanswered() { return fail(Reason::unanswered, "API server: read its answer: too late"); }
   static Response status(unsigned number) { return {number, R"({"message": "so it is"})"}; }
 
   std::vector<std::string> lines_;
@@ -180,10 +180,10 @@ TEST_F(SenderTest, GivesUpARequestThatIsNotAnswered) {
   for (int i = 0; i < 4; ++i) {
     EXPECT_TRUE(answers_.empty());
     (void)answer(away());  // is no attempt
-    (void)answer(i % 2 == 0 ? unanswered() : fail(std::errc::connection_reset, "API server: read its answer: end"));
+    (void)answer(i % 2 == 0 ? unanswered() : fail(Reason::unanswered, "API server: read its answer: end"));
   }
   ASSERT_EQ(answers_.size(), 1U);
-  EXPECT_EQ(answers_[0].error().code, std::errc::connection_reset);
+  EXPECT_EQ(answers_[0].error().reason, Reason::unanswered);
   EXPECT_EQ(sender_.next_due(), Sender::kNever);
 }
 

@@ -1,4 +1,4 @@
-// DeviceReader: reads this host's devices on a thread of its own, because a driver that hangs holds up who asks it.
+// DeviceReader: reads this host's devices on a thread of its own, because a driver that hangs holds up its callers.
 #pragma once
 
 #include <chrono>

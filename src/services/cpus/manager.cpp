@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <iterator>
-#include <tuple>
 
 #include <fcntl.h>
 
@@ -14,6 +13,7 @@
 #include "kernel/files/file.h"
 #include "kernel/files/lock.h"
 #include "services/cpus/state.h"
+#include "services/cpus/status.h"
 
 namespace hf::cpus {
 namespace {
@@ -41,19 +41,6 @@ Result<void> check_kubelet(const kernel::Host& host) {
                     ": policy static); start it with --cpu-manager-policy=none and remove that file");
   }
   return {};
-}
-
-std::optional<std::uint32_t> farthest(const cpu::Topology& topology, const std::vector<cpu::NumaId>& devices,
-                                      const std::vector<cpu::NumaId>& nodes) {
-  std::optional<std::uint32_t> most;
-  for (const cpu::NumaId node : devices.empty() ? std::vector<cpu::NumaId>() : nodes) {
-    std::uint32_t nearest = ~0U;
-    for (const cpu::NumaId device : devices) {
-      nearest = std::min(nearest, distance(topology, device, node));
-    }
-    most = std::max(most.value_or(0), nearest);
-  }
-  return most;
 }
 
 const cpu::Tenant* find_owner(const Tenants& tenants, const cpu::Owner& owner) {
@@ -94,8 +81,8 @@ Result<void> Manager::refresh_machine() {
       listed.empty() ? std::optional(settings_.cpus.reserved_count) : std::nullopt;
   const cpu::Policy policy = TRY(make_policy(*layout, settings_.cpus.options, listed, count));
   machine_ = {online, std::move(layout), policy};
-  for (auto& [id, contest] : contests_) {
-    contest.written = {};  // the kernel itself changes cpusets then
+  for (auto& [id, conflict] : conflicts_) {
+    conflict.written = {};  // the kernel itself changes cpusets then
   }
   return {};
 }
@@ -190,7 +177,7 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Rec
     state = here;  // nothing is done that is not recorded
   }
   managed_ = read_managed(tenants);
-  judge_contests(in_force(here), managed_);
+  judge_conflicts(in_force(here), managed_);
   carry_out(in_force(state), managed_);
   follow(state, tenants);
   publish(state, tenants, managed_);
@@ -277,7 +264,7 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
     }
     return {};
   }));
-  return fail(std::errc::resource_unavailable_try_again, "its cpuset cannot be set" + (why.empty() ? "" : ": " + why));
+  return fail(Reason::unavailable, "its cpuset cannot be set" + (why.empty() ? "" : ": " + why));
 }
 
 std::string Manager::problem_of(const std::string& id) const {
@@ -361,40 +348,8 @@ Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {
 
 void Manager::publish(const cpu::State& state, const Tenants& tenants,
                       const std::vector<cpu::ManagedContainer>& managed) {
-  status_ = {};
+  status_ = status_of(machine_.policy, state, {tenants, managed, problems_});
   status_.online = machine_.online;
-  status_.pool = state.shared;
-  status_.reserved = machine_.policy.reserved;
-  status_.topology = machine_.layout->topology;
-  status_.state = state;
-  const cpu::State wanted = in_force(state);
-  for (std::size_t i = 0; i < tenants.size(); ++i) {
-    const host::CpuTenant& tenant = tenants[i];
-    report::CpuContainer one;
-    one.title = title_of(tenant.container);
-    one.name_space = name_space_of(tenant.container);
-    one.id = tenant.container.id.value;
-    one.engine = tenant.container.engine.value_or("");
-    one.is_exclusive = owns_cpus(state, tenant.tenant.owner);
-    one.requested = tenant.tenant.request ? tenant.tenant.request->count : 0;
-    one.cpus = target_of(wanted, managed[i]);
-    one.present = managed[i].present.value_or(cpu::CpuSet());
-    one.nodes = numa_nodes_of(status_.topology, one.cpus);
-    one.device_nodes = tenant.tenant.device_nodes;
-    one.distance = farthest(status_.topology, one.device_nodes, one.nodes);
-    const auto problem = problems_.find(tenant.tenant.id);
-    one.problem = problem == problems_.end() ? "" : problem->second;
-    if (one.problem.empty() && managed[i].present && one.present != one.cpus) {
-      one.problem = "its cpuset is " + to_string(one.present);
-    }
-    if (one.problem.empty() && one.requested > 0 && !one.is_exclusive) {
-      one.problem = find_entry(state, tenant.tenant.owner) != nullptr ? "its CPUs were released by hand"
-                                                                      : "it has no CPUs of its own yet";
-    }
-    status_.containers.push_back(std::move(one));
-  }
-  std::ranges::sort(status_.containers, {},
-                    [](const report::CpuContainer& one) { return std::tuple(!one.is_exclusive, one.title, one.id); });
   for (const auto& [id, problem] : problems_) {
     if (const auto known = logged_.find(id); known == logged_.end() || known->second != problem) {
       settings_.log("cpus cgroup=" + id + " problem=" + quote(problem), true);

@@ -52,7 +52,7 @@ class Manager {
   };
   // Assigns CPUs to the tenants that ask for them, and writes the cpusets that differ.
   Result<void> reconcile(const Tenants& tenants, const Ended& ended);
-  // The state was changed after that census began: who has ended is decided by the next one.
+  // The state was changed after that census began: which owners have ended is decided by the next one.
   [[nodiscard]] bool wants_census() const { return wants_census_; }
 
   // By hand, for one of the tenants.
@@ -72,7 +72,7 @@ class Manager {
                           const std::optional<cpu::CpuRequest>& before);
   void expect(const cpu::Owner& owner) { expected_.insert(owner); }
   void forget(const cpu::Owner& owner) { expected_.erase(owner); }
-  // Its engine may have written another cpuset since then, and writes one soon: that is no contest with another
+  // Its engine may have written another cpuset since then, and writes one soon: that is no conflict with another
   // program.
   void expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since);
   // The same for one that was created, by the last call.
@@ -100,7 +100,7 @@ class Manager {
     cpu::Policy policy;
   };
   // How often another program has set another cpuset than ours.
-  struct Contest {
+  struct CpusetConflict {
     cpu::CpuSet written;
     std::vector<std::uint64_t> at;
     std::uint64_t ignored_until = 0;
@@ -123,7 +123,7 @@ class Manager {
   void note_changes_of_others();
   [[nodiscard]] bool is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const;
   [[nodiscard]] std::vector<cpu::ManagedContainer> read_managed(const Tenants& tenants) const;
-  void judge_contests(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed);
+  void judge_conflicts(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed);
   void carry_out(const cpu::State& state, std::vector<cpu::ManagedContainer>& managed);
   bool write(const cpu::Write& write, cpu::ManagedContainer& managed);
   void log_writes(const cpu::State& state, const std::vector<cpu::Write>& writes) const;
@@ -151,7 +151,7 @@ class Manager {
   std::set<std::string> gone_;                        // tenants whose cgroup does not exist any more
   std::map<std::string, std::string> problems_;
   std::map<std::string, std::string> logged_;  // the problems that were logged last
-  std::map<std::string, Contest> contests_;
+  std::map<std::string, CpusetConflict> conflicts_;
   std::map<std::string, std::string> writers_;
   std::set<cpu::Owner> expected_;
   ByHand by_hand_;                              // owners with an entry in the state

@@ -1,4 +1,4 @@
-// The manager's view of the containers' cgroups: what they have, who else changes it, and the writes.
+// The manager's view of the containers' cgroups: what they have, which other programs change it, and the writes.
 #include <algorithm>
 #include <set>
 
@@ -11,9 +11,9 @@
 namespace hf::cpus {
 namespace {
 
-constexpr std::uint64_t kContestTime = 60'000'000'000;  // 60 s
-constexpr std::uint64_t kEngineTime = 5'000'000'000;    // for a runtime to apply what its engine told it
-constexpr std::size_t kMostContests = 3;                // in that time: then the other one is named, not fought
+constexpr std::uint64_t kConflictTime = 60'000'000'000;  // 60 s
+constexpr std::uint64_t kEngineTime = 5'000'000'000;     // for a runtime to apply what its engine told it
+constexpr std::size_t kMostConflicts = 3;                // in that time: then the other one is named, not fought
 
 constexpr std::uint64_t kIrqTime = 10'000'000'000;  // between two readings of all interrupts
 
@@ -52,7 +52,7 @@ void Manager::open_cgroups(const Tenants& tenants) {
   }
   const auto is_gone = [&alive](const auto& entry) { return !alive.contains(entry.first); };
   std::erase_if(cgroups_, is_gone);
-  std::erase_if(contests_, is_gone);
+  std::erase_if(conflicts_, is_gone);
   std::erase_if(writers_, is_gone);
 }
 
@@ -79,24 +79,24 @@ std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants)
 
 // A container whose cpuset is neither the one that was written last nor what the state says has been changed by
 // another program. (Other managers and commands change state and cpusets together.)
-void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed) {
+void Manager::judge_conflicts(const cpu::State& recorded, std::vector<cpu::ManagedContainer>& managed) {
   const std::uint64_t now = settings_.clock();
   for (cpu::ManagedContainer& one : managed) {
-    const auto found = contests_.find(one.id);
-    if (found == contests_.end() || !one.present) {
+    const auto found = conflicts_.find(one.id);
+    if (found == conflicts_.end() || !one.present) {
       continue;
     }
-    Contest& contest = found->second;
-    std::erase_if(contest.at, [now](std::uint64_t at) { return now - at > kContestTime; });
+    CpusetConflict& conflict = found->second;
+    std::erase_if(conflict.at, [now](std::uint64_t at) { return now - at > kConflictTime; });
     if (*one.present == target_of(recorded, one)) {
-      contest.written = *one.present;
-    } else if (!contest.written.empty() && *one.present != contest.written) {
-      if (now >= contest.ignored_until) {
-        contest.at.push_back(now);
+      conflict.written = *one.present;
+    } else if (!conflict.written.empty() && *one.present != conflict.written) {
+      if (now >= conflict.ignored_until) {
+        conflict.at.push_back(now);
       }
-      contest.written = *one.present;
+      conflict.written = *one.present;
     }
-    if (contest.at.size() >= kMostContests) {
+    if (conflict.at.size() >= kMostConflicts) {
       const auto writer = writers_.find(one.id);
       one.phase = cpu::Phase::contested;
       note_problem(one.id, (writer == writers_.end() ? std::string("another program") : writer->second) +
@@ -108,9 +108,9 @@ void Manager::judge_contests(const cpu::State& recorded, std::vector<cpu::Manage
 void Manager::expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since) {
   for (const cpu::ManagedContainer& one : managed_) {
     if (one.owner == owner) {
-      Contest& contest = contests_[one.id];
-      std::erase_if(contest.at, [since](std::uint64_t at) { return at >= since; });
-      contest.ignored_until = settings_.clock() + kEngineTime;
+      CpusetConflict& conflict = conflicts_[one.id];
+      std::erase_if(conflict.at, [since](std::uint64_t at) { return at >= since; });
+      conflict.ignored_until = settings_.clock() + kEngineTime;
     }
   }
 }
@@ -127,8 +127,8 @@ bool Manager::note_writer(std::uint64_t file, const std::function<std::string()>
     return false;
   }
   writers_[found->second] = writer();
-  const auto contest = contests_.find(found->second);
-  return contest == contests_.end() || contest->second.at.size() < kMostContests;
+  const auto conflict = conflicts_.find(found->second);
+  return conflict == conflicts_.end() || conflict->second.at.size() < kMostConflicts;
 }
 
 bool Manager::write(const cpu::Write& write, cpu::ManagedContainer& managed) {
@@ -136,7 +136,7 @@ bool Manager::write(const cpu::Write& write, cpu::ManagedContainer& managed) {
   const Result<void> written = cgroup.write_cpus(write.cpus);
   if (written) {
     managed.present = write.cpus;
-    contests_[write.id].written = write.cpus;
+    conflicts_[write.id].written = write.cpus;
     return true;
   }
   managed.phase = has_ended(written.error()) ? cpu::Phase::ended : cpu::Phase::unknown;

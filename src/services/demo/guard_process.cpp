@@ -142,7 +142,7 @@ void GuardProcess::end() {
   const Result<std::string> text = kernel::read_regular_file(journal::kStatusFile);
   const Result<journal::Status> status =
       text ? journal::parse_status(*text) : Result<journal::Status>(std::unexpected(text.error()));
-  if (status && status->pid == running_.pid()) {
+  if (status && status->program.pid == running_.pid()) {
     ::unlink(journal::kStatusFile);
   }
 }

@@ -200,7 +200,7 @@ Result<void> Workload::start_with(const Runtime& runtime) {
   for (const kernel::BoundFile& file : program_.files) {
     spec.mounts.push_back({file.source, file.path, file.use == kernel::BoundFile::Use::writable});
   }
-  std::ofstream(directory_ + "/config.json") << oci::write_spec(spec);
+  std::ofstream(directory_ + "/config.json") << oci::render_spec(spec);
   kernel::Command command;
   command.arguments = runtime_arguments({"run", "-d", "--bundle", directory_, "--pid-file", directory_ + "/pid", id_});
   command.input = stdin_inside_.get();

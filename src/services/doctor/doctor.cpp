@@ -133,8 +133,8 @@ std::string describe_guard(const kernel::Host& host) {
   if (!status) {
     return "holdfastd does not run here: a loss is not repaired by itself, and its cause is not recorded";
   }
-  std::string text =
-      "holdfastd " + status->version + " (pid " + std::to_string(status->pid.value) + ") detects changes by";
+  std::string text = "holdfastd " + status->program.version + " (pid " + std::to_string(status->program.pid.value) +
+                     ") detects changes by";
   text += status->tiers.has_v2 ? " " + to_string(status->tiers.v2) + " (v2)" : "";
   text += status->tiers.has_v1 ? " " + to_string(status->tiers.v1) + " (v1)" : "";
   return status->tiers.why.empty() ? text : text + "; " + join(status->tiers.why, "; ");

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "core/base/text.h"
 #include "services/doctor/checks.h"
@@ -14,10 +16,19 @@ bool is_unloaded(const HostFacts& host) {
   return host.inventory.state_of("nvidia") != nullptr && loaded_driver(host) == nullptr;
 }
 
-// Does the event say that the GPU itself is at fault, rather than the application that used it?
+// The errors of NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors) that are the GPU's own fault, and not of the
+// application that used it.
+constexpr std::array<std::uint32_t, 6> kFaultsOfGpu = {
+    48,   // double bit ECC error
+    74,   // NVLink error
+    79,   // the GPU has fallen off the bus
+    95,   // uncontained memory error
+    119,  // timeout of a call to the GPU's own processor (GSP)
+    154,  // the GPU must be reset, or the host restarted
+};
+
 bool is_fault_of_gpu(const nvidia::LogEvent& event) {
-  return event.kind != nvidia::LogEvent::Kind::xid || event.xid == 79 || event.xid == 154 || event.xid == 119 ||
-         event.xid == 48 || event.xid == 74 || event.xid == 95;
+  return event.kind != nvidia::LogEvent::Kind::xid || std::ranges::find(kFaultsOfGpu, event.xid) != kFaultsOfGpu.end();
 }
 
 std::vector<std::string> log_lines_about(const HostFacts& host, const device::Unit& unit) {

@@ -20,33 +20,34 @@ bool is_between(const std::optional<Version>& version, const Version& first, con
   return version && *version >= first && *version <= last;
 }
 
-}  // namespace
-
-std::optional<Loss> how_update_loses(const container::Container& container) {
+std::optional<Loss> loss_by_runc(const container::Container& container) {
   using enum Loss::Kept;
-  if (!container.runtime) {
-    return std::nullopt;
-  }
   const std::optional<Version> version = version_of(*container.runtime);
   const std::string runtime = title_of(*container.runtime);
   const bool by_systemd = container.driver == CgroupDriver::systemd;
-  const bool is_runc = is_run_by(container, "runc");
-  const bool is_crun = is_run_by(container, "crun");
-  if (is_runc && version && *version <= kLastRuncThatRewritesAll) {
+  if (version && *version <= kLastRuncThatRewritesAll) {
     return Loss{by_systemd ? unit : bundle,
                 runtime + " rewrites all device rules from the bundle at every update (runc before 1.0.0)",
                 {}};
   }
-  if (is_runc && by_systemd) {
+  if (by_systemd) {
     return Loss{unit,
                 runtime + " with the systemd cgroup driver: an update makes systemd put the unit's own list in force",
                 {}};
   }
-  if (is_crun && by_systemd && is_between(version, kCrun118, kLastCrun118)) {
+  return std::nullopt;
+}
+
+std::optional<Loss> loss_by_crun(const container::Container& container) {
+  using enum Loss::Kept;
+  const std::optional<Version> version = version_of(*container.runtime);
+  const std::string runtime = title_of(*container.runtime);
+  const bool by_systemd = container.driver == CgroupDriver::systemd;
+  if (by_systemd && is_between(version, kCrun118, kLastCrun118)) {
     return Loss{nothing, runtime + " empties the unit's DeviceAllow at every update (crun 1.18)",
                 "install crun 1.19 or newer, then start the container again"};
   }
-  if (is_crun && container.engine == "containerd" && container.pod) {
+  if (container.engine == "containerd" && container.pod) {
     // NVIDIA's runtime edits the bundle on disk after containerd has recorded it.
     const bool is_edited = base_name(container.runtime->program).starts_with("nvidia-container-runtime");
     return Loss{is_edited ? nothing : bundle,
@@ -54,13 +55,26 @@ std::optional<Loss> how_update_loses(const container::Container& container) {
                     " puts them in force",
                 {}};
   }
-  if (is_crun && container.engine == "podman" && version && *version >= kCrun118 && !by_systemd) {
+  if (container.engine == "podman" && version && *version >= kCrun118 && !by_systemd) {
     return Loss{bundle,
                 "podman 5 sends the bundle's device rules with every update, and " + runtime + " puts them in force",
                 {}};
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Loss> how_update_loses(const container::Container& container) {
+  if (is_run_by(container, "runc")) {
+    return loss_by_runc(container);
+  }
+  if (is_run_by(container, "crun")) {
+    return loss_by_crun(container);
+  }
   if (is_run_by(container, "youki")) {
-    return Loss{nothing, "youki resets all device rules to its defaults at every update", "use runc or crun"};
+    return Loss{Loss::Kept::nothing, "youki resets all device rules to its defaults at every update",
+                "use runc or crun"};
   }
   return std::nullopt;
 }

@@ -106,11 +106,11 @@ std::shared_ptr<const kernel::Cgroup> Guard::shield_parent_of(const GuardedConta
   return nullptr;
 }
 
-void Guard::add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups) {
+void Guard::add_cgroup(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups) {
   const kernel::CgroupsKey key = kernel::key_of(*cgroups);
-  Place& place = places_[key];
-  const GuardedContainerPtr before = std::exchange(place.guarded, guarded);
-  place.cgroups = cgroups;
+  GuardedCgroup& guarded_cgroup = guarded_cgroups_[key];
+  const GuardedContainerPtr before = std::exchange(guarded_cgroup.guarded, guarded);
+  guarded_cgroup.cgroups = cgroups;
   if (before == guarded) {
     return;
   }
@@ -119,12 +119,12 @@ void Guard::add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsP
     return;
   }
   if (before) {
-    visit_again(place);
+    visit_again(guarded_cgroup);
     return;
   }
-  place.parent = shield_parent_of(*guarded);
+  guarded_cgroup.parent = shield_parent_of(*guarded);
   if (guarded->creator.value != 0) {
-    place.creation =
+    guarded_cgroup.creation =
         Finishing{guarded->creator, kernel::open_process(guarded->creator), callbacks_.clock() + kLongestCreation};
   }
   // The watch starts before the first visit, so that no change in between is missed.
@@ -135,19 +135,19 @@ void Guard::add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsP
   for (const std::uint64_t id : ids) {
     by_cgroup_[id].push_back(key);
   }
-  visit_place(place, first_event(*cgroups, std::move(seen)));
+  visit_cgroup(guarded_cgroup, first_event(*cgroups, std::move(seen)));
 }
 
-void Guard::visit_again(Place& place) {
-  place.shield = {};  // so that the shield is reported again, for the changed container
-  visit_place(place, first_event(*place.cgroups, std::nullopt));
+void Guard::visit_again(GuardedCgroup& guarded_cgroup) {
+  guarded_cgroup.shield = {};  // so that the shield is reported again, for the changed container
+  visit_cgroup(guarded_cgroup, first_event(*guarded_cgroup.cgroups, std::nullopt));
 }
 
 bool Guard::visit_surveyed(std::uint64_t until) {
   while (!surveyed_.empty() && callbacks_.clock() < until) {
-    const auto place = places_.find(surveyed_.extract(surveyed_.begin()).value());
-    if (place != places_.end()) {
-      visit_again(place->second);
+    const auto guarded_cgroup = guarded_cgroups_.find(surveyed_.extract(surveyed_.begin()).value());
+    if (guarded_cgroup != guarded_cgroups_.end()) {
+      visit_again(guarded_cgroup->second);
     }
   }
   return surveyed_.empty();
@@ -155,13 +155,13 @@ bool Guard::visit_surveyed(std::uint64_t until) {
 
 void Guard::add(const GuardedContainerPtr& guarded) {
   for (const kernel::CgroupsPtr& cgroups : guarded->cgroups()) {
-    add_place(guarded, cgroups);
+    add_cgroup(guarded, cgroups);
   }
 }
 
 void Guard::add_newcomer(const GuardedContainerPtr& guarded) {
   const bool is_known = std::ranges::any_of(guarded->cgroups(), [this](const kernel::CgroupsPtr& cgroups) {
-    return places_.contains(kernel::key_of(*cgroups));
+    return guarded_cgroups_.contains(kernel::key_of(*cgroups));
   });
   if (!is_known) {
     add(guarded);
@@ -169,13 +169,13 @@ void Guard::add_newcomer(const GuardedContainerPtr& guarded) {
 }
 
 void Guard::forget(const kernel::CgroupsKey& key) {
-  const auto place = places_.find(key);
-  if (place == places_.end()) {
+  const auto guarded_cgroup = guarded_cgroups_.find(key);
+  if (guarded_cgroup == guarded_cgroups_.end()) {
     return;
   }
-  callbacks_.unwatch(*place->second.cgroups);
-  shielding_.forget(*place->second.cgroups);
-  places_.erase(place);
+  callbacks_.unwatch(*guarded_cgroup->second.cgroups);
+  shielding_.forget(*guarded_cgroup->second.cgroups);
+  guarded_cgroups_.erase(guarded_cgroup);
   for (auto entry = by_cgroup_.begin(); entry != by_cgroup_.end();) {
     std::erase(entry->second, key);
     entry = entry->second.empty() ? by_cgroup_.erase(entry) : std::next(entry);
@@ -190,9 +190,9 @@ void Guard::adopt(const Survey& survey) {
     }
   }
   std::vector<kernel::CgroupsKey> gone;
-  for (const auto& [key, place] : places_) {
+  for (const auto& [key, guarded_cgroup] : guarded_cgroups_) {
     // One that was added while the survey was taken is not in it yet.
-    if (!there.contains(key) && place.guarded->first_seen_at <= survey.started_at) {
+    if (!there.contains(key) && guarded_cgroup.guarded->first_seen_at <= survey.started_at) {
       gone.push_back(key);
     }
   }
@@ -203,12 +203,12 @@ void Guard::adopt(const Survey& survey) {
 void Guard::release_unused() {
   std::set<container::CgroupId> parents;
   std::set<container::CgroupId> cgroups;
-  for (const auto& [key, place] : places_) {
-    if (place.cgroups->v2) {
-      cgroups.insert(place.cgroups->v2->id);
+  for (const auto& [key, guarded_cgroup] : guarded_cgroups_) {
+    if (guarded_cgroup.cgroups->v2) {
+      cgroups.insert(guarded_cgroup.cgroups->v2->id);
     }
-    if (place.parent && place.shield.is_attached) {
-      parents.insert(place.parent->id);
+    if (guarded_cgroup.parent && guarded_cgroup.shield.is_attached) {
+      parents.insert(guarded_cgroup.parent->id);
     }
   }
   shielding_.keep_only(parents, cgroups);
@@ -231,8 +231,8 @@ void Guard::act_on(const Event& event) {
   const std::vector<kernel::CgroupsKey> copy = keys->second;
   for (const kernel::CgroupsKey& key : copy) {
     if (!is_end) {
-      visit_place(places_.at(key), event);
-    } else if (has_ended(*places_.at(key).cgroups, event)) {
+      visit_cgroup(guarded_cgroups_.at(key), event);
+    } else if (has_ended(*guarded_cgroups_.at(key).cgroups, event)) {
       forget(key);
     }
   }
@@ -246,23 +246,23 @@ bool Guard::knows(container::Hierarchy hierarchy, container::CgroupId cgroup) co
 }
 
 void Guard::visit_all(const Event& because) {
-  for (auto& [key, place] : places_) {
-    visit_place(place, because);
+  for (auto& [key, guarded_cgroup] : guarded_cgroups_) {
+    visit_cgroup(guarded_cgroup, because);
   }
 }
 
 std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
   std::optional<std::uint64_t> next;
-  for (auto& [key, place] : places_) {
-    if (!place.postponed_event) {
+  for (auto& [key, guarded_cgroup] : guarded_cgroups_) {
+    if (!guarded_cgroup.postponed_event) {
       continue;
     }
-    if (std::max(place.limiter.ready_at(), place.revisit_at) <= now) {
-      const std::unique_ptr<Event> event = std::move(place.postponed_event);
-      visit_place(place, *event);
+    if (std::max(guarded_cgroup.limiter.ready_at(), guarded_cgroup.revisit_at) <= now) {
+      const std::unique_ptr<Event> event = std::move(guarded_cgroup.postponed_event);
+      visit_cgroup(guarded_cgroup, *event);
     }
-    if (place.postponed_event) {
-      const std::uint64_t ready_at = std::max(place.limiter.ready_at(), place.revisit_at);
+    if (guarded_cgroup.postponed_event) {
+      const std::uint64_t ready_at = std::max(guarded_cgroup.limiter.ready_at(), guarded_cgroup.revisit_at);
       next = std::min(next.value_or(ready_at), ready_at);
     }
   }
@@ -271,91 +271,97 @@ std::optional<std::uint64_t> Guard::visit_waiting(std::uint64_t now) {
 
 // runc 1.0.0-rc91 to rc95 read a v1 list back after writing it, and their update fails where it is not what they
 // wrote.
-bool Guard::is_finishing(Place& place, const Event& event, std::uint64_t now) {
+bool Guard::is_finishing(GuardedCgroup& guarded_cgroup, const Event& event, std::uint64_t now) {
   const bool reads_back = event.kind == EventKind::write && event.writer.name == "runc";
-  if (reads_back && (!place.finishing || place.finishing->pid != event.writer.pid)) {
-    place.finishing = Finishing{event.writer.pid, kernel::open_process(event.writer.pid), now + kLongestUpdate};
+  if (reads_back && (!guarded_cgroup.finishing || guarded_cgroup.finishing->pid != event.writer.pid)) {
+    guarded_cgroup.finishing =
+        Finishing{event.writer.pid, kernel::open_process(event.writer.pid), now + kLongestUpdate};
   }
-  return place.finishing && now < place.finishing->until && kernel::is_running(place.finishing->process);
+  return guarded_cgroup.finishing && now < guarded_cgroup.finishing->until &&
+         kernel::is_running(guarded_cgroup.finishing->process);
 }
 
 // A hook of the runtime gives a container its devices after its cgroup was created: what is missing until then is no
 // loss.
-bool Guard::is_being_created(Place& place, const Event& event, std::uint64_t now) {
-  const bool is_by_another = event.writer.is_known() && place.creation && !works_for(event.writer, place.creation->pid);
-  if (place.creation &&
-      (is_by_another || now >= place.creation->until || !kernel::is_running(place.creation->process))) {
-    place.creation.reset();
+bool Guard::is_being_created(GuardedCgroup& guarded_cgroup, const Event& event, std::uint64_t now) {
+  const bool is_by_another =
+      event.writer.is_known() && guarded_cgroup.creation && !works_for(event.writer, guarded_cgroup.creation->pid);
+  if (guarded_cgroup.creation && (is_by_another || now >= guarded_cgroup.creation->until ||
+                                  !kernel::is_running(guarded_cgroup.creation->process))) {
+    guarded_cgroup.creation.reset();
     if (is_by_another) {  // this event is reported, not the postponed one of the runtime
-      place.postponed_event.reset();
-      place.revisit_at = 0;
+      guarded_cgroup.postponed_event.reset();
+      guarded_cgroup.revisit_at = 0;
     }
   }
-  return place.creation.has_value();
+  return guarded_cgroup.creation.has_value();
 }
 
 // A change of the container's own rules changes none of the shield's entries, and a writer that fights the guard
 // changes only those rules.
-bool Guard::is_about_own_rules(const Place& place, const Event& event) {
-  const std::optional<kernel::Cgroup>& own = place.cgroups->v2;
-  const bool is_outermost = own && place.parent && depth_of(own->path) == depth_of(place.parent->path) + 1;
+bool Guard::is_about_own_rules(const GuardedCgroup& guarded_cgroup, const Event& event) {
+  const std::optional<kernel::Cgroup>& own = guarded_cgroup.cgroups->v2;
+  const bool is_outermost =
+      own && guarded_cgroup.parent && depth_of(own->path) == depth_of(guarded_cgroup.parent->path) + 1;
   return event.kind != EventKind::found_changed &&
          (event.hierarchy == container::Hierarchy::v1 || (is_outermost && event.cgroup == own->id));
 }
 
-std::optional<Visit> Guard::settle(Place& place) {
-  const Site site{*place.guarded, *place.cgroups, place.parent.get()};
+std::optional<Visit> Guard::settle(GuardedCgroup& guarded_cgroup) {
+  const Site site{*guarded_cgroup.guarded, *guarded_cgroup.cgroups, guarded_cgroup.parent.get()};
   Result<Visit> made = visit(filters_, &shielding_, site, VisitMode::observe_only, callbacks_.clock);
   if (!made) {
     return std::nullopt;
   }
-  report_shield(place, made->shield);
+  report_shield(guarded_cgroup, made->shield);
   return *std::move(made);
 }
 
-void Guard::visit_place(Place& place, const Event& event) {
+void Guard::visit_cgroup(GuardedCgroup& guarded_cgroup, const Event& event) {
   const std::uint64_t started = callbacks_.clock();
-  if (place.postponed_event && started < place.limiter.ready_at()) {
-    if (!is_about_own_rules(place, event)) {
-      settle(place);
+  if (guarded_cgroup.postponed_event && started < guarded_cgroup.limiter.ready_at()) {
+    if (!is_about_own_rules(guarded_cgroup, event)) {
+      settle(guarded_cgroup);
     }
     return;  // visit_waiting visits it later
   }
-  if (is_being_created(place, event, started)) {
-    const std::optional<Visit> made = settle(place);
+  if (is_being_created(guarded_cgroup, event, started)) {
+    const std::optional<Visit> made = settle(guarded_cgroup);
     if (made && made->left.is_none()) {
-      place.rules = shared(made->after);  // it has what it is owed: whatever is missing later was lost
+      guarded_cgroup.rules = shared(made->after);  // it has what it is owed: whatever is missing later was lost
     }
-    place.postponed_event = place.postponed_event ? std::move(place.postponed_event) : std::make_unique<Event>(event);
-    place.revisit_at = started + kCreationPause;
+    guarded_cgroup.postponed_event =
+        guarded_cgroup.postponed_event ? std::move(guarded_cgroup.postponed_event) : std::make_unique<Event>(event);
+    guarded_cgroup.revisit_at = started + kCreationPause;
     return;
   }
-  if (is_finishing(place, event, started)) {
-    settle(place);
-    if (!place.postponed_event) {
-      place.postponed_event = std::make_unique<Event>(event);
+  if (is_finishing(guarded_cgroup, event, started)) {
+    settle(guarded_cgroup);
+    if (!guarded_cgroup.postponed_event) {
+      guarded_cgroup.postponed_event = std::make_unique<Event>(event);
     }
-    place.revisit_at = started + kFinishPause;
+    guarded_cgroup.revisit_at = started + kFinishPause;
     return;
   }
-  if (std::exchange(place.revisit_at, 0) != 0 && place.postponed_event) {
-    const std::unique_ptr<Event> finished = std::move(place.postponed_event);
-    visit_place(place, *finished);  // the change was made by the writer that has finished, whatever the event is now
+  if (std::exchange(guarded_cgroup.revisit_at, 0) != 0 && guarded_cgroup.postponed_event) {
+    const std::unique_ptr<Event> finished = std::move(guarded_cgroup.postponed_event);
+    visit_cgroup(guarded_cgroup,
+                 *finished);  // the change was made by the writer that has finished, whatever the event is now
     return;
   }
-  const Site site{*place.guarded, *place.cgroups, place.parent.get()};
+  const Site site{*guarded_cgroup.guarded, *guarded_cgroup.cgroups, guarded_cgroup.parent.get()};
   Result<Visit> made = visit(filters_, &shielding_, site, VisitMode::may_heal, callbacks_.clock);
   if (!made) {
     if (!is_gone(made.error())) {
-      settle(place);
-      report_failure(place, event, made.error());
+      settle(guarded_cgroup);
+      report_failure(guarded_cgroup, event, made.error());
     }
     return;
   }
-  if (made->healed_at != 0 && !place.limiter.take(limits_, made->healed_at)) {
-    place.postponed_event = std::make_unique<Event>(event);
+  if (made->healed_at != 0 && !guarded_cgroup.limiter.take(limits_, made->healed_at)) {
+    guarded_cgroup.postponed_event = std::make_unique<Event>(event);
   }
-  report(place, event, *made, started);
+  report(guarded_cgroup, event, *made, started);
   filters_.trim(kMostKept);
 }
 

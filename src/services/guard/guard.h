@@ -67,7 +67,7 @@ class Guard {
   // Does postponed visits that are due. Returns the time of the next one, absent where none is postponed.
   std::optional<std::uint64_t> visit_waiting(std::uint64_t now);
 
-  [[nodiscard]] std::size_t size() const { return places_.size(); }
+  [[nodiscard]] std::size_t size() const { return guarded_cgroups_.size(); }
   // Is this the cgroup of a guarded container? Cgroup ids are unique only within one v1 hierarchy.
   [[nodiscard]] bool knows(container::Hierarchy hierarchy, container::CgroupId cgroup) const;
 
@@ -79,8 +79,7 @@ class Guard {
     std::uint64_t until = 0;
   };
 
-  // One cgroup of a guarded container.
-  struct Place {
+  struct GuardedCgroup {
     GuardedContainerPtr guarded;
     kernel::CgroupsPtr cgroups;
     std::shared_ptr<const kernel::Cgroup> parent;       // of the container's outermost v2 cgroup
@@ -96,23 +95,23 @@ class Guard {
     std::optional<Finishing> creation;  // the runtime still runs: its hooks may give the container its devices
   };
 
-  void add_place(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups);
+  void add_cgroup(const GuardedContainerPtr& guarded, const kernel::CgroupsPtr& cgroups);
   // The cgroup that the shield of a container is attached to: the parent of the outermost of its v2 cgroups.
   std::shared_ptr<const kernel::Cgroup> shield_parent_of(const GuardedContainer& guarded);
   void forget(const kernel::CgroupsKey& key);
-  static bool is_finishing(Place& place, const container::Event& event, std::uint64_t now);
+  static bool is_finishing(GuardedCgroup& guarded_cgroup, const container::Event& event, std::uint64_t now);
   static bool works_for(const container::Writer& writer, container::Pid process);
-  static bool is_being_created(Place& place, const container::Event& event, std::uint64_t now);
-  static bool is_about_own_rules(const Place& place, const container::Event& event);
-  void visit_place(Place& place, const container::Event& event);
-  void visit_again(Place& place);
+  static bool is_being_created(GuardedCgroup& guarded_cgroup, const container::Event& event, std::uint64_t now);
+  static bool is_about_own_rules(const GuardedCgroup& guarded_cgroup, const container::Event& event);
+  void visit_cgroup(GuardedCgroup& guarded_cgroup, const container::Event& event);
+  void visit_again(GuardedCgroup& guarded_cgroup);
   // Updates only the shield, where a repair is postponed: entries that are no longer owed must go at once.
-  std::optional<Visit> settle(Place& place);
-  void report(Place& place, const container::Event& event, Visit& made, std::uint64_t started);
-  void report_failure(const Place& place, const container::Event& event, const Error& error) const;
-  void report_shield(Place& place, const ShieldState& now);
-  [[nodiscard]] bool is_completion(const Place& place, const Visit& made) const;
-  [[nodiscard]] report::Action action_of(const Place& place, const Visit& made) const;
+  std::optional<Visit> settle(GuardedCgroup& guarded_cgroup);
+  void report(GuardedCgroup& guarded_cgroup, const container::Event& event, Visit& made, std::uint64_t started);
+  void report_failure(const GuardedCgroup& guarded_cgroup, const container::Event& event, const Error& error) const;
+  void report_shield(GuardedCgroup& guarded_cgroup, const ShieldState& now);
+  [[nodiscard]] bool is_completion(const GuardedCgroup& guarded_cgroup, const Visit& made) const;
+  [[nodiscard]] report::Action action_of(const GuardedCgroup& guarded_cgroup, const Visit& made) const;
   container::Event first_event(const kernel::CgroupsOfProcess& cgroups, std::optional<container::Event> seen);
   void remember(const container::Event& event);
 
@@ -125,9 +124,9 @@ class Guard {
   container::Limits limits_;
   std::int64_t started_ticks_ = 0;
   std::deque<Shared<container::Effective>> common_rules_;
-  std::map<kernel::CgroupsKey, Place> places_;
+  std::map<kernel::CgroupsKey, GuardedCgroup> guarded_cgroups_;
   std::set<kernel::CgroupsKey> surveyed_;                                         // to be visited, without haste
-  std::map<container::CgroupId, std::weak_ptr<const kernel::Cgroup>> parents_;    // of all places: many have the same
+  std::map<container::CgroupId, std::weak_ptr<const kernel::Cgroup>> parents_;    // of all: many have the same
   std::unordered_map<std::uint64_t, std::vector<kernel::CgroupsKey>> by_cgroup_;  // by id: its own, and those above it
   std::deque<container::Event> unknown_cgroup_events_;  // the last changes of cgroups that were not guarded then
 };

@@ -37,27 +37,27 @@ const Shared<container::Effective>& Guard::shared(container::Effective rules) {
   return common_rules_.emplace_back(std::move(rules));
 }
 
-void Guard::report_failure(const Place& place, const Event& event, const Error& error) const {
+void Guard::report_failure(const GuardedCgroup& guarded_cgroup, const Event& event, const Error& error) const {
   VisitResult result;
-  result.guarded = place.guarded;
+  result.guarded = guarded_cgroup.guarded;
   result.event = event;
-  result.cgroup = where_of(*place.cgroups, event.hierarchy);
+  result.cgroup = where_of(*guarded_cgroup.cgroups, event.hierarchy);
   result.action = Action::failed;
   result.error = error.message;
   callbacks_.report_visit(std::move(result));
 }
 
 // A container is shielded only if all its cgroups are.
-void Guard::report_shield(Place& place, const ShieldState& now) {
-  const bool is_news = now.is_on != place.shield.is_on || now.why != place.shield.why;
-  place.shield = now;
+void Guard::report_shield(GuardedCgroup& guarded_cgroup, const ShieldState& now) {
+  const bool is_news = now.is_on != guarded_cgroup.shield.is_on || now.why != guarded_cgroup.shield.why;
+  guarded_cgroup.shield = now;
   if (!is_news) {
     return;
   }
-  ShieldReport report{place.guarded, now};
-  for (const kernel::CgroupsPtr& cgroups : place.guarded->cgroups()) {
-    const auto other = places_.find(kernel::key_of(*cgroups));
-    if (other != places_.end() && !other->second.shield.is_on && report.state.is_on) {
+  ShieldReport report{guarded_cgroup.guarded, now};
+  for (const kernel::CgroupsPtr& cgroups : guarded_cgroup.guarded->cgroups()) {
+    const auto other = guarded_cgroups_.find(kernel::key_of(*cgroups));
+    if (other != guarded_cgroups_.end() && !other->second.shield.is_on && report.state.is_on) {
       report.state = other->second.shield;
     }
   }
@@ -66,52 +66,54 @@ void Guard::report_shield(Place& place, const ShieldState& now) {
 
 // Nothing took these devices away: a new container's runtime left them out, or the rules, which stayed as they were,
 // never had what no evidence names.
-bool Guard::is_completion(const Place& place, const Visit& made) const {
-  const bool is_new = place.guarded->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
-  if (!place.rules && is_new) {
+bool Guard::is_completion(const GuardedCgroup& guarded_cgroup, const Visit& made) const {
+  const bool is_new = guarded_cgroup.guarded->container.started_ticks >= started_ticks_ && started_ticks_ != 0;
+  if (!guarded_cgroup.rules && is_new) {
     return true;
   }
-  const bool are_as_before = !place.rules || (!place.is_lost && same_rules(**place.rules, made.before));
-  return are_as_before && std::ranges::all_of(made.drift.denied, [&place](const std::string& path) {
-           const container::OwedNode* const node = place.guarded->owed->find(path);
+  const bool are_as_before =
+      !guarded_cgroup.rules || (!guarded_cgroup.is_lost && same_rules(**guarded_cgroup.rules, made.before));
+  return are_as_before && std::ranges::all_of(made.drift.denied, [&guarded_cgroup](const std::string& path) {
+           const container::OwedNode* const node = guarded_cgroup.guarded->owed->find(path);
            return node != nullptr && node->is_completion;
          });
 }
 
-Action Guard::action_of(const Place& place, const Visit& made) const {
+Action Guard::action_of(const GuardedCgroup& guarded_cgroup, const Visit& made) const {
   const bool is_held = !made.drift.is_loss();
   if (made.drift.is_none()) {
     return Action::none;
   }
   if (made.healed_at == 0) {
-    return place.guarded->mode < container::Mode::heal ? Action::observed : Action::failed;
+    return guarded_cgroup.guarded->mode < container::Mode::heal ? Action::observed : Action::failed;
   }
   if (!made.left.is_none()) {
     return Action::failed;
   }
-  if (place.postponed_event) {
+  if (guarded_cgroup.postponed_event) {
     return Action::waits;
   }
-  return is_completion(place, made) ? Action::completed : is_held ? Action::shielded : Action::healed;
+  return is_completion(guarded_cgroup, made) ? Action::completed : is_held ? Action::shielded : Action::healed;
 }
 
-void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t started) {
-  report_shield(place, made.shield);
+void Guard::report(GuardedCgroup& guarded_cgroup, const Event& event, Visit& made, std::uint64_t started) {
+  report_shield(guarded_cgroup, made.shield);
   const bool is_healed = made.healed_at != 0;
   const bool is_lost = made.left.is_loss();
-  const bool is_first = !place.rules;
-  const bool is_news = is_first || !same_rules(**place.rules, made.before) || is_healed || is_lost != place.is_lost;
+  const bool is_first = !guarded_cgroup.rules;
+  const bool is_news =
+      is_first || !same_rules(**guarded_cgroup.rules, made.before) || is_healed || is_lost != guarded_cgroup.is_lost;
   if (!is_news || (is_first && made.drift.is_none())) {
-    place.rules = shared(std::move(made.after));
-    place.is_lost = is_lost;
+    guarded_cgroup.rules = shared(std::move(made.after));
+    guarded_cgroup.is_lost = is_lost;
     return;
   }
   VisitResult result;
-  result.action = action_of(place, made);
-  result.guarded = place.guarded;
+  result.action = action_of(guarded_cgroup, made);
+  result.guarded = guarded_cgroup.guarded;
   result.event = event;
-  result.cgroup = where_of(*place.cgroups, event.hierarchy);
-  result.before = is_first ? made.before : **place.rules;
+  result.cgroup = where_of(*guarded_cgroup.cgroups, event.hierarchy);
+  result.before = is_first ? made.before : **guarded_cgroup.rules;
   result.left = made.left;
   result.found = std::move(made.before);
   result.refused = std::move(made.refused);
@@ -120,22 +122,23 @@ void Guard::report(Place& place, const Event& event, Visit& made, std::uint64_t 
   }
   result.is_shielded = !made.drift.is_none() && !made.drift.is_loss();
   // An entry that was recreated counts from 0.
-  result.held_opens = made.shield.count - (made.shield.count < place.held_reported ? 0 : place.held_reported);
-  place.held_reported = made.shield.count;
+  result.held_opens =
+      made.shield.count - (made.shield.count < guarded_cgroup.held_reported ? 0 : guarded_cgroup.held_reported);
+  guarded_cgroup.held_reported = made.shield.count;
   result.drift = std::move(made.drift);
-  const bool was_lost = place.is_lost && place.lost_since != 0;
+  const bool was_lost = guarded_cgroup.is_lost && guarded_cgroup.lost_since != 0;
   const bool is_since_known = event.kind != EventKind::found_changed && event.kind != EventKind::lost;
   if (is_healed) {
-    const std::uint64_t since = was_lost ? place.lost_since : event.at;
+    const std::uint64_t since = was_lost ? guarded_cgroup.lost_since : event.at;
     result.heal_ns =
         made.healed_at - std::min(made.healed_at, result.is_shielded && is_since_known ? event.at : started);
     if (!result.is_shielded && result.action != Action::completed && (is_since_known || was_lost)) {
       result.loss_ns = made.healed_at - std::min(made.healed_at, since);
     }
   }
-  place.lost_since = is_lost ? (place.is_lost ? place.lost_since : event.at) : 0;
-  place.is_lost = is_lost;
-  place.rules = shared(std::move(made.after));
+  guarded_cgroup.lost_since = is_lost ? (guarded_cgroup.is_lost ? guarded_cgroup.lost_since : event.at) : 0;
+  guarded_cgroup.is_lost = is_lost;
+  guarded_cgroup.rules = shared(std::move(made.after));
   callbacks_.report_visit(std::move(result));
 }
 

@@ -84,9 +84,6 @@ std::string log_line_of(const BlameRecord& record) {
 
 void add_to(BlameRecord& record, const VisitResult& result) {
   record.program = result.event.program ? result.event.program : record.program;
-  if (!result.event.text.empty() && record.text.find(result.event.text) == std::string::npos) {
-    record.text += (record.text.empty() ? "" : "; ") + result.event.text;
-  }
   add_missing(record.devices, result.drift.denied);
   add_missing(record.steps, result.steps);
   record.error = join(result.refused, "; ");
@@ -125,9 +122,14 @@ void Recorder::record(const VisitResult& result) {
     record_upkeep(result);
     return;
   }
-  BlameRecord& record = record_for(result);
+  Pending& pending = pending_for(result);
+  BlameRecord& record = pending.record;
   const bool had_devices = !record.devices.empty();
   add_to(record, result);
+  if (!result.event.text.empty()) {
+    add_missing(pending.texts, {result.event.text});
+    record.text = join(pending.texts, "; ");
+  }
   Score& score = scores_[record.id];
   note_access(score, result);
   if (result.drift.denied.empty()) {
@@ -145,15 +147,15 @@ void Recorder::record(const VisitResult& result) {
 }
 
 // What the same writer did a moment before is the same record.
-BlameRecord& Recorder::record_for(const VisitResult& result) {
+Recorder::Pending& Recorder::pending_for(const VisitResult& result) {
   const GuardedContainer& guarded = *result.guarded;
   Pending& pending = pending_[guarded.container.id.value];
   if (pending.since != 0 && !is_same_writer(pending.record, result.event)) {
     write(pending);
     pending = {};
   }
-  BlameRecord& record = pending.record;
   if (pending.since == 0) {
+    BlameRecord& record = pending.record;
     record = record_of(guarded);
     record.kind = result.event.kind;
     record.hierarchy = result.event.hierarchy;
@@ -165,7 +167,7 @@ BlameRecord& Recorder::record_for(const VisitResult& result) {
     }
     pending.since = kernel::monotonic_now();
   }
-  return record;
+  return pending;
 }
 
 void Recorder::note_access(Score& score, const VisitResult& result) {

@@ -51,6 +51,7 @@ class Recorder {
  private:
   struct Pending {
     report::BlameRecord record;
+    std::vector<std::string> texts;  // of the record
     std::uint64_t since = 0;
   };
   struct Score {
@@ -68,7 +69,7 @@ class Recorder {
   };
 
   void record_upkeep(const VisitResult& result);
-  report::BlameRecord& record_for(const VisitResult& result);
+  Pending& pending_for(const VisitResult& result);
   void note_access(Score& score, const VisitResult& result);
   void write(Pending& pending);
   void append(report::BlameRecord record);

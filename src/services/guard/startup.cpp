@@ -1,13 +1,11 @@
 #include "services/guard/startup.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include "adapters/journal/status.h"
 #include "core/base/text.h"
 #include "kernel/files/clock.h"
 #include "kernel/net/socket.h"
-#include "kernel/process/process.h"
 
 namespace hf::guard {
 
@@ -31,15 +29,14 @@ report::Snapshot initial_snapshot(const kernel::Host& host, const DaemonSettings
 }
 
 void write_status_file(const kernel::Host& host, const DaemonSettings& settings, const container::Tiers& tiers) {
-  const container::Pid own{::getpid()};
+  const journal::Status status{journal::own_program(host, settings.version), tiers};
   const std::optional<journal::Status> other = journal::read_status(host);
-  if (other && other->pid != own) {  // with another journal, or none, it was not refused
+  if (other && other->program.pid != status.program.pid) {  // with another journal, or none, it was not refused
     settings.callbacks.log(
-        "no-status error=" + quote("holdfastd runs already (pid " + std::to_string(other->pid.value) + ")"), true);
+        "no-status error=" + quote("holdfastd runs already (pid " + std::to_string(other->program.pid.value) + ")"),
+        true);
     return;
   }
-  const Result<kernel::Process> process = kernel::read_process(host, own);
-  const journal::Status status{own, process ? process->started_at : 0, settings.version, tiers};
   if (const Result<void> written = journal::write_status(host, status); !written) {
     settings.callbacks.log("no-status error=" + quote(written.error().message), true);
   }

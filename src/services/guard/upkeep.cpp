@@ -5,6 +5,7 @@
 
 #include "adapters/systemd/unit.h"
 #include "core/base/text.h"
+#include "core/bpf/producer.h"
 #include "kernel/cgroup/device_v2.h"
 #include "kernel/cgroup/exchange_note.h"
 #include "kernel/cgroup/observe.h"
@@ -143,7 +144,7 @@ void Upkeep::lock(const GuardedContainerPtr& guarded, std::vector<VisitResult>& 
     return;
   }
   const Result<kernel::ReadProgramPtr> program = filters.read(attached->ids.front());
-  if (program && (*program)->owner == "holdfast" && is_first_try(*guarded, "unlock")) {
+  if (program && (*program)->owner == bpf::kOurName && is_first_try(*guarded, "unlock")) {
     const Result<container::ProgramId> unlocked = kernel::unlock_programs(filters, *cgroup);
     results.push_back(upkeep_result(guarded, Action::none, "let others attach programs to " + cgroup->where + " again",
                                     unlocked ? "" : unlocked.error().message));

@@ -85,13 +85,13 @@ std::string Catalog::read_driver_key() const {
   return key;
 }
 
-void Catalog::refresh(const resource::Ailments& ailments) {
+void Catalog::refresh(const resource::DeviceProblems& problems) {
   inventory_ = read();
   if (create_nodes(inventory_)) {
     inventory_ = read();
   }
   driver_key_ = read_driver_key();
-  resource::Ailments all = ailments;
+  resource::DeviceProblems all = problems;
   for (const device::Unit& unit : inventory_.units) {
     if (unit.device_class == "nvidia" && !unit.mig_enabled && has_mig_instances(host_, unit)) {
       all.emplace(resource::key_of(unit), "it is cut into MIG devices, and NVML does not say what they are called");

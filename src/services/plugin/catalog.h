@@ -22,7 +22,7 @@ class Catalog {
   void set_answer(std::optional<nvidia::LibraryAnswer> answer) { answer_ = std::move(answer); }
 
   // Reads the devices. Device nodes that are missing or stale are created, where the driver has numbers for them.
-  void refresh(const resource::Ailments& ailments);
+  void refresh(const resource::DeviceProblems& problems);
 
   // Of the device classes it has only those that are offered: reading all takes several times as long.
   [[nodiscard]] const config::Config& config() const { return config_; }

@@ -58,7 +58,7 @@ class Loop {
         features_(host, settings.log),
         pods_(host),
         kubelet_(host, loop_, catalog_,
-                 {settings.version, [this] { look(); },
+                 {settings.version, [this] { refresh(); },
                   [this](const std::string& resource, const std::vector<std::string>& ids) {
                     pods_.remember(resource, ids, kernel::monotonic_now());
                   },
@@ -72,13 +72,13 @@ class Loop {
 
   Result<void> run() {
     TRY(open());
-    look();
+    refresh();
     request(true);
     while (!stops_) {
       loop_.run_until(next_due());
       const std::uint64_t now = kernel::monotonic_now();
-      if (now >= next_look_) {
-        look();
+      if (now >= next_refresh_) {
+        refresh();
         request(false);  // a spec may have been removed, and what failed before may work now
       }
       work(now);
@@ -92,11 +92,11 @@ class Loop {
   Result<void> open() {
     TRY(loop_.watch(signals_.get(), [this] { act_on_signals(); }));
     devices_.emplace(TRY(kernel::DirectoryEvents::open()));
-    TRY(loop_.watch(devices_->descriptor(), [this] { look_if(devices_->take()); }));
+    TRY(loop_.watch(devices_->descriptor(), [this] { refresh_if(devices_->take()); }));
     TRY(kubelet_.open());
     if (Result<kernel::DriverEvents> drivers = kernel::DriverEvents::open()) {
       drivers_.emplace(*std::move(drivers));
-      TRY(loop_.watch(drivers_->descriptor(), [this] { look_if(drivers_->take()); }));
+      TRY(loop_.watch(drivers_->descriptor(), [this] { refresh_if(drivers_->take()); }));
     } else {
       settings_.log("no-events error=" + quote(drivers.error().message), true);
     }
@@ -122,8 +122,8 @@ class Loop {
     settings.read_claim = [this](apiserver::Request request, ApiDone done) {
       claim_reader_->request(std::move(request), std::move(done));
     };
-    settings.look = [this] {
-      look();
+    settings.read_devices = [this] {
+      refresh();
       return cluster_devices_;
     };
     settings.log = settings_.log;
@@ -136,37 +136,37 @@ class Loop {
     for (const device::Unit& unit : catalog_.inventory().units) {
       if (error.is_about(unit)) {
         for (const std::string& key :
-             resource::ailing_keys(unit, catalog_.offers(), catalog_.cluster_offers(), given)) {
+             resource::problem_keys(unit, catalog_.offers(), catalog_.cluster_offers(), given)) {
           health_.report(key, error.why, kernel::monotonic_now());
         }
-        next_look_ = 0;
+        next_refresh_ = 0;
       }
     }
   }
 
   // ---- Devices ----
 
-  void look_if(bool has_changed) {
+  void refresh_if(bool has_changed) {
     if (has_changed) {
-      look();
+      refresh();
     }
   }
 
-  void look() {
+  void refresh() {
     const std::uint64_t now = kernel::monotonic_now();
-    next_look_ = std::min(now + kCheckPause, health_.next_recovery(now));
+    next_refresh_ = std::min(now + kCheckPause, health_.next_recovery(now));
     // A pod whose directory is gone has given its devices back.
     for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet/pods"}) {
       devices_->add(host_, directory);
     }
-    catalog_.refresh(health_.ailments(now));
+    catalog_.refresh(health_.problems(now));
     if (catalog_.driver_key() != asked_key_ || key_of(catalog_) != requested_key_) {
       request(catalog_.driver_key() != asked_key_);
     }
     publish();
   }
 
-  // One task at a time: look() after its report requests what was skipped.
+  // One task at a time: refresh() after its report requests what was skipped.
   void request(bool asks_libraries) {
     if (std::exchange(is_requested_, true)) {
       return;
@@ -195,7 +195,7 @@ class Loop {
     spec_key_ = report.key;
     spec_problem_ = report.spec_problem;
     is_ready_ = true;
-    look();
+    refresh();
   }
 
   [[nodiscard]] bool uses_cdi() const {
@@ -275,7 +275,7 @@ class Loop {
   }
 
   [[nodiscard]] std::uint64_t next_due() const {
-    const std::uint64_t due = std::min({next_look_, kubelet_.next_due(), errors_.next_due()});
+    const std::uint64_t due = std::min({next_refresh_, kubelet_.next_due(), errors_.next_due()});
     return dra_ ? std::min(due, dra_->next_due()) : due;
   }
 
@@ -296,7 +296,7 @@ class Loop {
         config->kube.serves_device_plugin = catalog_.config().kube.serves_device_plugin;
         catalog_.set_config(*config);
         settings_.log("config-read", false);
-        look();
+        refresh();
       } else {
         settings_.log("config-refused error=" + quote(config.error().message), true);
       }
@@ -341,7 +341,7 @@ class Loop {
   std::string requested_key_;  // of the offers when the specs were requested
   std::string spec_key_;       // of the offers that the specs were written for
   std::optional<std::string> spec_problem_;
-  std::uint64_t next_look_ = 0;
+  std::uint64_t next_refresh_ = 0;
   std::uint64_t next_module_ = 0;
   bool is_ready_ = false;      // libraries and specs were seen once
   bool is_requested_ = false;  // the driver thread works on it

@@ -40,8 +40,8 @@ void DeviceErrors::take_log() {
   for (const nvidia::LogEvent& event : log_->take()) {
     const bool is_xid = event.kind == Kind::xid && !ignored_xids_.contains(event.xid);
     if (!event.pci.empty() && (is_xid || event.kind == Kind::lost || event.kind == Kind::initialisation_failed)) {
-      settings_.tell({[&event](const device::Unit& unit) { return is_at(unit, event.pci); }, "",
-                      printable("the driver reported: " + event.line)});
+      settings_.on_error({[&event](const device::Unit& unit) { return is_at(unit, event.pci); }, "",
+                          printable("the driver reported: " + event.line)});
     }
   }
 }
@@ -54,7 +54,7 @@ void DeviceErrors::take_record(const report::BlameRecord& record) {
   }
   const std::optional<container::ParsedCgroupName> name = container::parse_cgroup_name(record.cgroup);
   for (const std::string& path : record.devices) {
-    settings_.tell(
+    settings_.on_error(
         {[&path](const device::Unit& unit) { return std::ranges::count(unit.nodes, path) > 0; },
          name ? name->pod_uid : "",
          printable(record.container + " lost " + path + ", and it could not be given back: " + record.error)});

@@ -23,12 +23,12 @@ class DeviceErrors {
     std::string pod;  // its uid: only what this pod was given is affected; "": the whole unit
     std::string why;
   };
-  using Tell = std::function<void(const Error&)>;
+  using OnError = std::function<void(const Error&)>;
 
   struct Settings {
     std::string socket;         // holdfastd's; "": there is none
     std::uint32_t history = 0;  // seconds before the start whose records are passed on too
-    Tell tell;
+    OnError on_error;
     std::function<void(const report::BlameRecord&)> record;  // gets every record of the guard
   };
   DeviceErrors(kernel::EventLoop& loop, Settings settings);

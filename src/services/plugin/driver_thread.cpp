@@ -11,8 +11,8 @@ constexpr std::chrono::milliseconds kLibraryLimit{10'000};  // a sleeping GPU ta
 
 }  // namespace
 
-DriverThread::DriverThread(const kernel::Host& host, RefreshSpecs refresh, Tell tell)
-    : host_(host), refresh_(std::move(refresh)), tell_(std::move(tell)), thread_([this] {
+DriverThread::DriverThread(const kernel::Host& host, RefreshSpecs refresh, OnReport on_report)
+    : host_(host), refresh_(std::move(refresh)), on_report_(std::move(on_report)), thread_([this] {
         kernel::name_thread("hf-driver");
         while (!stops_) {
           loop_.run_until(kernel::EventLoop::kNever);
@@ -48,7 +48,7 @@ void DriverThread::carry_out(const Task& task) const {
   if (const Result<void> written = refresh_(task.config); !written) {
     report.spec_problem = written.error().message;
   }
-  tell_(std::move(report));
+  on_report_(std::move(report));
 }
 
 }  // namespace hf::plugin

@@ -29,10 +29,10 @@ class DriverThread {
     std::optional<std::string> spec_problem;  // absent: the CDI specs are current
     std::vector<std::string> problems;
   };
-  using Tell = std::function<void(Report)>;  // called from this thread
+  using OnReport = std::function<void(Report)>;  // called from this thread
   using RefreshSpecs = std::function<Result<void>(const config::Config&)>;
 
-  DriverThread(const kernel::Host& host, RefreshSpecs refresh, Tell tell);
+  DriverThread(const kernel::Host& host, RefreshSpecs refresh, OnReport on_report);
   DriverThread(const DriverThread&) = delete;
   DriverThread& operator=(const DriverThread&) = delete;
   ~DriverThread();
@@ -44,7 +44,7 @@ class DriverThread {
 
   const kernel::Host& host_;
   RefreshSpecs refresh_;
-  Tell tell_;
+  OnReport on_report_;
   kernel::EventLoop loop_;
   bool stops_ = false;
   std::thread thread_;

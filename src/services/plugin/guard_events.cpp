@@ -76,7 +76,7 @@ void GuardEvents::read_lines() {
     if (line.starts_with(kData)) {
       const Result<report::BlameRecord> record = report::parse_blame_record(line.substr(kData.size()));
       if (record && is_new(*record)) {
-        tell_(*record);
+        report_(*record);
       }
     }
   }

@@ -15,13 +15,14 @@ namespace hf::plugin {
 
 class GuardEvents {
  public:
-  using Tell = std::function<void(const report::BlameRecord&)>;  // each record, once
+  using Report = std::function<void(const report::BlameRecord&)>;  // each record, once
 
-  // `path`: of holdfastd's socket; "": there is none. `history`: seconds before the start whose records are told too.
-  GuardEvents(kernel::EventLoop& loop, std::string path, std::uint32_t history, Tell tell)
+  // `path`: of holdfastd's socket; "": there is none. `history`: seconds before the start whose records are reported
+  // too.
+  GuardEvents(kernel::EventLoop& loop, std::string path, std::uint32_t history, Report report)
       : loop_(loop),
         path_(std::move(path)),
-        tell_(std::move(tell)),
+        report_(std::move(report)),
         history_(history),
         started_(kernel::monotonic_now()) {}
   GuardEvents(const GuardEvents&) = delete;
@@ -40,13 +41,13 @@ class GuardEvents {
 
   kernel::EventLoop& loop_;
   std::string path_;
-  Tell tell_;
+  Report report_;
   kernel::Fd socket_;
   std::string unread_;
   std::uint64_t due_ = 0;
   std::uint32_t history_;          // seconds
   std::uint64_t started_;          // nanoseconds of CLOCK_MONOTONIC
-  std::uint64_t last_number_ = 0;  // of the records that were told
+  std::uint64_t last_number_ = 0;  // of the records that were reported
   std::int64_t last_at_ = 0;
 };
 

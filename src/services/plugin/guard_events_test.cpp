@@ -23,7 +23,7 @@ class GuardEventsTest : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     listener_ = std::make_unique<kernel::UnixListener>(*std::move(opened));
     events_ = std::make_unique<GuardEvents>(
-        loop_, path_, kHistory, [this](const report::BlameRecord& record) { told_.push_back(record.text); });
+        loop_, path_, kHistory, [this](const report::BlameRecord& record) { reported_.push_back(record.text); });
   }
 
   static constexpr std::uint32_t kHistory = 150;
@@ -60,36 +60,36 @@ class GuardEventsTest : public testing::Test {
   std::int64_t started_at_ = kernel::wall_now();
   std::unique_ptr<kernel::UnixListener> listener_;
   kernel::EventLoop loop_;
-  std::vector<std::string> told_;
+  std::vector<std::string> reported_;
   std::unique_ptr<GuardEvents> events_;
 };
 
-TEST_F(GuardEventsTest, TellsEachRecordOnceThoughTheStreamIsRepeated) {
+TEST_F(GuardEventsTest, ReportsEachRecordOnceThoughTheStreamIsRepeated) {
   const std::string before = line(4, at(-160), "before");
   const std::string first = before + line(5, at(10), "a") + line(6, at(9), "b");
   stream(first);
-  EXPECT_EQ(told_, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(reported_, (std::vector<std::string>{"a", "b"}));
   stream(first + line(7, at(12), "while the stream was down"));
-  EXPECT_EQ(told_, (std::vector<std::string>{"a", "b", "while the stream was down"}));
+  EXPECT_EQ(reported_, (std::vector<std::string>{"a", "b", "while the stream was down"}));
 }
 
 // What the instance before this one has not written yet; what it has written the API server has already.
-TEST_F(GuardEventsTest, TellsRecordsFromShortlyBeforeTheStart) {
+TEST_F(GuardEventsTest, ReportsRecordsFromShortlyBeforeTheStart) {
   stream(line(3, at(-160), "a") + line(4, at(-140), "b") + line(5, at(-1), "c"));
-  EXPECT_EQ(told_, (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(reported_, (std::vector<std::string>{"b", "c"}));
 }
 
-TEST_F(GuardEventsTest, TellsRecordsWhoseNumbersBeginAgain) {
+TEST_F(GuardEventsTest, ReportsRecordsWhoseNumbersBeginAgain) {
   stream(line(1, at(10), "a") + line(2, at(11), "b"));
   const std::string other = line(1, at(20), "c") + line(2, at(21), "d") + line(3, at(22), "e");
   stream(other);
   stream(other);
-  EXPECT_EQ(told_, (std::vector<std::string>{"a", "b", "c", "d", "e"}));
+  EXPECT_EQ(reported_, (std::vector<std::string>{"a", "b", "c", "d", "e"}));
 }
 
 TEST_F(GuardEventsTest, FollowsNumbersThoughTheClockWasSetBack) {
   stream(line(1, at(10), "a") + line(2, at(-3600), "b"));
-  EXPECT_EQ(told_, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(reported_, (std::vector<std::string>{"a", "b"}));
 }
 
 }  // namespace

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <unistd.h>
-
 #include "adapters/journal/plugin_status.h"
 #include "core/base/text.h"
 #include "core/resource/allocation.h"
 #include "core/resource/preference.h"
 #include "kernel/files/clock.h"
-#include "kernel/process/process.h"
 
 namespace hf::plugin {
 
@@ -89,7 +86,7 @@ Plugin& KubeletOffers::plugin_of(const std::string& resource) {
 const Offer* KubeletOffers::find(const std::string& resource) const { return find_in(offers_, resource); }
 
 Result<resource::Allocation> KubeletOffers::allocate(const std::string& resource, const std::vector<std::string>& ids) {
-  settings_.look();  // what kubelet was told may be out of date
+  settings_.refresh();  // what kubelet was told may be out of date
   const Offer* const offer = find(resource);
   Result<resource::Allocation> allocation =
       offer != nullptr ? resource::allocate(*offer, ids, catalog_.config().kube.policy)
@@ -152,9 +149,7 @@ void KubeletOffers::write_status() {
   if (std::exchange(is_written_, true)) {
     return;
   }
-  const container::Pid own{::getpid()};
-  const Result<kernel::Process> process = kernel::read_process(host_, own);
-  journal::PluginStatus status{own, process ? process->started_at : 0, settings_.version, {}};
+  journal::PluginStatus status{journal::own_program(host_, settings_.version), {}};
   for (const Offer& offer : offers_) {
     const auto plugin = plugins_.find(offer.resource);
     const bool is_connected = plugin != plugins_.end() && plugin->second->is_connected();

@@ -21,7 +21,7 @@ namespace hf::plugin {
 
 struct KubeletOffersSettings {
   std::string version;
-  std::function<void()> look;  // reads the devices as they are now, and publishes them
+  std::function<void()> refresh;  // reads the devices as they are now, and publishes them
   std::function<void(const std::string& resource, const std::vector<std::string>& ids)> given;  // called by Allocate
   std::function<void(const std::string& line, bool is_warning)> log;
 };

@@ -255,8 +255,8 @@ Result<ContainerEdits> resolve(const cdi::Registry& registry, const std::vector<
     const std::optional<ContainerEdits> more = registry.edits_of(name);
     if (!more) {
       const bool is_name = name.find('/') < name.find('=') && name.contains('=');
-      return fail(is_name ? std::errc::no_such_device : std::errc::invalid_argument,
-                  "resolve " + quote(name) + ": " + why_not(registry, name));
+      const std::string why = "resolve " + quote(name) + ": " + why_not(registry, name);
+      return is_name ? fail(Reason::unavailable, why) : fail(std::errc::invalid_argument, why);
     }
     append(edits, *more);
   }

@@ -76,8 +76,8 @@ Result<Generated> generate_class(const kernel::Host& host, const Inventory& inve
     drafts.push_back(std::move(draft));
   }
   if (drafts.empty()) {
-    return fail(std::errc::no_such_device, "generate a spec of class " + quote(settings.device_class) +
-                                               ": this host has no device of it; it has: " + classes_of(inventory));
+    return fail(Reason::unavailable, "generate a spec of class " + quote(settings.device_class) +
+                                         ": this host has no device of it; it has: " + classes_of(inventory));
   }
   for (const Node& node : inventory.nodes) {
     const bool is_shared = node.part == device::Part::control || node.part == device::Part::helper;
@@ -87,8 +87,8 @@ Result<Generated> generate_class(const kernel::Host& host, const Inventory& inve
     if (node.live) {
       generated.spec.all.nodes.push_back(*node_edit(inventory, node.path));
     } else if (node.part == device::Part::control) {
-      return fail(std::errc::no_such_device, "generate a spec of class " + quote(settings.device_class) + ": " +
-                                                 node.path + " is missing, and no device of it works without");
+      return fail(Reason::unavailable, "generate a spec of class " + quote(settings.device_class) + ": " + node.path +
+                                           " is missing, and no device of it works without");
     }
   }
   add_devices(generated.spec, drafts, settings);

@@ -21,7 +21,7 @@ bool is_live(const Inventory& inventory, const std::string& path) {
 }
 
 std::unexpected<Error> refuse(const std::string& what) {
-  return fail(std::errc::no_such_device, "generate a spec of NVIDIA's GPUs: " + what);
+  return fail(Reason::unavailable, "generate a spec of NVIDIA's GPUs: " + what);
 }
 
 // NVIDIA's own tool silently leaves out missing nodes; then CUDA fails in every container.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
@@ -96,9 +95,9 @@ std::size_t& Session::streams() {
 
 asio::awaitable<void> Session::run() {
   for (;;) {
-    const Result<Request> request = co_await read_request();
-    if (!request && request.error().code != std::errc::bad_message && request.error().code != std::errc::message_size) {
-      co_return;  // it has gone, or sent nothing in time
+    const Received request = co_await read_request();
+    if (!request && !request.error()) {
+      co_return;
     }
     if (!co_await answer(request)) {
       break;
@@ -111,7 +110,7 @@ asio::awaitable<void> Session::run() {
   co_await discard_input(stream_);
 }
 
-asio::awaitable<Result<Request>> Session::read_request() {
+asio::awaitable<Session::Received> Session::read_request() {
   enter(Phase::reading);
   stream_.expires_after(requests_ == 0 ? kHeadTime : kIdleTime);
   http::request_parser<http::empty_body> parser;
@@ -119,20 +118,25 @@ asio::awaitable<Result<Request>> Session::read_request() {
   const auto [error, size] = co_await http::async_read_header(stream_, buffer_, parser, kAsTuple);
   enter(Phase::writing);
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    co_return fail(std::errc::message_size, "a request's head has 8192 bytes at most");
+    co_return std::unexpected(text_reply(431, "a request's head has 8192 bytes at most"));
+  }
+  if (is_about_http(error)) {
+    co_return std::unexpected(text_reply(400, error.message()));
   }
   if (error) {
-    co_return fail(is_about_http(error) ? std::errc::bad_message : std::errc::not_connected, error.message());
+    co_return std::unexpected(std::nullopt);
   }
-  co_return request_of(parser.get());
+  Result<Request> request = request_of(parser.get());
+  if (!request) {
+    co_return std::unexpected(text_reply(400, request.error().message));
+  }
+  co_return *std::move(request);
 }
 
-asio::awaitable<bool> Session::answer(const Result<Request>& request) {
+asio::awaitable<bool> Session::answer(const Received& request) {
   const Clock::time_point deadline = Clock::now() + kReplyTime;
   const bool keeps_alive = request && request->keeps_alive && request->is_get_or_head() && ++requests_ < kMostRequests;
-  const Reply reply = request                                           ? reply_to(*request)
-                      : request.error().code == std::errc::message_size ? text_reply(431, request.error().message)
-                                                                        : text_reply(400, request.error().message);
+  const Reply reply = request ? reply_to(*request) : *request.error();
   const bool is_stream = request && request->path == kEventsPath && reply.status == 200;
   const After after = keeps_alive && !is_stream ? After::keeps : After::closes;
   const std::string head = render_head(reply, after);

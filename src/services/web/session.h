@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -63,8 +65,10 @@ class Session {
   template <class Value>
   using Awaitable = boost::asio::awaitable<Value>;
 
-  Awaitable<Result<Request>> read_request();
-  Awaitable<bool> answer(const Result<Request>& request);  // false: no further request is read
+  // Or the reply to what is no request; none where the client has gone, or sent nothing in time.
+  using Received = std::expected<Request, std::optional<Reply>>;
+  Awaitable<Received> read_request();
+  Awaitable<bool> answer(const Received& request);  // false: no further request is read
   Reply reply_to(const Request& request);
   Awaitable<void> stream_events(const Request& request, const std::string& head);
   Awaitable<void> send_events(std::string first);

@@ -11,8 +11,8 @@ using device::Part;
 
 bool is_missing(const NodeView& seen) { return seen.lookup_error == ENOENT || seen.lookup_error == ENOTDIR; }
 
-Diagnosis missing(const NodeView& seen, const Background& background) {
-  if (background.host_has_node) {
+Diagnosis missing(const NodeView& seen, const NodeFacts& facts) {
+  if (facts.host_has_node) {
     return {AccessFailure::missing, seen.path + " is not in the container, though the host has it"};
   }
   return {AccessFailure::missing_on_host,
@@ -20,14 +20,14 @@ Diagnosis missing(const NodeView& seen, const Background& background) {
 }
 
 // The access was refused before any driver was asked.
-Diagnosis refused(const NodeView& seen, const Background& background) {
+Diagnosis refused(const NodeView& seen, const NodeFacts& facts) {
   if (*seen.access == EPERM) {
     return {AccessFailure::cgroup_denies, "access gives EPERM: the device cgroup denies it"};
   }
   if (*seen.access != EACCES) {
     return {AccessFailure::unknown, "access gives error " + std::to_string(*seen.access)};
   }
-  if (background.bits_allow) {
+  if (facts.bits_allow) {
     return {AccessFailure::security_module,
             "access gives EACCES although owner and mode allow it: a security module (SELinux, AppArmor) denies it"};
   }
@@ -35,21 +35,20 @@ Diagnosis refused(const NodeView& seen, const Background& background) {
           "access gives EACCES: owner, group and mode do not let the container's user in"};
 }
 
-Diagnosis by_numbers(const NodeView& seen, const Background& background) {
-  if (background.wanted && *seen.device != *background.wanted) {
-    const std::string has = background.driver.empty() ? "no driver has that major" : "that is " + background.driver;
-    return {
-        background.driver.empty() ? AccessFailure::no_driver : AccessFailure::wrong_driver,
-        "the node is " + to_string(*seen.device) + " (" + has + "), the device is " + to_string(*background.wanted)};
+Diagnosis by_numbers(const NodeView& seen, const NodeFacts& facts) {
+  if (facts.wanted && *seen.device != *facts.wanted) {
+    const std::string has = facts.driver.empty() ? "no driver has that major" : "that is " + facts.driver;
+    return {facts.driver.empty() ? AccessFailure::no_driver : AccessFailure::wrong_driver,
+            "the node is " + to_string(*seen.device) + " (" + has + "), the device is " + to_string(*facts.wanted)};
   }
-  if (background.driver.empty()) {
+  if (facts.driver.empty()) {
     return {AccessFailure::no_driver,
             "no driver has the major of " + to_string(*seen.device) + ": open would give ENXIO"};
   }
   return {};
 }
 
-Diagnosis by_open(const NodeView& seen, const Background& background) {
+Diagnosis by_open(const NodeView& seen, const NodeFacts& facts) {
   switch (*seen.open) {
     case 0: return {};
     case EPERM:
@@ -62,7 +61,7 @@ Diagnosis by_open(const NodeView& seen, const Background& background) {
     case EBUSY: return {AccessFailure::busy, "open gives EBUSY: the device is being reset or drained"};
     default: break;
   }
-  (void)background;
+  (void)facts;
   return {AccessFailure::unknown, "open gives error " + std::to_string(*seen.open)};
 }
 
@@ -89,9 +88,9 @@ std::string to_string(AccessFailure failure) {
   return "";
 }
 
-Diagnosis classify(const NodeView& seen, const Background& background) {
+Diagnosis classify(const NodeView& seen, const NodeFacts& facts) {
   if (is_missing(seen)) {
-    return missing(seen, background);
+    return missing(seen, facts);
   }
   if (seen.lookup_error != 0) {
     return {AccessFailure::unknown, "looking for " + seen.path + " gives error " + std::to_string(seen.lookup_error)};
@@ -99,31 +98,31 @@ Diagnosis classify(const NodeView& seen, const Background& background) {
   if (!seen.device) {
     return {AccessFailure::no_device_node, seen.path + " is no device node"};
   }
-  const bool has_other_numbers = background.wanted && *seen.device != *background.wanted;
-  if (seen.access && *seen.access == EPERM && has_other_numbers && background.gates == Answer::Kind::allow) {
-    return by_numbers(seen, background);  // the rules allow the device, but not the stale numbers of the node
+  const bool has_other_numbers = facts.wanted && *seen.device != *facts.wanted;
+  if (seen.access && *seen.access == EPERM && has_other_numbers && facts.gates == Answer::Kind::allow) {
+    return by_numbers(seen, facts);  // the rules allow the device, but not the stale numbers of the node
   }
   if (seen.access && *seen.access != 0) {
-    return refused(seen, background);
+    return refused(seen, facts);
   }
-  if (const Diagnosis numbers = by_numbers(seen, background); !seen.access && numbers.failure != AccessFailure::none) {
+  if (const Diagnosis numbers = by_numbers(seen, facts); !seen.access && numbers.failure != AccessFailure::none) {
     return numbers;  // the verdict of the rules is about the current numbers, and the node has others
   }
-  if (!seen.access && background.gates == Answer::Kind::deny) {
+  if (!seen.access && facts.gates == Answer::Kind::deny) {
     return {AccessFailure::cgroup_denies, "the device rules deny it"};
   }
-  if (!seen.access && background.gates == Answer::Kind::unknown) {
-    const std::string why = background.gates_detail.empty() ? "" : " (" + background.gates_detail + ")";
+  if (!seen.access && facts.gates == Answer::Kind::unknown) {
+    const std::string why = facts.gates_detail.empty() ? "" : " (" + facts.gates_detail + ")";
     return {AccessFailure::unknown, "the device rules cannot be read" + why + ", and no probe answered"};
   }
   if (seen.is_on_nodev_mount) {
     return {AccessFailure::nodev_mount, "the node lies on a mount with nodev: open would give EACCES"};
   }
   if (seen.open && *seen.open != 0 && *seen.open != ENXIO) {
-    return by_open(seen, background);
+    return by_open(seen, facts);
   }
-  const Diagnosis numbers = by_numbers(seen, background);
-  return numbers.failure != AccessFailure::none || !seen.open ? numbers : by_open(seen, background);
+  const Diagnosis numbers = by_numbers(seen, facts);
+  return numbers.failure != AccessFailure::none || !seen.open ? numbers : by_open(seen, facts);
 }
 
 std::string to_string(State state) {

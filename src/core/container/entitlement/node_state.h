@@ -47,8 +47,8 @@ enum class AccessFailure : std::uint8_t {
 };
 std::string to_string(AccessFailure failure);
 
-// What classify() needs besides the view from inside.
-struct Background {
+// What is known of a node besides the view from inside.
+struct NodeFacts {
   bool host_has_node = false;
   std::string driver;                          // of the major that was seen; "" for none
   std::optional<device::Device> wanted;        // the device numbers it should have
@@ -61,7 +61,7 @@ struct Diagnosis {
   AccessFailure failure = AccessFailure::none;
   std::string text;  // for people: "open gives EPERM: the device cgroup denies it"
 };
-Diagnosis classify(const NodeView& seen, const Background& background);
+Diagnosis classify(const NodeView& seen, const NodeFacts& facts);
 
 // An owed device node with everything known about it.
 struct NodeState {

@@ -20,7 +20,6 @@ constexpr std::uint64_t kLimit = 30 * kSecond;  // kubelet waits for 45 s
 constexpr unsigned kOk = 200;
 constexpr unsigned kNotFound = 404;
 constexpr std::uint32_t kPrivate = 0600;
-constexpr std::errc kUnreadable = std::errc::not_connected;  // what was answered before still counts
 
 std::string devices_of(const PreparedClaim& claim) {
   std::vector<std::string> names;
@@ -34,7 +33,8 @@ std::string devices_of(const PreparedClaim& claim) {
 // about this request: its token (401), its rights (403, also while the server starts), its number (429), the server.
 Result<resource::ResourceClaim> claim_in(const Result<apiserver::Response>& response, const ClaimName& name) {
   if (!response || (response->status != kOk && response->status != kNotFound)) {
-    return fail(kUnreadable, response ? kube::refusal_in(response->status, response->body) : response.error().message);
+    return fail(Reason::unreadable,
+                response ? kube::refusal_in(response->status, response->body) : response.error().message);
   }
   const auto refuse = [&](const std::string& why) {
     return fail(std::errc::invalid_argument, "claim " + to_string(name) + ": " + why);
@@ -95,7 +95,7 @@ void Claims::conclude(const BatchPtr& batch) {
   if (!batch->done) {
     return;
   }
-  const Devices devices = settings_.look();
+  const Devices devices = settings_.read_devices();
   Prepared prepared = prepared_;
   kube::PrepareAnswers answers;
   bool waits = false;
@@ -104,7 +104,7 @@ void Claims::conclude(const BatchPtr& batch) {
     if (const Result<void> free = decided ? check_free(*decided, prepared) : Result<void>(); !free) {
       decided = std::unexpected(free.error());
     }
-    waits = waits || (!decided && decided.error().code == std::errc::resource_unavailable_try_again);
+    waits = waits || (!decided && decided.error().reason == Reason::not_yet);
     if (decided) {
       prepared[uid] = *decided;
     }
@@ -120,7 +120,8 @@ Result<PreparedClaim> Claims::decide(const ClaimName& name, const Result<resourc
   if (claim) {
     return resource::prepare(name, *claim, settings_.pool, devices);
   }
-  return claim.error().code == kUnreadable ? known(name, claim.error(), devices) : std::unexpected(claim.error());
+  return claim.error().reason == Reason::unreadable ? known(name, claim.error(), devices)
+                                                    : std::unexpected(claim.error());
 }
 
 // A claim that was prepared before is answered without the API server: kubelet asks again after its own restart.
@@ -154,7 +155,7 @@ void Claims::answer(Batch& batch, kube::PrepareAnswers answers, Prepared prepare
   std::erase_if(batches_, [&batch](const BatchPtr& one) { return one.get() == &batch; });
   std::exchange(batch.done, nullptr)(answers);
   if (has_changed && written) {
-    (void)settings_.look();  // the device plugin must know
+    (void)settings_.read_devices();  // the device plugin must know
   }
 }
 
@@ -178,7 +179,7 @@ kube::UnprepareAnswers Claims::unprepare(const std::vector<ClaimName>& names) {
   }
   refuse(names);
   if (has_changed && written) {
-    (void)settings_.look();
+    (void)settings_.read_devices();
   }
   return answers;
 }

@@ -18,7 +18,7 @@ namespace hf::plugin {
 struct ClaimSettings {
   resource::Pool pool;
   std::string file;
-  std::function<std::vector<resource::ClusterDevice>()> look;  // reads the devices as they are now
+  std::function<std::vector<resource::ClusterDevice>()> read_devices;  // as they are now
   std::function<void(const std::string& line, bool is_warning)> log;
 };
 

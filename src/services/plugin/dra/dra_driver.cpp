@@ -25,7 +25,7 @@ std::uint64_t inode_of(const std::string& path) {
 std::string endpoint_of(const DraDriverSettings& settings) { return settings.directory + "/dra.sock"; }
 
 ClaimSettings claim_settings(const DraDriverSettings& settings) {
-  return {settings.pool, settings.directory + "/claims.json", settings.look, settings.log};
+  return {settings.pool, settings.directory + "/claims.json", settings.read_devices, settings.log};
 }
 
 std::function<double()> random_part() {

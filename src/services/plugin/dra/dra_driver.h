@@ -27,7 +27,7 @@ struct DraDriverSettings {
   std::string registry;   // where kubelet looks for drivers
   Api api;                // for the slices
   Api read_claim;         // once, without other requests before it
-  std::function<std::vector<resource::ClusterDevice>()> look;  // reads the devices as they are now
+  std::function<std::vector<resource::ClusterDevice>()> read_devices;  // as they are now
   std::function<void(const std::string& line, bool is_warning)> log;
 };
 

@@ -1,4 +1,4 @@
-// Tests that a look without entering a container, completed by its rules and permission bits, and a probe from inside
+// Tests that a view without entering a container, completed by its rules and permission bits, and a probe from inside
 // it see the same on the real kernel.
 #include <array>
 #include <cerrno>
@@ -93,9 +93,9 @@ std::string describe(const NodeView& seen) {
          ", access " + number(seen.access) + ", open " + number(seen.open);
 }
 
-class LookTest : public KernelTest, public testing::WithParamInterface<Hierarchy> {
+class ViewTest : public KernelTest, public testing::WithParamInterface<Hierarchy> {
  protected:
-  LookTest() : KernelTest(Needs::v2) {}
+  ViewTest() : KernelTest(Needs::v2) {}
 
   void SetUp() override {
     KernelTest::SetUp();
@@ -117,7 +117,7 @@ class LookTest : public KernelTest, public testing::WithParamInterface<Hierarchy
   }
 
   struct Both {
-    std::vector<NodeView> look;
+    std::vector<NodeView> view;
     std::vector<NodeView> probe;
   };
   Both see_as(uid_t user) {
@@ -167,18 +167,18 @@ class LookTest : public KernelTest, public testing::WithParamInterface<Hierarchy
   Both see(const kernel::ContainerHandle& handle) {
     const std::unique_ptr<kernel::NodeProber> prober = kernel::open_node_prober(*host_);
     const kernel::ProbeRequest request{.container = handle, .paths = paths_};
-    Result<std::vector<NodeView>> look = prober->look_up(request);
+    Result<std::vector<NodeView>> view = prober->look_up(request);
     const Result<std::vector<NodeView>> probe = prober->probe(request);
     const Result<container::Observed> observed = kernel::observe(*filters_, handle.actual());
     const Result<kernel::Rights> rights = kernel::read_rights(*host_, handle.process());
-    EXPECT_TRUE(look && probe && observed && rights);
-    if (!look || !probe || !observed || !rights) {
+    EXPECT_TRUE(view && probe && observed && rights);
+    if (!view || !probe || !observed || !rights) {
       return {};
     }
-    for (NodeView& seen : *look) {
+    for (NodeView& seen : *view) {
       complete(seen, *observed, rights->user);
     }
-    return {*look, *probe};
+    return {*view, *probe};
   }
 
   // Adds what access(2) would give, as the daemon does.
@@ -206,13 +206,13 @@ std::string name_of(const testing::TestParamInfo<Hierarchy>& tested) {
   return tested.param == Hierarchy::v1 ? "V1" : "V2";
 }
 
-INSTANTIATE_TEST_SUITE_P(Cgroup, LookTest, testing::Values(Hierarchy::v1, Hierarchy::v2), name_of);
+INSTANTIATE_TEST_SUITE_P(Cgroup, ViewTest, testing::Values(Hierarchy::v1, Hierarchy::v2), name_of);
 
-TEST_P(LookTest, SeesWhatTheProbeSees) {
+TEST_P(ViewTest, SeesWhatTheProbeSees) {
   const Both seen = see_as(0);
-  ASSERT_EQ(seen.look.size(), paths_.size());
+  ASSERT_EQ(seen.view.size(), paths_.size());
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    EXPECT_EQ(describe(seen.look[i]), describe(seen.probe[i])) << paths_[i];
+    EXPECT_EQ(describe(seen.view[i]), describe(seen.probe[i])) << paths_[i];
   }
   EXPECT_EQ(seen.probe[0].access, 0);
   EXPECT_EQ(seen.probe[1].access, EPERM);
@@ -221,16 +221,16 @@ TEST_P(LookTest, SeesWhatTheProbeSees) {
   EXPECT_EQ(seen.probe[3].mode, 0600U);
 }
 
-TEST_P(LookTest, LeavesPermissionBitsOfOthersToTheProbe) {
+TEST_P(ViewTest, LeavesPermissionBitsOfOthersToTheProbe) {
   const Both seen = see_as(kNobody);
-  ASSERT_EQ(seen.look.size(), paths_.size());
+  ASSERT_EQ(seen.view.size(), paths_.size());
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(describe(seen.look[i]), describe(seen.probe[i])) << paths_[i];
+    EXPECT_EQ(describe(seen.view[i]), describe(seen.probe[i])) << paths_[i];
   }
   EXPECT_EQ(seen.probe[1].access, EPERM);
-  EXPECT_EQ(seen.look[3].access, std::nullopt) << "only a try tells";
+  EXPECT_EQ(seen.view[3].access, std::nullopt) << "only a try tells";
   EXPECT_EQ(seen.probe[3].access, EACCES);
-  NodeView completed = seen.look[3];
+  NodeView completed = seen.view[3];
   completed.access = EACCES;
   EXPECT_EQ(describe(completed), describe(seen.probe[3]));
 }
