@@ -41,8 +41,12 @@ void Manager::open_cgroups(const Tenants& tenants) {
     if (known != cgroups_.end() && known->second.is_alive()) {
       continue;
     }
+    if (known != cgroups_.end()) {  // a container that is started again has another cgroup
+      contests_.erase(id);
+      writers_.erase(id);
+    }
     Result<kernel::CpuCgroup> opened = kernel::CpuCgroup::open(host_, mounts_, tenant.container);
-    if (opened) {  // for the first time, or again: a container that is started again has another cgroup
+    if (opened) {
       cgroups_.insert_or_assign(id, *std::move(opened));
     } else if (has_ended(opened.error())) {
       gone_.insert(id);

@@ -178,10 +178,13 @@ TEST_F(Managing, PreparesInThePoolWhereOthersCannotBeMoved) {
 TEST_F(Managing, AContainerThatIsStartedAgainHasAnotherCgroup) {
   Manager manager = *open();
   reconcile(manager, {tenant("a", 2), tenant("b")});
-  fs::remove_all(cgroup("a"));
-  make("a");
-  reconcile(manager, {tenant("a", 2), tenant("b")});
-  EXPECT_EQ(cpus("a"), "1,9");
+  for (int i = 0; i < 5; ++i) {  // that is no contest with another program
+    fs::remove_all(cgroup("a"));
+    make("a");
+    reconcile(manager, {tenant("a", 2), tenant("b")});
+    EXPECT_EQ(cpus("a"), "1,9");
+  }
+  EXPECT_EQ(problem_of(manager, "a"), "");
 }
 
 TEST_F(Managing, RefusesBesideKubeletsStaticPolicy) {
