@@ -191,6 +191,13 @@ Result<CpuCgroup> CpuCgroup::open(const Host& host, const CpuMounts& mounts, con
 
 bool CpuCgroup::is_alive() const { return exists(cpuset_.get(), "cgroup.procs"); }
 
+bool CpuCgroup::has_processes() const {
+  if (is_v2_) {  // of the cgroups below too
+    return read_text(cpuset_.get(), "cgroup.events").value_or("").find("populated 1") != std::string::npos;
+  }
+  return has_children(cpuset_.get()) || !trim(read_start(cpuset_.get(), "cgroup.procs", 16).value_or("")).empty();
+}
+
 std::uint64_t CpuCgroup::file() const {
   struct stat status{};
   return ::fstatat(cpuset_.get(), kCpus, &status, 0) == 0 ? status.st_ino : 0;

@@ -36,6 +36,7 @@ class CpuCgroup {
   [[nodiscard]] bool is_v2() const { return is_v2_; }
 
   [[nodiscard]] bool is_alive() const;       // false once the container has ended
+  [[nodiscard]] bool has_processes() const;  // on v1 also where it only has cgroups below it
   [[nodiscard]] std::uint64_t file() const;  // the inode of its cpuset.cpus; 0 where there is none
   // On v2 the inode of cpu.max.
   [[nodiscard]] std::optional<std::uint64_t> quota_file() const;

@@ -55,6 +55,9 @@ class Manager {
   // The state was changed after that census began: who has ended is decided by the next one.
   [[nodiscard]] bool wants_census() const { return wants_census_; }
 
+  // A tenant of the last call that a census does not have: it runs, and could not be read.
+  [[nodiscard]] bool is_running(const host::CpuTenant& tenant) const;
+
   // By hand, for one of the tenants.
   Result<cpu::CpuSet> assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request);
   Result<void> release(const Tenants& tenants, const cpu::Owner& owner);

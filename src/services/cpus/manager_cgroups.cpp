@@ -60,6 +60,11 @@ void Manager::open_cgroups(const Tenants& tenants) {
   std::erase_if(writers_, is_gone);
 }
 
+bool Manager::is_running(const host::CpuTenant& tenant) const {
+  const auto cgroup = cgroups_.find(tenant.tenant.id);
+  return cgroup != cgroups_.end() && cgroup->second.has_processes();
+}
+
 std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants) const {
   std::vector<cpu::ManagedContainer> managed;
   managed.reserve(tenants.size());

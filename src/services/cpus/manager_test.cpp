@@ -135,6 +135,20 @@ TEST_F(Managing, ACensusFromBeforeAChangeEndsNothing) {
   EXPECT_EQ(cpus("b"), "0-15");
 }
 
+TEST_F(Managing, KnowsWhichContainersACensusHasMissed) {
+  Manager manager = *open();
+  const host::CpuTenant missed = tenant("a", 2);
+  EXPECT_FALSE(manager.is_running(missed)) << "it is not known yet";
+  reconcile(manager, {missed, tenant("b")});
+  EXPECT_TRUE(manager.is_running(missed));
+  put(cgroup("a") / "cgroup.procs", "");
+  EXPECT_FALSE(manager.is_running(missed));
+  fs::create_directory(cgroup("a") / "inner");
+  EXPECT_TRUE(manager.is_running(missed));
+  fs::remove_all(cgroup("a"));
+  EXPECT_FALSE(manager.is_running(missed));
+}
+
 TEST_F(Managing, AnotherManagersChangesCount) {
   Manager one = *open();
   Manager other = *open();

@@ -114,13 +114,18 @@ void ManagerThread::add(const host::DiscoveredContainer& discovered) {
   });
 }
 
-// A census that began before a container was added may not have it.
+// A census that began before a container was added may not have it, nor has it one that has moved its first process to
+// another cgroup meanwhile.
 void ManagerThread::adopt(Tenants tenants, std::uint64_t began) {
+  has_missed_ = false;
   for (host::CpuTenant& known : tenants_) {
     const auto added = added_at_.find(known.tenant.id);
     const bool is_in_census = std::ranges::any_of(
         tenants, [&](const host::CpuTenant& tenant) { return tenant.tenant.id == known.tenant.id; });
-    if (!is_in_census && added != added_at_.end() && began < added->second) {
+    const bool is_newer = added != added_at_.end() && began < added->second;
+    const bool is_missed = !is_in_census && !is_newer && manager_ && manager_->is_running(known);
+    has_missed_ = has_missed_ || is_missed;
+    if (is_missed || (!is_in_census && is_newer)) {
       tenants.push_back(std::move(known));
     }
   }
@@ -310,7 +315,7 @@ void ManagerThread::work() {
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
     } else if (manager_ && now >= due_) {
-      manager_->wants_census() ? request_census() : reconcile();
+      manager_->wants_census() || has_missed_ ? request_census() : reconcile();
       due_ = std::max(due_, now + kSecond);
     } else if (now >= due_) {
       due_ = now + kPause;

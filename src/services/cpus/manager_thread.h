@@ -107,6 +107,7 @@ class ManagerThread {
   std::uint64_t reconciled_at_ = 0;
   std::uint64_t again_at_ = 0;  // a reconciliation is due then, whatever comes before
   bool has_census_ = false;
+  bool has_missed_ = false;  // the last census did not have a container that runs
   std::mutex request_mutex_;
   std::function<void()> request_;
   bool stops_ = false;
