@@ -93,11 +93,20 @@ Result<void> Manager::refresh_machine() {
   const std::optional<std::uint32_t> count =
       listed.empty() ? std::optional(settings_.cpus.reserved_count) : std::nullopt;
   const cpu::Policy policy = TRY(make_policy(*layout, settings_.cpus.options, listed, count));
+  const cpu::CpuSet before = machine_.policy.reserved;
   machine_ = {online, std::move(layout), policy};
+  keep_reserved(before.empty() ? policy.reserved : before, {});
   for (auto& [id, contest] : contests_) {
     contest.written = {};  // the kernel itself changes cpusets then
   }
   return {};
+}
+
+// CPUs that are reserved by number stay reserved while they are online, and take the place of no owner.
+void Manager::keep_reserved(const cpu::CpuSet& kept, const cpu::CpuSet& owned) {
+  if (!settings_.cpus.reserved.overlaps(machine_.layout->cpus)) {
+    machine_.policy = cpu::keep_reserved(machine_.policy, kept, owned);
+  }
 }
 
 void Manager::note_problem(const std::string& id, const std::string& problem) { problems_[id] = problem; }
@@ -173,6 +182,7 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Rec
   problems_.clear();
   open_cgroups(tenants);
   const cpu::State before = TRY(load(tenants));
+  keep_reserved(machine_.policy.reserved, given_cpus(before));
   by_hand_ = read_marked(before);
   note_changes_of_others();
   const cpu::State here = adapt(machine_.policy, before);
@@ -351,8 +361,9 @@ Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {
   problems_.clear();
   open_cgroups(tenants);
   const std::string file = settings_.directory + "/" + kStateFile;
-  const cpu::State state =
-      adapt(machine_.policy, kernel::exists(AT_FDCWD, file) ? TRY(read_state(file)) : cpu::State());
+  const cpu::State recorded = kernel::exists(AT_FDCWD, file) ? TRY(read_state(file)) : cpu::State();
+  keep_reserved(machine_.policy.reserved, given_cpus(recorded));
+  const cpu::State state = adapt(machine_.policy, recorded);
   by_hand_ = read_marked(state);
   note_refusals(cpu::assign(machine_.policy, state, values_of(tenants), cpu::Others::kept).refusals, tenants);
   publish(state, tenants, read_managed(tenants));

@@ -116,6 +116,7 @@ class Manager {
   enum class Reconcile : std::uint8_t { always, if_changed };
   Result<void> transact(const Tenants& tenants, const Change& change, Reconcile when = Reconcile::always);
   Result<void> refresh_machine();
+  void keep_reserved(const cpu::CpuSet& kept, const cpu::CpuSet& owned);
   void open_cgroups(const Tenants& tenants);
   Result<cpu::State> load(const Tenants& tenants);
   Result<void> record(const cpu::State& before, const cpu::State& changed);

@@ -365,6 +365,39 @@ TEST_F(Managing, WhatWasGivenByHandComesBackWithItsCpus) {
   EXPECT_EQ(cpus("b"), "0-15");
 }
 
+TEST_F(Managing, AReservedCpuStaysReservedAndTakesThePlaceOfNoOwner) {
+  settings_.reserved = {};
+  settings_.reserved_count = 1;
+  const Tenants tenants = {tenant("a", 1), tenant("b", 2), tenant("c")};
+  const cpu::Topology all = topology_;
+  const auto offline = [&](std::uint32_t gone, const std::string& online) {
+    topology_ = all;
+    std::erase_if(topology_.cpus, [gone](const cpu::Cpu& cpu) { return cpu.id == gone; });
+    put(at("sys/devices/system/cpu/online"), online + "\n");
+  };
+  Manager manager = *open();
+  reconcile(manager, tenants);
+  EXPECT_EQ(to_string(manager.status().reserved), "0");
+  EXPECT_EQ(cpus("a"), "8");
+  EXPECT_EQ(cpus("b"), "1,9");
+  offline(9, "0-8,10-15");
+  reconcile(manager, tenants);
+  EXPECT_EQ(to_string(manager.status().reserved), "0");
+  EXPECT_TRUE(cpu::parse_cpu_set(cpus("b"))->contains(1));
+  offline(0, "1-15");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "8") << "what is left of the reserved CPU's core";
+  const std::string other = to_string(manager.status().reserved);
+  EXPECT_EQ(other, "9") << "the rest of a core that is split already";
+  Manager again = *open();
+  reconcile(again, tenants);
+  EXPECT_EQ(cpus("a"), "8");
+  EXPECT_EQ(to_string(again.status().reserved), other);
+  offline(99, "0-15");
+  reconcile(manager, tenants);
+  EXPECT_EQ(to_string(manager.status().reserved), other) << "it is online";
+}
+
 TEST_F(Managing, AnAssignmentThatCannotBeWrittenLeavesWhatItHad) {
   Manager manager = *open();
   const Tenants tenants = {tenant("a", 2), tenant("b")};
