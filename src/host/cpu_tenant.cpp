@@ -81,7 +81,7 @@ std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered) {
     const Result<cpu::CpuSet> confined = cpu::parse_cpu_set(discovered.spec->cpu.cpus);
     const bool is_own = !is_in_pod(container);  // kubelet sets none: what a pod has is ours, given at its creation
     if (is_own && confined && !confined->empty()) {
-      tenant.confined = *confined;
+      tenant.tenant.confined = *confined;
     }
   }
   read_request(discovered, tenant);

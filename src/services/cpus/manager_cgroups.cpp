@@ -21,6 +21,12 @@ constexpr std::uint64_t kPeriod = 100'000;  // microseconds: the kernel's defaul
 
 bool is_in_pod(const host::CpuTenant& tenant) { return tenant.container.pod && !tenant.container.pod->uid.empty(); }
 
+// Its configuration gives it less CPU time than its CPUs have. An image may ask for CPUs; the limit is the operator's.
+bool is_limited(const host::CpuTenant& tenant, const cpu::CpuSet& own) {
+  const std::int64_t quota = tenant.time.quota.value_or(-1);
+  return !is_in_pod(tenant) && quota > 0 && std::uint64_t(quota) < own.count() * tenant.time.period.value_or(kPeriod);
+}
+
 bool has_ended(const Error& error) {
   return error.code == std::errc::no_such_device || error.code == std::errc::no_such_file_or_directory;
 }
@@ -70,8 +76,8 @@ std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants)
   managed.reserve(tenants.size());
   for (const host::CpuTenant& tenant : tenants) {
     cpu::ManagedContainer one{.owner = tenant.tenant.owner, .id = tenant.tenant.id, .present = {}};
-    one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.confined);
-    one.confined = tenant.confined;
+    one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.tenant.confined);
+    one.confined = tenant.tenant.confined;
     const auto cgroup = cgroups_.find(tenant.tenant.id);
     const Result<cpu::CpuSet> cpus = cgroup == cgroups_.end() ? Result<cpu::CpuSet>(fail(std::errc::no_such_device, ""))
                                                               : cgroup->second.read_cpus();
@@ -220,7 +226,9 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
     return;
   }
   // Without a limit it may only be on CPUs that no other container has.
-  Result<void> done = has_own && present == *own ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup, own);
+  const bool is_unlimited =
+      has_own && present == *own && (by_hand_.contains(tenant.tenant.owner) || !is_limited(tenant, *own));
+  Result<void> done = is_unlimited ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup, own);
   if (done && settings_.cpus.moves_memory) {
     const cpu::Topology& topology = machine_.layout->topology;
     const std::string nodes = to_string(numbers_of(has_own ? numa_nodes_of(topology, *own) : numa_nodes(topology)));

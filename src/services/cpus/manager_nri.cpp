@@ -208,7 +208,7 @@ void ManagerThread::heed_engine(host::CpuTenant& tenant) const {
   set_cpu_time(tenant, known->second.time);
   if (known->second.pinned) {
     tenant.tenant.request.reset();
-    tenant.confined = known->second.pinned;
+    tenant.tenant.confined = known->second.pinned;
   }
 }
 

@@ -57,7 +57,7 @@ TEST_F(Managing, AContainerConfinedByItsStarterIsNoOwnerAfterARebuild) {
   put(at("state/cpu_manager_state"), "{");
   Manager manager = *open();
   host::CpuTenant pinned = tenant("pinned");
-  pinned.confined = *cpu::parse_cpu_set("4-7");
+  pinned.tenant.confined = *cpu::parse_cpu_set("4-7");
   reconcile(manager, {pinned, tenant("b")});
   EXPECT_EQ(cpus("b"), "0-15");
   EXPECT_EQ(cpus("pinned"), "4-7");
@@ -508,6 +508,32 @@ TEST_F(Managing, ExclusiveCpusHaveNoQuotaAndTheLimitComesBackWithThePool) {
   EXPECT_EQ(get(quota_file("a")), "-1");
   ASSERT_TRUE(manager.release(tenants, {"a", "c"}));
   EXPECT_EQ(get(quota_file("a")), "200000");
+}
+
+TEST_F(Managing, ALimitBelowItsExclusiveCpusStaysUnlessTheyWereGivenByHand) {
+  Manager manager = *open();
+  const Tenants tenants = {limited("a", 3, 200'000, "200000"), tenant("b")};
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "1,8-9");
+  EXPECT_EQ(get(quota_file("a")), "200000");
+  cpu::CpuRequest four;
+  four.count = 4;
+  ASSERT_TRUE(manager.assign(tenants, {"a", "c"}, four));
+  EXPECT_EQ(get(quota_file("a")), "-1");
+}
+
+TEST_F(Managing, ExclusiveCpusAreAmongThoseThatItIsConfinedTo) {
+  Manager manager = *open();
+  host::CpuTenant confined = tenant("a", 2);
+  confined.tenant.confined = *cpu::parse_cpu_set("4-7");
+  reconcile(manager, {confined, tenant("b")});
+  EXPECT_EQ(cpus("a"), "4-5");
+  EXPECT_EQ(cpus("b"), "0-3,6-15");
+  confined.tenant.request->count = 5;
+  reconcile(manager, {tenant("b")});
+  reconcile(manager, {confined, tenant("b")});
+  EXPECT_EQ(cpus("a"), "4-7");
+  EXPECT_NE(problem_of(manager, "a").find("it is confined to 4-7"), std::string::npos);
 }
 
 TEST_F(Managing, ALimitThatAnotherProgramHasSetInThePoolStays) {
