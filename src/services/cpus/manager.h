@@ -135,8 +135,7 @@ class Manager {
   void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
                   const std::optional<cpu::CpuSet>& present);
   static Result<void> remove_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
-  static Result<void> restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
-                                    const cpu::CpuSet* own);
+  static Result<void> restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
   Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   void note_problem(const std::string& id, const std::string& problem);
   [[nodiscard]] std::set<cpu::Owner> alive_owners(const Tenants& tenants) const;

@@ -228,7 +228,7 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
   // Without a limit it may only be on CPUs that no other container has.
   const bool is_unlimited =
       has_own && present == *own && (by_hand_.contains(tenant.tenant.owner) || !is_limited(tenant, *own));
-  Result<void> done = is_unlimited ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup, own);
+  Result<void> done = is_unlimited ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup);
   if (done && settings_.cpus.moves_memory) {
     const cpu::Topology& topology = machine_.layout->topology;
     const std::string nodes = to_string(numbers_of(has_own ? numa_nodes_of(topology, *own) : numa_nodes(topology)));
@@ -245,13 +245,11 @@ Result<void> Manager::remove_quota(const host::CpuTenant& tenant, const kernel::
   return is_in_pod(tenant) ? cgroup.remove_quota_of_pod() : Result<void>();
 }
 
-// The limit of its configuration. One that was created with CPUs of its own has none there: once they were released
-// by hand, a pod's container gets its request, which is its limit too.
-Result<void> Manager::restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
-                                    const cpu::CpuSet* own) {
-  kernel::CpuQuota quota{tenant.time.quota.value_or(-1), tenant.time.period.value_or(kPeriod)};
-  const bool was_released = own != nullptr && own->empty();
-  if (quota.amount <= 0 && was_released && is_in_pod(tenant) && tenant.tenant.request) {
+// The limit of its configuration. A pod's container that was created with CPUs of its own has "no limit" there: it gets
+// its request, which is its limit too. Kubelet without limits writes none at all.
+Result<void> Manager::restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
+  kernel::CpuQuota quota{tenant.time.quota.value_or(0), tenant.time.period.value_or(kPeriod)};
+  if (quota.amount < 0 && is_in_pod(tenant) && tenant.tenant.request) {
     quota.amount = std::int64_t(tenant.tenant.request->count * quota.period);
   }
   return quota.amount > 0 ? cgroup.restore_quota(quota) : Result<void>();

@@ -564,6 +564,20 @@ TEST_F(Managing, APodThatWasCreatedWithoutALimitHasItsRequestAsOneInThePool) {
   EXPECT_EQ(get(quota_file("a")), "200000");
 }
 
+TEST_F(Managing, APodWhoseCpusGoOfflineHasItsRequestAsLimit) {
+  Manager manager = *open();
+  host::CpuTenant pod = limited("a", 15, -1, "-1");
+  pod.container.pod.emplace();
+  pod.container.pod->uid = "uid";
+  reconcile(manager, {pod});
+  EXPECT_EQ(cpus("a"), "1-15");
+  std::erase_if(topology_.cpus, [](const cpu::Cpu& cpu) { return cpu.id != 0; });
+  put(at("sys/devices/system/cpu/online"), "0\n");
+  reconcile(manager, {pod});
+  EXPECT_EQ(cpus("a"), "0");
+  EXPECT_EQ(get(quota_file("a")), "1500000");
+}
+
 TEST_F(Managing, ReadingAStatusChangesNothing) {
   Manager manager = *open();
   const report::CpuStatus status = *manager.read_status({tenant("a", 99), tenant("b")});
