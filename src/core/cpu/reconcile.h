@@ -20,7 +20,7 @@ struct ManagedContainer {
   Phase phase = Phase::running;         // only running containers are written to
   std::optional<CpuSet> present;        // absent: it could not be read
   bool can_own = true;                  // it is of a Guaranteed pod: no other has exclusive CPUs
-  std::optional<CpuSet> confined = {};  // to CPUs of the pool: its own configuration says so
+  std::optional<CpuSet> confined = {};  // to CPUs of the pool: by its configuration, or by a cgroup above it
 };
 
 struct Write {

@@ -218,6 +218,14 @@ Result<cpu::CpuSet> CpuCgroup::read_cpus() const {
   return read_set(cpuset_.get(), (way + kEffective).c_str(), where_);
 }
 
+Result<cpu::CpuSet> CpuCgroup::read_cpus_above() const {
+  if (!is_v2_) {
+    return read_set(cpuset_.get(), (std::string("../") + kCpus).c_str(), where_);
+  }
+  const std::string way = TRY(way_to_cpuset(cpuset_.get(), where_));
+  return read_set(cpuset_.get(), ((way.empty() ? "../" : way) + kEffective).c_str(), where_);
+}
+
 Result<void> CpuCgroup::write_cpus(const cpu::CpuSet& cpus) const {
   if (is_v2_) {
     TRY(enable_cpuset(cpuset_.get(), where_));

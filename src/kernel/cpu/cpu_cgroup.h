@@ -44,6 +44,9 @@ class CpuCgroup {
   // What it is confined to. The error is no_such_device, or no_such_file_or_directory, where the container has ended.
   [[nodiscard]] Result<cpu::CpuSet> read_cpus() const;
 
+  // What the cgroup above it allows.
+  [[nodiscard]] Result<cpu::CpuSet> read_cpus_above() const;
+
   // Cgroups that a container has created below its own keep their part of the CPUs, or get all where none is left. On
   // v2 the cpuset controller is enabled where it is not.
   [[nodiscard]] Result<void> write_cpus(const cpu::CpuSet& cpus) const;

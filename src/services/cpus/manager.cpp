@@ -147,7 +147,16 @@ ByHand Manager::read_marked(const cpu::State& state) const {
 
 cpu::Tenant Manager::marked(cpu::Tenant tenant) const {
   tenant.is_by_hand = by_hand_.contains(tenant.owner);
+  tenant.confined = confined(tenant);
   return tenant;
+}
+
+std::optional<cpu::CpuSet> Manager::confined(const cpu::Tenant& tenant) const {
+  const auto above = above_.find(tenant.id);
+  if (above == above_.end()) {
+    return tenant.confined;
+  }
+  return tenant.confined ? *tenant.confined & above->second : above->second;
 }
 
 void Manager::mark(const cpu::Owner& owner, bool is_by_hand) {
@@ -268,7 +277,7 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
     const cpu::CpuSet* const entry = find_entry(state, owner);
     before = entry == nullptr ? std::nullopt : std::optional(*entry);
     was_by_hand = by_hand_.contains(owner);
-    given = TRY(cpu::assign_one(machine_.policy, state, *tenant, request));
+    given = TRY(cpu::assign_one(machine_.policy, state, marked(*tenant), request));
     mark(owner, !tenant->request || tenant->request->count != given.count());
     return {};
   }));
@@ -346,6 +355,16 @@ Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owne
       .cpus = cpus_for(in_force(state), owner), .memory_nodes = "", .is_exclusive = owns_cpus(state, owner)};
   if (placement.is_exclusive && settings_.cpus.moves_memory) {
     placement.memory_nodes = to_string(numbers_of(numa_nodes_of(machine_.layout->topology, placement.cpus)));
+  }
+  return placement;
+}
+
+// In the pool an engine must not be told of CPUs that a cgroup above does not allow: on v1 it could not write them.
+Manager::Prepared Manager::placement_of(const cpu::Owner& owner) const {
+  Prepared placement = placement_in(status_.state, owner);
+  const auto managed = std::ranges::find(managed_, owner, &cpu::ManagedContainer::owner);
+  if (!placement.is_exclusive && managed != managed_.end()) {
+    placement.cpus = target_of(in_force(status_.state), *managed);
   }
   return placement;
 }

@@ -79,7 +79,7 @@ class Manager {
   // program.
   void expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since);
   // The same for one that was created, by the last call.
-  [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const { return placement_in(status_.state, owner); }
+  [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const;
 
   // Reads, and changes nothing.
   Result<report::CpuStatus> read_status(const Tenants& tenants);
@@ -123,6 +123,7 @@ class Manager {
   Result<void> save(const cpu::State& state);
   [[nodiscard]] ByHand read_marked(const cpu::State& state) const;
   [[nodiscard]] cpu::Tenant marked(cpu::Tenant tenant) const;
+  [[nodiscard]] std::optional<cpu::CpuSet> confined(const cpu::Tenant& tenant) const;
   void mark(const cpu::Owner& owner, bool is_by_hand);
   void note_changes_of_others();
   [[nodiscard]] bool is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const;
@@ -149,6 +150,7 @@ class Manager {
   kernel::CpuMounts mounts_;
   Machine machine_;
   std::map<std::string, kernel::CpuCgroup> cgroups_;  // these and the following by Tenant::id
+  std::map<std::string, cpu::CpuSet> above_;          // what cgroups above allow, where that is not everything
   std::map<std::uint64_t, std::string> files_;        // the cpusets by inode, since the last call
   std::set<std::uint64_t> quota_files_;               // by inode: of containers with CPUs of their own, on v2
   std::set<std::string> gone_;                        // tenants whose cgroup does not exist any more

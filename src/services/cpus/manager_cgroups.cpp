@@ -64,6 +64,13 @@ void Manager::open_cgroups(const Tenants& tenants) {
   std::erase_if(cgroups_, is_gone);
   std::erase_if(contests_, is_gone);
   std::erase_if(writers_, is_gone);
+  above_.clear();
+  for (const auto& [id, cgroup] : cgroups_) {
+    const Result<cpu::CpuSet> above = cgroup.read_cpus_above();
+    if (above && !above->empty() && !above->contains(machine_.online)) {
+      above_.emplace(id, *above);
+    }
+  }
 }
 
 bool Manager::is_running(const host::CpuTenant& tenant) const {
@@ -77,7 +84,7 @@ std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants)
   for (const host::CpuTenant& tenant : tenants) {
     cpu::ManagedContainer one{.owner = tenant.tenant.owner, .id = tenant.tenant.id, .present = {}};
     one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.tenant.confined);
-    one.confined = tenant.tenant.confined;
+    one.confined = confined(tenant.tenant);
     const auto cgroup = cgroups_.find(tenant.tenant.id);
     const Result<cpu::CpuSet> cpus = cgroup == cgroups_.end() ? Result<cpu::CpuSet>(fail(std::errc::no_such_device, ""))
                                                               : cgroup->second.read_cpus();

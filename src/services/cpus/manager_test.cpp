@@ -536,6 +536,18 @@ TEST_F(Managing, ExclusiveCpusAreAmongThoseThatItIsConfinedTo) {
   EXPECT_NE(problem_of(manager, "a").find("it is confined to 4-7"), std::string::npos);
 }
 
+TEST_F(Managing, NothingIsWrittenThatACgroupAboveDoesNotAllow) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a", 2), tenant("b"), tenant("greedy", 8)};
+  put(at("sys/fs/cgroup/cpuset/docker/cpuset.cpus"), "0-3,8-11\n");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "1,9");
+  EXPECT_EQ(cpus("b"), "0,2-3,8,10-11");
+  EXPECT_EQ(problem_of(manager, "b"), "");
+  EXPECT_NE(problem_of(manager, "greedy").find("it is confined to 0-3,8-11"), std::string::npos);
+  EXPECT_EQ(to_string(manager.placement_of({"b", "c"}).cpus), "0,2-3,8,10-11");
+}
+
 TEST_F(Managing, ALimitThatAnotherProgramHasSetInThePoolStays) {
   Manager manager = *open();
   const Tenants tenants = {limited("a", 99, 200'000, "300000"), tenant("b")};
