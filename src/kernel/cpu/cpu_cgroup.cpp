@@ -266,6 +266,10 @@ Result<std::string> CpuCgroup::read_memory_nodes() const {
   return std::string(trim(own));
 }
 
+Result<std::string> CpuCgroup::read_memory_nodes_above() const {
+  return std::string(trim(TRY(read_text(cpuset_.get(), is_v2_ ? "../cpuset.mems.effective" : "../cpuset.mems"))));
+}
+
 Result<void> CpuCgroup::write_memory_nodes(const std::string& nodes) const {
   return write_value(cpuset_.get(), kMems, nodes + "\n", where_);
 }
@@ -299,6 +303,10 @@ Result<void> CpuCgroup::restore_quota(const CpuQuota& quota) const {
 
 Result<cpu::CpuSet> read_online_cpus(const Host& host) {
   return cpu::parse_cpu_set(trim(TRY(read_text(host.root.get(), "sys/devices/system/cpu/online"))));
+}
+
+Result<cpu::CpuSet> read_nodes_with_memory(const Host& host) {
+  return cpu::parse_cpu_set(trim(TRY(read_text(host.root.get(), "sys/devices/system/node/has_memory"))));
 }
 
 }  // namespace hf::kernel

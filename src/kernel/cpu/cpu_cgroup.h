@@ -51,7 +51,8 @@ class CpuCgroup {
   // v2 the cpuset controller is enabled where it is not.
   [[nodiscard]] Result<void> write_cpus(const cpu::CpuSet& cpus) const;
 
-  [[nodiscard]] Result<std::string> read_memory_nodes() const;  // "0-1"
+  [[nodiscard]] Result<std::string> read_memory_nodes() const;        // "0-1"
+  [[nodiscard]] Result<std::string> read_memory_nodes_above() const;  // that the cgroup above it allows
   [[nodiscard]] Result<void> write_memory_nodes(const std::string& nodes) const;
 
   // The limit of CPU time is removed: the container's own, or that of the pod's cgroup around it.
@@ -80,5 +81,6 @@ class CpuCgroup {
 };
 
 Result<cpu::CpuSet> read_online_cpus(const Host& host);
+Result<cpu::CpuSet> read_nodes_with_memory(const Host& host);  // their numbers
 
 }  // namespace hf::kernel

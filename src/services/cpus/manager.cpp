@@ -354,7 +354,7 @@ Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owne
   Prepared placement{
       .cpus = cpus_for(in_force(state), owner), .memory_nodes = "", .is_exclusive = owns_cpus(state, owner)};
   if (placement.is_exclusive && settings_.cpus.moves_memory) {
-    placement.memory_nodes = to_string(numbers_of(numa_nodes_of(machine_.layout->topology, placement.cpus)));
+    placement.memory_nodes = to_string(memory_near(placement.cpus));
   }
   return placement;
 }

@@ -137,6 +137,8 @@ class Manager {
                   const std::optional<cpu::CpuSet>& present);
   static Result<void> remove_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
   static Result<void> restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
+  [[nodiscard]] cpu::CpuSet memory_near(const cpu::CpuSet& cpus) const;
+  Result<void> follow_memory(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   void note_problem(const std::string& id, const std::string& problem);
   [[nodiscard]] std::set<cpu::Owner> alive_owners(const Tenants& tenants) const;
@@ -161,6 +163,7 @@ class Manager {
   std::set<cpu::Owner> expected_;
   ByHand by_hand_;                              // owners with an entry in the state
   std::vector<cpu::ManagedContainer> managed_;  // as the last call left them
+  std::set<std::string> memory_moved_;          // by Tenant::id: their memory follows CPUs of their own
   std::set<std::string> units_;                 // of systemd that have CPUs of ours in a file
   std::string stamp_;                           // of the state's file when it was read or written last
   std::uint64_t changed_at_ = 0;                // when it was changed, by us or by others, as far as we know

@@ -64,6 +64,7 @@ void Manager::open_cgroups(const Tenants& tenants) {
   std::erase_if(cgroups_, is_gone);
   std::erase_if(contests_, is_gone);
   std::erase_if(writers_, is_gone);
+  std::erase_if(memory_moved_, [&alive](const std::string& id) { return !alive.contains(id); });
   above_.clear();
   for (const auto& [id, cgroup] : cgroups_) {
     const Result<cpu::CpuSet> above = cgroup.read_cpus_above();
@@ -237,14 +238,42 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
       has_own && present == *own && (by_hand_.contains(tenant.tenant.owner) || !is_limited(tenant, *own));
   Result<void> done = is_unlimited ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup);
   if (done && settings_.cpus.moves_memory) {
-    const cpu::Topology& topology = machine_.layout->topology;
-    const std::string nodes = to_string(numbers_of(has_own ? numa_nodes_of(topology, *own) : numa_nodes(topology)));
-    const Result<std::string> now = cgroup.read_memory_nodes();
-    done = now && *now == nodes ? done : cgroup.write_memory_nodes(nodes);
+    done = follow_memory(tenant, cgroup, own);
   }
   if (!done && !has_ended(done.error())) {
     problems_.try_emplace(tenant.tenant.id, done.error().message);
   }
+}
+
+// Nodes without memory are none: the kernel refuses them.
+cpu::CpuSet Manager::memory_near(const cpu::CpuSet& cpus) const {
+  const cpu::CpuSet nodes = numbers_of(numa_nodes_of(machine_.layout->topology, cpus));
+  return nodes & kernel::read_nodes_with_memory(host_).value_or(nodes);
+}
+
+// A container that loses its CPUs has the memory of its configuration again, or what the cgroup above it allows.
+Result<void> Manager::follow_memory(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                                    const cpu::CpuSet* own) {
+  const std::string& id = tenant.tenant.id;
+  if (own == nullptr && !memory_moved_.contains(id)) {
+    return {};
+  }
+  const bool has_own = own != nullptr && !own->empty();
+  std::string nodes = to_string(tenant.memory_nodes.value_or(cpu::CpuSet()));
+  if (has_own) {
+    memory_moved_.insert(id);
+    const cpu::CpuSet near = memory_near(*own);
+    nodes = to_string(near & tenant.memory_nodes.value_or(near));
+  } else if (nodes.empty()) {
+    nodes = TRY(cgroup.read_memory_nodes_above());
+  }
+  if (!nodes.empty() && TRY(cgroup.read_memory_nodes()) != nodes) {
+    TRY(cgroup.write_memory_nodes(nodes));
+  }
+  if (!has_own) {
+    memory_moved_.erase(id);
+  }
+  return {};
 }
 
 Result<void> Manager::remove_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {

@@ -283,6 +283,7 @@ TEST_F(Managing, MemoryFollowsExclusiveCpus) {
   for (const char* name : {"a", "b"}) {
     put(cgroup(name) / "cpuset.mems", "0-7\n");
   }
+  put(at("sys/fs/cgroup/cpuset/docker/cpuset.mems"), "0-7\n");
   host::CpuTenant near = tenant("a", 4);
   near.tenant.device_nodes = {cpu::NumaId{3}};
   near.tenant.request->options.emplace();
@@ -295,6 +296,30 @@ TEST_F(Managing, MemoryFollowsExclusiveCpus) {
   near.tenant.request->count = 0;
   ASSERT_TRUE(manager.release({near, tenant("b")}, near.tenant.owner));
   EXPECT_EQ(get(cgroup("a") / "cpuset.mems"), "0-7");
+}
+
+TEST_F(Managing, MemoryStaysOnNodesThatHaveSomeAndThatAreConfigured) {
+  settings_.moves_memory = true;
+  topology_ = *cpu::find_machine("dgx-a100");
+  put(at("sys/devices/system/cpu/online"), "0-255\n");
+  fs::create_directories(at("sys/devices/system/node"));
+  put(at("sys/devices/system/node/has_memory"), "0,2-7\n");
+  Tenants tenants;
+  for (const auto& [name, node] : std::map<std::string, std::uint32_t>{{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}}) {
+    make(name, "0-255");
+    put(cgroup(name) / "cpuset.mems", "5-6\n");
+    host::CpuTenant& added = tenants.emplace_back(tenant(name, name == "d" ? 999 : 4));
+    added.tenant.device_nodes = {cpu::NumaId{node}};
+  }
+  tenants[1].memory_nodes = *cpu::parse_cpu_set("5-6");
+  Manager manager = *open();
+  EXPECT_EQ(manager.prepare({}, tenants[0].tenant)->memory_nodes, "");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "16-17,144-145");
+  EXPECT_EQ(get(cgroup("a") / "cpuset.mems"), "5-6") << "node 1 has none";
+  EXPECT_EQ(get(cgroup("b") / "cpuset.mems"), "5-6") << "its configuration says so";
+  EXPECT_EQ(get(cgroup("c") / "cpuset.mems"), "3");
+  EXPECT_EQ(get(cgroup("d") / "cpuset.mems"), "5-6") << "its request waits";
 }
 
 TEST_F(Managing, ByHand) {
