@@ -254,18 +254,21 @@ TEST_F(Managing, InterruptsLeaveExclusiveCpusAndComeBack) {
   {
     Manager manager = *open();
     reconcile(manager, {tenant("a", 2)});
-    EXPECT_EQ(affinities(), "0,2-8,10-15 1,9 3 ");  // the second one would have no CPU left
+    EXPECT_EQ(affinities(), "0,2-8,10-15 0,2-8,10-15 3 ");  // the second one has no CPU of its own left
     reconcile(manager, {tenant("a", 2), tenant("b", 2)});
-    EXPECT_EQ(affinities(), "0,3-8,11-15 1,9 3 ");
+    EXPECT_EQ(affinities(), "0,3-8,11-15 0,3-8,11-15 3 ");
     put(at("proc/irq/24/smp_affinity_list"), "0-15\n");  // irqbalance
+    put(at("proc/irq/25/smp_affinity_list"), "5\n");
     now_ += 10'000'000'000;
     reconcile(manager, {tenant("a", 2), tenant("b", 2)});
-    EXPECT_EQ(affinities(), "0,3-8,11-15 1,9 3 ");
+    EXPECT_EQ(affinities(), "0,3-8,11-15 5 3 ");
   }
   {
-    Manager again = *open();  // it knows what they were from the file
+    Manager again = *open();
     reconcile(again, {tenant("b", 2)});
-    EXPECT_EQ(affinities(), "0-1,3-9,11-15 1,9 3 ");
+    EXPECT_EQ(affinities(), "0,3-8,11-15 5 3 ");
+    reconcile(again, {tenant("b", 6)});  // 1-3,9-11
+    EXPECT_EQ(affinities(), "0,4-8,12-15 5 0,4-8,12-15 ") << "what they were is in the file";
   }
   settings_.moves_irqs = false;
   Manager off = *open();
