@@ -12,6 +12,7 @@ namespace hf::cpus {
 namespace {
 
 constexpr std::chrono::milliseconds kAnswerLimit{50};     // an engine waits for it
+constexpr std::chrono::milliseconds kDeviceLimit{20};     // of these, for reading the devices
 constexpr std::uint64_t kCreationTime = 120'000'000'000;  // from a container's creation to its first process
 constexpr std::uint64_t kLongestLoss = 600'000'000'000;   // an engine that stays away writes nothing
 
@@ -141,13 +142,13 @@ void ManagerThread::save_pinned() {
 }
 
 // Whatever goes wrong, the container starts as the engine would start it. On NRI's thread: devices do not wait for the
-// manager. Reading them and the decision have one limit together.
+// manager. The decision has what is left of the limit.
 nri::Adjustment ManagerThread::create(const nri::Container& container) {
   const std::shared_ptr<const config::Config> config = latest_config();
-  const auto deadline = std::chrono::steady_clock::now() + kAnswerLimit;
+  const auto asked = std::chrono::steady_clock::now();
   cpu::Tenant tenant = host::tenant_of(container);
   const bool needs_devices = tenant.request || !container.devices.empty();
-  const DeviceReader::Devices read = needs_devices ? devices_->read_until(deadline, config) : nullptr;
+  const DeviceReader::Devices read = needs_devices ? devices_->read_until(asked + kDeviceLimit, config) : nullptr;
   const std::vector<nri::Device> missing =
       read ? host::missing_nodes_of(container, read->inventory, config->classes) : std::vector<nri::Device>();
   for (const nri::Device& device : missing) {
@@ -159,7 +160,7 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
     tenant.device_nodes = host::nodes_near(host_, container, *tenant.request, *read, config->classes);
   }
   nri::Adjustment adjustment =
-      decide(container, [this, container, tenant] { return place(container, tenant); }, deadline);
+      decide(container, [this, container, tenant] { return place(container, tenant); }, asked + kAnswerLimit);
   adjustment.devices = missing;
   return adjustment;
 }
