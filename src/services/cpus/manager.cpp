@@ -372,7 +372,7 @@ Manager::Prepared Manager::placement_of(const cpu::Owner& owner) const {
 // Some could not be moved away, or it is not known where they are.
 bool Manager::is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const {
   return std::ranges::any_of(managed_, [&](const cpu::ManagedContainer& one) {
-    return one.owner != owner && one.phase != cpu::Phase::ended && (!one.present || one.present->overlaps(cpus));
+    return one.owner != owner && blocks_others(one) && (!one.present || one.present->overlaps(cpus));
   });
 }
 

@@ -86,6 +86,7 @@ std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants)
     cpu::ManagedContainer one{.owner = tenant.tenant.owner, .id = tenant.tenant.id, .present = {}};
     one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.tenant.confined);
     one.confined = confined(tenant.tenant);
+    one.is_of_user = tenant.container.is_owned_by_user;
     const auto cgroup = cgroups_.find(tenant.tenant.id);
     const Result<cpu::CpuSet> cpus = cgroup == cgroups_.end() ? Result<cpu::CpuSet>(fail(std::errc::no_such_device, ""))
                                                               : cgroup->second.read_cpus();

@@ -517,6 +517,19 @@ class ManagingOnV2 : public Managing {
   }
 };
 
+// A write to either has no effect: that is so in this directory, and where a user has taken the controller away.
+TEST_F(ManagingOnV2, AContainerOfAUserThatCannotBeMovedBlocksNobody) {
+  put(at("sys/fs/cgroup/a/cpuset.cpus.effective"), "1\n");
+  host::CpuTenant stuck = unified("b", 0);
+  for (const bool is_of_user : {false, true}) {
+    stuck.container.is_owned_by_user = is_of_user;
+    Manager manager = *open();
+    reconcile(manager, {unified("a", 2), stuck});
+    EXPECT_EQ(get(at("sys/fs/cgroup/a/cpuset.cpus")), is_of_user ? "1,9" : "0,2-8,10-15");
+    EXPECT_NE(problem_of(manager, "b").find("allows only the CPUs 1,9"), std::string::npos);
+  }
+}
+
 TEST_F(ManagingOnV2, KnowsTheQuotaOfContainersWithCpusOfTheirOwn) {
   Manager manager = *open();
   reconcile(manager, {unified("a", 2), unified("b", 0)});
