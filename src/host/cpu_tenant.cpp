@@ -45,6 +45,7 @@ void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
   if (container.is_owned_by_user || is_of_cri(container) || !discovered.spec) {
     return;
   }
+  tenant.problem = container.ignored_request;
   const Result<std::optional<cpu::CpuRequest>> request = cpu::request_in(container.labels);
   if (request) {
     tenant.tenant.request = *request;

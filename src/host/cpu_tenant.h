@@ -23,7 +23,7 @@ struct CpuTenant {
   container::Container container;
   cpu::CpuTime time;                        // of its configuration
   std::optional<cpu::CpuSet> memory_nodes;  // that its configuration confines it to
-  std::string problem;                      // why its request cannot be understood
+  std::string problem;                      // why its request does not count
 };
 
 // Absent for a container inside another one, which shares that one's CPUs. A container of a pod asks by its resources,
