@@ -228,9 +228,22 @@ void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
   lost_at_.reset();
 }
 
+// An engine may tell no more of it than the id.
+cpu::Owner ManagerThread::owner_by_id(const nri::Container& container) const {
+  for (const host::CpuTenant& tenant : tenants_) {
+    if (tenant.container.id.value == container.id) {
+      return tenant.tenant.owner;
+    }
+  }
+  const auto expected =
+      std::ranges::find_if(expected_, [&](const auto& entry) { return entry.second.id == container.id; });
+  return expected == expected_.end() ? host::owner_of(container) : expected->first;
+}
+
 // A container that kubelet starts again has the name of the one before, whose end may be reported late.
 void ManagerThread::stop(const nri::Container& container) {
-  const cpu::Owner owner = host::owner_of(container);
+  const cpu::Owner owner = owner_by_id(container);
+  stopped_at_[container.id] = kernel::monotonic_now();
   const auto expected = expected_.find(owner);
   std::erase_if(tenants_, [&](const host::CpuTenant& tenant) { return tenant.container.id.value == container.id; });
   created_.erase(container.id);

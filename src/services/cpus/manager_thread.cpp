@@ -114,9 +114,14 @@ void ManagerThread::add(const host::DiscoveredContainer& discovered) {
   });
 }
 
-// A census that began before a container was added may not have it, nor has it one that has moved its first process to
-// another cgroup meanwhile.
+// A census that began before a container was added may not have it, and may have one that was stopped meanwhile. Nor
+// has it one that has moved its first process to another cgroup.
 void ManagerThread::adopt(Tenants tenants, std::uint64_t began) {
+  std::erase_if(tenants, [&](const host::CpuTenant& tenant) {
+    const auto stopped = stopped_at_.find(tenant.container.id.value);
+    return stopped != stopped_at_.end() && began < stopped->second;
+  });
+  std::erase_if(stopped_at_, [began](const auto& entry) { return began >= entry.second; });
   has_missed_ = false;
   for (host::CpuTenant& known : tenants_) {
     const auto added = added_at_.find(known.tenant.id);
@@ -158,6 +163,9 @@ void ManagerThread::open(std::uint64_t now) {
   due_ = now + kPause;
   if (opened) {
     manager_.emplace(*std::move(opened));
+    for (const auto& [owner, expected] : expected_) {
+      manager_->expect(owner);
+    }
     problem_.clear();
     settings_.log("cpus-managed", false);
     watch_writes();
@@ -241,7 +249,7 @@ void ManagerThread::take_writes() {
       return program_title_of(writer);
     };
     is_ours = (manager_ && !write.lost && manager_->note_writer(write.file, identify)) || is_ours;
-    is_quota = is_quota || (manager_ && manager_->is_quota(write.file));
+    is_quota = is_quota || write.lost || (manager_ && manager_->is_quota(write.file));
   }
   if (is_ours || is_quota) {
     look_again();
