@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "host/cpu_tenant.h"
 #include "host/evidence.h"
 #include "support/fake_host.h"
 
@@ -55,6 +56,25 @@ TEST(Census, OwesNothingToACgroupThatOnlyHasAContainersName) {
        {"/user.slice/user-1000.slice/user@1000.service/docker-" + kId + ".scope", "/web/docker/" + kId}) {
     const test::FakeHost fake(machine_with(cgroup));
     EXPECT_EQ(cgroups_owed_a_gpu(fake.open()).size(), 1U) << cgroup;
+  }
+}
+
+// Docker's containerd image store has its images elsewhere.
+TEST(Census, LabelsThatAskForCpusCountWhereTheImageIsKnown) {
+  test::Files files = machine_with("/user.slice/user-1000.slice/session-2.scope");
+  files["var/lib/docker/containers/" + kId + "/config.v2.json"] =
+      R"({"Name":"/web","Image":"sha256:12","Driver":"overlay2","Config":{"Labels":{"holdfast.cpus":"4"}}})";
+  for (const bool is_known : {false, true}) {
+    if (is_known) {
+      files["var/lib/docker/image/overlay2/imagedb/content/sha256/12"] = R"({"config":{"Labels":{"a":"b"}}})";
+    }
+    const test::FakeHost fake(files);
+    const Result<Census> census = take_census(fake.open(), *config::parse_config(""));
+    ASSERT_TRUE(census);
+    const std::vector<CpuTenant> tenants = cpu_tenants_of(census->discovered_containers);
+    ASSERT_EQ(tenants.size(), 1U);
+    EXPECT_EQ(tenants[0].tenant.request.has_value(), is_known);
+    EXPECT_EQ(tenants[0].problem.find("use docker run --annotation") == std::string::npos, is_known);
   }
 }
 

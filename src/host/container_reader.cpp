@@ -235,7 +235,7 @@ class ContainerReader::Reading {
     it.name = known(record->name);
     it.image = known(record->image);
     it.labels.insert(record->labels.begin(), record->labels.end());
-    drop_requests_of_image(*record, file, it.labels);
+    drop_requests_of_image(*record, file, it);
     const auto label = [&record](const char* key) {
       const auto found = record->labels.find(key);
       return found == record->labels.end() ? std::string() : found->second;
@@ -249,8 +249,7 @@ class ContainerReader::Reading {
   }
 
   // An image must not ask for CPUs: such labels count where the image is known and does not have them.
-  void drop_requests_of_image(const engine::DockerRecord& record, const std::string& record_file,
-                              std::map<std::string, std::string>& labels) const {
+  void drop_requests_of_image(const engine::DockerRecord& record, const std::string& record_file, Container& it) const {
     constexpr std::string_view kRequest = "holdfast.cpus";
     const auto is_request = [kRequest](const auto& label) { return label.first.starts_with(kRequest); };
     if (std::ranges::none_of(record.labels, is_request)) {
@@ -262,10 +261,14 @@ class ContainerReader::Reading {
         file ? kernel::read_trusted_file(host_.root.get(), kernel::below_root(*file)) : Result<std::string>("");
     const auto of_image = text ? engine::parse_image_labels(*text)
                                : Result<std::map<std::string, std::string>>(std::unexpected(text.error()));
-    std::erase_if(labels, [&](const auto& label) {
+    const std::size_t dropped = std::erase_if(it.labels, [&](const auto& label) {
       const bool is_of_record = record.labels.contains(label.first);
       return is_request(label) && is_of_record && (!of_image || of_image->contains(label.first));
     });
+    if (dropped > 0 && !of_image) {  // docker's containerd image store has no such file
+      it.ignored_request =
+          "its labels holdfast.cpus do not count, as those of its image are not known; use docker run --annotation";
+    }
   }
 
   const std::string& docker_root() {

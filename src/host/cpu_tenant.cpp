@@ -29,6 +29,11 @@ cpu::Owner owner_of(const container::Container& container) {
   return {container.id.value, container.name.value_or(container.id.value)};
 }
 
+std::optional<cpu::CpuSet> some_of(const std::string& text) {
+  const Result<cpu::CpuSet> set = cpu::parse_cpu_set(text);
+  return set && !set->empty() ? std::optional(*set) : std::nullopt;
+}
+
 void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
   const container::Container& container = discovered.container;
   if (is_in_pod(container)) {
@@ -40,6 +45,7 @@ void read_request(const DiscoveredContainer& discovered, CpuTenant& tenant) {
   if (container.is_owned_by_user || is_of_cri(container) || !discovered.spec) {
     return;
   }
+  tenant.problem = container.ignored_request;
   const Result<std::optional<cpu::CpuRequest>> request = cpu::request_in(container.labels);
   if (request) {
     tenant.tenant.request = *request;
@@ -78,10 +84,9 @@ std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered) {
   tenant.container.labels.clear();
   if (discovered.spec) {
     tenant.time = discovered.spec->cpu.time;
-    const Result<cpu::CpuSet> confined = cpu::parse_cpu_set(discovered.spec->cpu.cpus);
-    const bool is_own = !is_in_pod(container);  // kubelet sets none: what a pod has is ours, given at its creation
-    if (is_own && confined && !confined->empty()) {
-      tenant.confined = *confined;
+    if (!is_in_pod(container)) {  // kubelet sets none: what a pod has is ours, given at its creation
+      tenant.tenant.confined = some_of(discovered.spec->cpu.cpus);
+      tenant.memory_nodes = some_of(discovered.spec->cpu.mems);
     }
   }
   read_request(discovered, tenant);

@@ -21,9 +21,9 @@ inline constexpr const char* kPlacementSocket = "/run/holdfast/cpus/placement";
 struct CpuTenant {
   cpu::Tenant tenant;
   container::Container container;
-  cpu::CpuTime time;                    // of its configuration
-  std::optional<cpu::CpuSet> confined;  // by its configuration
-  std::string problem;                  // why its request cannot be understood
+  cpu::CpuTime time;                        // of its configuration
+  std::optional<cpu::CpuSet> memory_nodes;  // that its configuration confines it to
+  std::string problem;                      // why its request does not count
 };
 
 // Absent for a container inside another one, which shares that one's CPUs. A container of a pod asks by its resources,

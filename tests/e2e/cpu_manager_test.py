@@ -393,6 +393,16 @@ class CpuManager(unittest.TestCase):
             self.assertEqual(holdfast("cpu", "assign", one.name, "1").returncode, 0)
             self.assertEqual(cpus_of(one), own)
 
+    def test_given_by_hand_it_stays_so(self):
+        """Also where it asks for another number: for more than there are."""
+        with guarding(HOLDFASTD, config=CONFIG) as daemon, asking("runc", {"holdfast.cpus": str(os.cpu_count())}) as one:
+            self.assertEqual(holdfast("cpu", "assign", one.name, "1").returncode, 0)
+            own = cpus_of(one)
+            with engines.oci("v1", "crun"):  # an event
+                time.sleep(1)
+                self.assertEqual(cpus_of(one), own, daemon.said())
+            self.assertIn(one.id, (STATE / "by_hand").read_text())
+
     def test_bad_input(self):
         for arguments in (["assign", "no-such-container", "1"], ["assign", "x", "0"], ["assign", "x", "many"], ["release", "no-such-container"], ["assign", "x", "1", "--option", "nonsense"]):
             done = holdfast("cpu", *arguments)

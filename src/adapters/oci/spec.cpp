@@ -166,6 +166,7 @@ SpecCpu parse_cpu(const Json& cpu) {
     parsed.time.quota = std::int64_t(*quota);  // a negative one means none
   }
   parsed.cpus = string_at(cpu, "cpus").value_or("");
+  parsed.mems = string_at(cpu, "mems").value_or("");
   return parsed;
 }
 

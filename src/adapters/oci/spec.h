@@ -37,6 +37,7 @@ struct SpecMount {
 struct SpecCpu {
   cpu::CpuTime time;
   std::string cpus;  // "0-3"; "" where it is not confined
+  std::string mems;  // the same of NUMA nodes
 };
 
 struct Spec {

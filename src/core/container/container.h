@@ -63,6 +63,7 @@ struct Container {
   std::optional<std::string> bundle;  // the directory with config.json, as the runtime's process sees it
   std::optional<std::string> cpus;    // "0-3"
   bool has_exclusive_cpus = false;
+  std::string ignored_request;        // why labels that ask for CPUs do not count
   std::optional<ContainerId> inside;  // the container around it, which controls what this one claims
   bool is_owned_by_user = false;      // an unprivileged user owns its cgroup and chose the name
   bool shares_cgroup = false;         // it shares its cgroup with processes of the host and has none of its own

@@ -31,6 +31,16 @@ Result<void> check_pool(const State& state) {
                               : Result<void>();
 }
 
+CpuSet not_allowed(const State& state, const Tenant& tenant) {
+  return tenant.confined ? state.shared - *tenant.confined : CpuSet();
+}
+
+// Says so where it may not have others.
+std::unexpected<Error> refuse(const Tenant& tenant, const Error& error) {
+  return fail(error.code,
+              error.message + (tenant.confined ? "; it is confined to " + to_string(*tenant.confined) : ""));
+}
+
 Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
   const Policy own = policy_for(policy, request);
   TRY(check_options(own.options, own.layout->topology));
@@ -39,21 +49,30 @@ Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, co
                        .containers = {{tenant.owner.container, ContainerRole::app, whole_cpus(request.count)}},
                        .cpu_budget = {}};
   State next = state;
-  const std::optional<CpuSet> given =
-      TRY(allocate(own, next, pod, tenant.owner.container, preference_of(tenant, request)));
+  next.shared -= not_allowed(state, tenant);
+  const Result<std::optional<CpuSet>> given =
+      allocate(own, next, pod, tenant.owner.container, preference_of(tenant, request));
+  if (!given) {
+    return refuse(tenant, given.error());
+  }
+  next.shared |= not_allowed(state, tenant);
   TRY(check_pool(next));
   state = std::move(next);
-  return given.value_or(CpuSet());
+  return given->value_or(CpuSet());
 }
 
 // After CPUs that were offline have come back.
 Result<void> complete(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
   const CpuSet& entry = state.entries.at(tenant.owner);
-  const CpuSet more = TRY(choose(policy_for(policy, request), assignable(policy, state), request.count - entry.count(),
-                                 preference_of(tenant, request)));
+  const Result<CpuSet> more =
+      choose(policy_for(policy, request), assignable(policy, state) - not_allowed(state, tenant),
+             request.count - entry.count(), preference_of(tenant, request));
+  if (!more) {
+    return refuse(tenant, more.error());
+  }
   State next = state;
-  next.entries.at(tenant.owner) |= more;
-  next.shared -= more;
+  next.entries.at(tenant.owner) |= *more;
+  next.shared -= *more;
   TRY(check_pool(next));
   state = std::move(next);
   return {};

@@ -20,6 +20,7 @@ struct Tenant {
   std::optional<CpuRequest> request;      // absent: it asks for nothing
   std::vector<NumaId> device_nodes = {};  // of its devices
   bool is_by_hand = false;                // what it has was given by hand, and stays whatever it asks for
+  std::optional<CpuSet> confined = {};    // to these: by its configuration, or by a cgroup above it
 };
 
 struct Refusal {

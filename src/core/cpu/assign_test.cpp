@@ -120,6 +120,21 @@ TEST_F(Assigning, OptionsOfAContainerAreItsOwn) {
   EXPECT_NE(refusals_[0].why.find("SMT Alignment Error"), std::string::npos);
 }
 
+TEST_F(Assigning, GivesNoneOutsideThoseThatATenantIsConfinedTo) {
+  Tenant confined = tenant("a", 2);
+  confined.confined = *parse_cpu_set("0,3,11-12");
+  assign_all({confined});
+  EXPECT_EQ(cpus_of("a"), "3,11");
+  EXPECT_EQ(to_string(state_.shared), "0-2,4-10,12-15");
+  confined.request->count = 3;
+  assign_all({confined});
+  EXPECT_EQ(cpus_of("a"), "3,11-12");
+  confined.request->count = 4;
+  assign_all({confined});
+  ASSERT_EQ(refusals_.size(), 1U);
+  EXPECT_NE(refusals_[0].why.find("; it is confined to 0,3,11-12"), std::string::npos);
+}
+
 TEST_F(Assigning, IsNearTheDevices) {
   const Layout layout(*find_machine("dgx-a100"));
   const Policy policy = *make_policy(layout, {}, *parse_cpu_set("0"), std::nullopt);

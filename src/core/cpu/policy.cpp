@@ -55,6 +55,21 @@ Result<Policy> make_policy(const Layout& layout, const Options& options, const C
   return policy;
 }
 
+Policy keep_reserved(Policy policy, const CpuSet& kept, const CpuSet& owned) {
+  const CpuSet& all = policy.layout->cpus;
+  CpuSet reserved = (kept & all) - owned;
+  for (const CpuSet& avoided : {owned, CpuSet()}) {
+    const CpuSet free = all - avoided - reserved;
+    if (policy.reserved.count() > reserved.count()) {
+      const std::uint32_t missing = policy.reserved.count() - reserved.count();
+      reserved |= take(policy, free, std::min(missing, free.count())).value_or(CpuSet());
+    }
+  }
+  policy.reserved = reserved;
+  policy.reserved_cores = cpus_of_cores(*policy.layout, reserved);
+  return policy;
+}
+
 Result<void> start(const Policy& policy, State& state) {
   if (state.shared.empty() && state.entries.empty()) {
     state.shared = expected_cpus(policy);

@@ -32,6 +32,10 @@ struct Policy {
 Result<Policy> make_policy(const Layout& layout, const Options& options, const CpuSet& list,
                            std::optional<std::uint32_t> amount);
 
+// As many CPUs as before are reserved: those of `kept` that this machine has and nobody owns, and others that nobody
+// owns, as far as there are some.
+Policy keep_reserved(Policy policy, const CpuSet& kept, const CpuSet& owned);
+
 // The NUMA nodes that an allocation should come from, and those of its devices.
 struct NumaPreference {
   std::optional<std::vector<NumaId>> hint = {};  // the topology manager's; absent: no preference

@@ -133,6 +133,10 @@ std::string why_not(const ManagedContainer& managed, const CpuSet& then) {
 
 }  // namespace
 
+bool blocks_others(const ManagedContainer& managed) {
+  return managed.phase != Phase::ended && (managed.phase == Phase::running || !managed.is_of_user);
+}
+
 CpuSet target_of(const State& state, const ManagedContainer& managed) {
   const CpuSet* const own = find_entry(state, managed.owner);
   if (own != nullptr) {
@@ -154,7 +158,9 @@ Reconciliation plan_reconcile(const State& state, const std::vector<ManagedConta
     if (why.empty()) {
       planner.add(managed, then);
     } else {
-      planner.add_fixed(managed, then);
+      if (blocks_others(managed)) {
+        planner.add_fixed(managed, then);
+      }
       plan.skipped.push_back({managed.owner, managed.id, why});
     }
   }

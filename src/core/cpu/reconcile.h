@@ -20,8 +20,12 @@ struct ManagedContainer {
   Phase phase = Phase::running;         // only running containers are written to
   std::optional<CpuSet> present;        // absent: it could not be read
   bool can_own = true;                  // it is of a Guaranteed pod: no other has exclusive CPUs
-  std::optional<CpuSet> confined = {};  // to CPUs of the pool: its own configuration says so
+  std::optional<CpuSet> confined = {};  // to CPUs of the pool: by its configuration, or by a cgroup above it
+  bool is_of_user = false;              // an unprivileged one, who may have made it so that it cannot be moved
 };
+
+// Others wait until it has left their CPUs. A user's that cannot be moved would keep them for ever.
+bool blocks_others(const ManagedContainer& managed);
 
 struct Write {
   std::string id;

@@ -191,6 +191,13 @@ Result<CpuCgroup> CpuCgroup::open(const Host& host, const CpuMounts& mounts, con
 
 bool CpuCgroup::is_alive() const { return exists(cpuset_.get(), "cgroup.procs"); }
 
+bool CpuCgroup::has_processes() const {
+  if (is_v2_) {  // of the cgroups below too
+    return read_text(cpuset_.get(), "cgroup.events").value_or("").find("populated 1") != std::string::npos;
+  }
+  return has_children(cpuset_.get()) || !trim(read_start(cpuset_.get(), "cgroup.procs", 16).value_or("")).empty();
+}
+
 std::uint64_t CpuCgroup::file() const {
   struct stat status{};
   return ::fstatat(cpuset_.get(), kCpus, &status, 0) == 0 ? status.st_ino : 0;
@@ -209,6 +216,14 @@ Result<cpu::CpuSet> CpuCgroup::read_cpus() const {
   }
   const std::string way = TRY(way_to_cpuset(cpuset_.get(), where_));
   return read_set(cpuset_.get(), (way + kEffective).c_str(), where_);
+}
+
+Result<cpu::CpuSet> CpuCgroup::read_cpus_above() const {
+  if (!is_v2_) {
+    return read_set(cpuset_.get(), (std::string("../") + kCpus).c_str(), where_);
+  }
+  const std::string way = TRY(way_to_cpuset(cpuset_.get(), where_));
+  return read_set(cpuset_.get(), ((way.empty() ? "../" : way) + kEffective).c_str(), where_);
 }
 
 Result<void> CpuCgroup::write_cpus(const cpu::CpuSet& cpus) const {
@@ -251,6 +266,10 @@ Result<std::string> CpuCgroup::read_memory_nodes() const {
   return std::string(trim(own));
 }
 
+Result<std::string> CpuCgroup::read_memory_nodes_above() const {
+  return std::string(trim(TRY(read_text(cpuset_.get(), is_v2_ ? "../cpuset.mems.effective" : "../cpuset.mems"))));
+}
+
 Result<void> CpuCgroup::write_memory_nodes(const std::string& nodes) const {
   return write_value(cpuset_.get(), kMems, nodes + "\n", where_);
 }
@@ -284,6 +303,10 @@ Result<void> CpuCgroup::restore_quota(const CpuQuota& quota) const {
 
 Result<cpu::CpuSet> read_online_cpus(const Host& host) {
   return cpu::parse_cpu_set(trim(TRY(read_text(host.root.get(), "sys/devices/system/cpu/online"))));
+}
+
+Result<cpu::CpuSet> read_nodes_with_memory(const Host& host) {
+  return cpu::parse_cpu_set(trim(TRY(read_text(host.root.get(), "sys/devices/system/node/has_memory"))));
 }
 
 }  // namespace hf::kernel

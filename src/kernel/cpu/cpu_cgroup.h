@@ -36,6 +36,7 @@ class CpuCgroup {
   [[nodiscard]] bool is_v2() const { return is_v2_; }
 
   [[nodiscard]] bool is_alive() const;       // false once the container has ended
+  [[nodiscard]] bool has_processes() const;  // on v1 also where it only has cgroups below it
   [[nodiscard]] std::uint64_t file() const;  // the inode of its cpuset.cpus; 0 where there is none
   // On v2 the inode of cpu.max.
   [[nodiscard]] std::optional<std::uint64_t> quota_file() const;
@@ -43,11 +44,15 @@ class CpuCgroup {
   // What it is confined to. The error is no_such_device, or no_such_file_or_directory, where the container has ended.
   [[nodiscard]] Result<cpu::CpuSet> read_cpus() const;
 
+  // What the cgroup above it allows.
+  [[nodiscard]] Result<cpu::CpuSet> read_cpus_above() const;
+
   // Cgroups that a container has created below its own keep their part of the CPUs, or get all where none is left. On
   // v2 the cpuset controller is enabled where it is not.
   [[nodiscard]] Result<void> write_cpus(const cpu::CpuSet& cpus) const;
 
-  [[nodiscard]] Result<std::string> read_memory_nodes() const;  // "0-1"
+  [[nodiscard]] Result<std::string> read_memory_nodes() const;        // "0-1"
+  [[nodiscard]] Result<std::string> read_memory_nodes_above() const;  // that the cgroup above it allows
   [[nodiscard]] Result<void> write_memory_nodes(const std::string& nodes) const;
 
   // The limit of CPU time is removed: the container's own, or that of the pod's cgroup around it.
@@ -76,5 +81,6 @@ class CpuCgroup {
 };
 
 Result<cpu::CpuSet> read_online_cpus(const Host& host);
+Result<cpu::CpuSet> read_nodes_with_memory(const Host& host);  // their numbers
 
 }  // namespace hf::kernel

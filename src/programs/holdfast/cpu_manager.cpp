@@ -89,7 +89,7 @@ Result<int> show_status(const ManagerOptions& options) {
   return is_fine ? kFine : kProblem;
 }
 
-Result<const host::CpuTenant*> find_tenant(const Opened& opened, const std::string& name) {
+Result<host::CpuTenant*> find_tenant(Opened& opened, const std::string& name) {
   std::vector<container::Container> containers;
   for (const host::CpuTenant& tenant : opened.tenants) {
     containers.push_back(tenant.container);
@@ -147,13 +147,11 @@ Result<void> remove_ended(const Opened& opened, cpus::Manager& manager) {
 Result<int> assign(const ManagerOptions& options) {
   const cpu::CpuRequest request = TRY(request_of(options));
   const std::unique_ptr<Opened> opened = TRY(open());
-  const host::CpuTenant& tenant = *TRY(find_tenant(*opened, options.container));
-  for (host::CpuTenant& one : opened->tenants) {
-    if (&one == &tenant) {
-      one.tenant.request = request;
-    }
-  }
-  host::locate_devices(opened->host, opened->config, opened->discovered, opened->tenants);
+  host::CpuTenant& tenant = *TRY(find_tenant(*opened, options.container));
+  cpus::Tenants by_hand = {tenant};  // what it asks for itself stays known, and is another number as a rule
+  by_hand.front().tenant.request = request;
+  host::locate_devices(opened->host, opened->config, opened->discovered, by_hand);
+  tenant.tenant.device_nodes = by_hand.front().tenant.device_nodes;
   cpus::Manager manager = TRY(manager_of(*opened));
   TRY(remove_ended(*opened, manager));
   TRY(manager.assign(opened->tenants, tenant.tenant.owner, request));

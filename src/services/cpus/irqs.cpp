@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "core/base/text.h"
+#include "kernel/cpu/cpu_cgroup.h"
 #include "kernel/cpu/irq.h"
 #include "kernel/files/file.h"
 
@@ -51,10 +52,13 @@ Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directo
   if (original != saved && !original.empty()) {  // before anything is moved
     TRY(kernel::replace_file(AT_FDCWD, file, {.text = render(original), .mode = 0600}));
   }
+  const cpu::CpuSet others = kernel::read_online_cpus(host).value_or(cpu::CpuSet()) - exclusive;
   Result<void> problem;
   for (const auto& [irq, cpus] : original) {
-    const cpu::CpuSet wanted = cpus - exclusive;
-    const bool is_moved = !wanted.empty() && wanted != now.at(irq);
+    const cpu::CpuSet rest = cpus - exclusive;
+    const cpu::CpuSet& wanted = rest.empty() ? others : rest;
+    const bool is_due = exclusive.empty() ? cpus != now.at(irq) : now.at(irq).overlaps(exclusive);
+    const bool is_moved = is_due && !wanted.empty();
     const Result<void> moved = is_moved ? kernel::write_irq_affinity(host, irq, wanted) : Result<void>();
     // EIO: the kernel manages this interrupt itself.
     if (!moved && moved.error().code != std::errc::io_error) {

@@ -9,8 +9,8 @@
 
 namespace hf::cpus {
 
-// Nothing is written that is so already. An interrupt that would have no CPU left stays where it is, and so does one
-// that the kernel manages itself.
+// One that is on none of the exclusive CPUs stays where it is (irqbalance may have chosen that), until no CPU is
+// exclusive. One that was only on exclusive CPUs goes to all others. One that the kernel manages itself stays.
 Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directory, const cpu::CpuSet& exclusive);
 
 }  // namespace hf::cpus

@@ -80,11 +80,20 @@ Result<void> Manager::refresh_machine() {
   const std::optional<std::uint32_t> count =
       listed.empty() ? std::optional(settings_.cpus.reserved_count) : std::nullopt;
   const cpu::Policy policy = TRY(make_policy(*layout, settings_.cpus.options, listed, count));
+  const cpu::CpuSet before = machine_.policy.reserved;
   machine_ = {online, std::move(layout), policy};
+  keep_reserved(before.empty() ? policy.reserved : before, {});
   for (auto& [id, conflict] : conflicts_) {
     conflict.written = {};  // the kernel itself changes cpusets then
   }
   return {};
+}
+
+// CPUs that are reserved by number stay reserved while they are online, and take the place of no owner.
+void Manager::keep_reserved(const cpu::CpuSet& kept, const cpu::CpuSet& owned) {
+  if (!settings_.cpus.reserved.overlaps(machine_.layout->cpus)) {
+    machine_.policy = cpu::keep_reserved(machine_.policy, kept, owned);
+  }
 }
 
 void Manager::note_problem(const std::string& id, const std::string& problem) { problems_[id] = problem; }
@@ -125,7 +134,16 @@ ByHand Manager::read_marked(const cpu::State& state) const {
 
 cpu::Tenant Manager::marked(cpu::Tenant tenant) const {
   tenant.is_by_hand = by_hand_.contains(tenant.owner);
+  tenant.confined = confined(tenant);
   return tenant;
+}
+
+std::optional<cpu::CpuSet> Manager::confined(const cpu::Tenant& tenant) const {
+  const auto above = above_.find(tenant.id);
+  if (above == above_.end()) {
+    return tenant.confined;
+  }
+  return tenant.confined ? *tenant.confined & above->second : above->second;
 }
 
 void Manager::mark(const cpu::Owner& owner, bool is_by_hand) {
@@ -160,6 +178,7 @@ Result<void> Manager::transact(const Tenants& tenants, const Change& change, Rec
   problems_.clear();
   open_cgroups(tenants);
   const cpu::State before = TRY(load(tenants));
+  keep_reserved(machine_.policy.reserved, given_cpus(before));
   by_hand_ = read_marked(before);
   note_changes_of_others();
   const cpu::State here = adapt(machine_.policy, before);
@@ -245,7 +264,7 @@ Result<cpu::CpuSet> Manager::assign(const Tenants& tenants, const cpu::Owner& ow
     const cpu::CpuSet* const entry = find_entry(state, owner);
     before = entry == nullptr ? std::nullopt : std::optional(*entry);
     was_by_hand = by_hand_.contains(owner);
-    given = TRY(cpu::assign_one(machine_.policy, state, *tenant, request));
+    given = TRY(cpu::assign_one(machine_.policy, state, marked(*tenant), request));
     mark(owner, !tenant->request || tenant->request->count != given.count());
     return {};
   }));
@@ -322,7 +341,17 @@ Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owne
   Prepared placement{
       .cpus = cpus_for(in_force(state), owner), .memory_nodes = "", .is_exclusive = owns_cpus(state, owner)};
   if (placement.is_exclusive && settings_.cpus.moves_memory) {
-    placement.memory_nodes = to_string(numbers_of(numa_nodes_of(machine_.layout->topology, placement.cpus)));
+    placement.memory_nodes = to_string(memory_near(placement.cpus));
+  }
+  return placement;
+}
+
+// In the pool an engine must not be told of CPUs that a cgroup above does not allow: on v1 it could not write them.
+Manager::Prepared Manager::placement_of(const cpu::Owner& owner) const {
+  Prepared placement = placement_in(status_.state, owner);
+  const auto managed = std::ranges::find(managed_, owner, &cpu::ManagedContainer::owner);
+  if (!placement.is_exclusive && managed != managed_.end()) {
+    placement.cpus = target_of(in_force(status_.state), *managed);
   }
   return placement;
 }
@@ -330,7 +359,7 @@ Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owne
 // Some could not be moved away, or it is not known where they are.
 bool Manager::is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const {
   return std::ranges::any_of(managed_, [&](const cpu::ManagedContainer& one) {
-    return one.owner != owner && one.phase != cpu::Phase::ended && (!one.present || one.present->overlaps(cpus));
+    return one.owner != owner && blocks_others(one) && (!one.present || one.present->overlaps(cpus));
   });
 }
 
@@ -338,8 +367,9 @@ Result<report::CpuStatus> Manager::read_status(const Tenants& tenants) {
   problems_.clear();
   open_cgroups(tenants);
   const std::string file = settings_.directory + "/" + kStateFile;
-  const cpu::State state =
-      adapt(machine_.policy, kernel::exists(AT_FDCWD, file) ? TRY(read_state(file)) : cpu::State());
+  const cpu::State recorded = kernel::exists(AT_FDCWD, file) ? TRY(read_state(file)) : cpu::State();
+  keep_reserved(machine_.policy.reserved, given_cpus(recorded));
+  const cpu::State state = adapt(machine_.policy, recorded);
   by_hand_ = read_marked(state);
   note_refusals(cpu::assign(machine_.policy, state, values_of(tenants), cpu::Others::kept).refusals, tenants);
   publish(state, tenants, read_managed(tenants));

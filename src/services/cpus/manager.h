@@ -55,6 +55,9 @@ class Manager {
   // The state was changed after that census began: which owners have ended is decided by the next one.
   [[nodiscard]] bool wants_census() const { return wants_census_; }
 
+  // A tenant of the last call that a census does not have: it runs, and could not be read.
+  [[nodiscard]] bool is_running(const host::CpuTenant& tenant) const;
+
   // By hand, for one of the tenants.
   Result<cpu::CpuSet> assign(const Tenants& tenants, const cpu::Owner& owner, const cpu::CpuRequest& request);
   Result<void> release(const Tenants& tenants, const cpu::Owner& owner);
@@ -76,7 +79,7 @@ class Manager {
   // program.
   void expect_write_of_engine(const cpu::Owner& owner, std::uint64_t since);
   // The same for one that was created, by the last call.
-  [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const { return placement_in(status_.state, owner); }
+  [[nodiscard]] Prepared placement_of(const cpu::Owner& owner) const;
 
   // Reads, and changes nothing.
   Result<report::CpuStatus> read_status(const Tenants& tenants);
@@ -113,12 +116,14 @@ class Manager {
   enum class Reconcile : std::uint8_t { always, if_changed };
   Result<void> transact(const Tenants& tenants, const Change& change, Reconcile when = Reconcile::always);
   Result<void> refresh_machine();
+  void keep_reserved(const cpu::CpuSet& kept, const cpu::CpuSet& owned);
   void open_cgroups(const Tenants& tenants);
   Result<cpu::State> load(const Tenants& tenants);
   Result<void> record(const cpu::State& before, const cpu::State& changed);
   Result<void> save(const cpu::State& state);
   [[nodiscard]] ByHand read_marked(const cpu::State& state) const;
   [[nodiscard]] cpu::Tenant marked(cpu::Tenant tenant) const;
+  [[nodiscard]] std::optional<cpu::CpuSet> confined(const cpu::Tenant& tenant) const;
   void mark(const cpu::Owner& owner, bool is_by_hand);
   void note_changes_of_others();
   [[nodiscard]] bool is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const;
@@ -131,8 +136,9 @@ class Manager {
   void follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
                   const std::optional<cpu::CpuSet>& present);
   static Result<void> remove_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
-  static Result<void> restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
-                                    const cpu::CpuSet* own);
+  static Result<void> restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
+  [[nodiscard]] cpu::CpuSet memory_near(const cpu::CpuSet& cpus) const;
+  Result<void> follow_memory(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
   void note_problem(const std::string& id, const std::string& problem);
   [[nodiscard]] std::set<cpu::Owner> alive_owners(const Tenants& tenants) const;
@@ -146,6 +152,7 @@ class Manager {
   kernel::CpuMounts mounts_;
   Machine machine_;
   std::map<std::string, kernel::CpuCgroup> cgroups_;  // these and the following by Tenant::id
+  std::map<std::string, cpu::CpuSet> above_;          // what cgroups above allow, where that is not everything
   std::map<std::uint64_t, std::string> files_;        // the cpusets by inode, since the last call
   std::set<std::uint64_t> quota_files_;               // by inode: of containers with CPUs of their own, on v2
   std::set<std::string> gone_;                        // tenants whose cgroup does not exist any more
@@ -156,6 +163,7 @@ class Manager {
   std::set<cpu::Owner> expected_;
   ByHand by_hand_;                              // owners with an entry in the state
   std::vector<cpu::ManagedContainer> managed_;  // as the last call left them
+  std::set<std::string> memory_moved_;          // by Tenant::id: their memory follows CPUs of their own
   std::set<std::string> units_;                 // of systemd that have CPUs of ours in a file
   std::string stamp_;                           // of the state's file when it was read or written last
   std::uint64_t changed_at_ = 0;                // when it was changed, by us or by others, as far as we know

@@ -21,6 +21,12 @@ constexpr std::uint64_t kPeriod = 100'000;  // microseconds: the kernel's defaul
 
 bool is_in_pod(const host::CpuTenant& tenant) { return tenant.container.pod && !tenant.container.pod->uid.empty(); }
 
+// Its configuration gives it less CPU time than its CPUs have. An image may ask for CPUs; the limit is the operator's.
+bool is_limited(const host::CpuTenant& tenant, const cpu::CpuSet& own) {
+  const std::int64_t quota = tenant.time.quota.value_or(-1);
+  return !is_in_pod(tenant) && quota > 0 && std::uint64_t(quota) < own.count() * tenant.time.period.value_or(kPeriod);
+}
+
 bool has_ended(const Error& error) {
   return error.code == std::errc::no_such_device || error.code == std::errc::no_such_file_or_directory;
 }
@@ -41,8 +47,12 @@ void Manager::open_cgroups(const Tenants& tenants) {
     if (known != cgroups_.end() && known->second.is_alive()) {
       continue;
     }
+    if (known != cgroups_.end()) {  // a container that is started again has another cgroup
+      conflicts_.erase(id);
+      writers_.erase(id);
+    }
     Result<kernel::CpuCgroup> opened = kernel::CpuCgroup::open(host_, mounts_, tenant.container);
-    if (opened) {  // for the first time, or again: a container that is started again has another cgroup
+    if (opened) {
       cgroups_.insert_or_assign(id, *std::move(opened));
     } else if (has_ended(opened.error())) {
       gone_.insert(id);
@@ -54,6 +64,19 @@ void Manager::open_cgroups(const Tenants& tenants) {
   std::erase_if(cgroups_, is_gone);
   std::erase_if(conflicts_, is_gone);
   std::erase_if(writers_, is_gone);
+  std::erase_if(memory_moved_, [&alive](const std::string& id) { return !alive.contains(id); });
+  above_.clear();
+  for (const auto& [id, cgroup] : cgroups_) {
+    const Result<cpu::CpuSet> above = cgroup.read_cpus_above();
+    if (above && !above->empty() && !above->contains(machine_.online)) {
+      above_.emplace(id, *above);
+    }
+  }
+}
+
+bool Manager::is_running(const host::CpuTenant& tenant) const {
+  const auto cgroup = cgroups_.find(tenant.tenant.id);
+  return cgroup != cgroups_.end() && cgroup->second.has_processes();
 }
 
 std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants) const {
@@ -61,8 +84,9 @@ std::vector<cpu::ManagedContainer> Manager::read_managed(const Tenants& tenants)
   managed.reserve(tenants.size());
   for (const host::CpuTenant& tenant : tenants) {
     cpu::ManagedContainer one{.owner = tenant.tenant.owner, .id = tenant.tenant.id, .present = {}};
-    one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.confined);
-    one.confined = tenant.confined;
+    one.can_own = tenant.tenant.request || (!settings_.cpus.options.strict_reservation && !tenant.tenant.confined);
+    one.confined = confined(tenant.tenant);
+    one.is_of_user = tenant.container.is_owned_by_user;
     const auto cgroup = cgroups_.find(tenant.tenant.id);
     const Result<cpu::CpuSet> cpus = cgroup == cgroups_.end() ? Result<cpu::CpuSet>(fail(std::errc::no_such_device, ""))
                                                               : cgroup->second.read_cpus();
@@ -211,16 +235,46 @@ void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant,
     return;
   }
   // Without a limit it may only be on CPUs that no other container has.
-  Result<void> done = has_own && present == *own ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup, own);
+  const bool is_unlimited =
+      has_own && present == *own && (by_hand_.contains(tenant.tenant.owner) || !is_limited(tenant, *own));
+  Result<void> done = is_unlimited ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup);
   if (done && settings_.cpus.moves_memory) {
-    const cpu::Topology& topology = machine_.layout->topology;
-    const std::string nodes = to_string(numbers_of(has_own ? numa_nodes_of(topology, *own) : numa_nodes(topology)));
-    const Result<std::string> now = cgroup.read_memory_nodes();
-    done = now && *now == nodes ? done : cgroup.write_memory_nodes(nodes);
+    done = follow_memory(tenant, cgroup, own);
   }
   if (!done && !has_ended(done.error())) {
     problems_.try_emplace(tenant.tenant.id, done.error().message);
   }
+}
+
+// Nodes without memory are none: the kernel refuses them.
+cpu::CpuSet Manager::memory_near(const cpu::CpuSet& cpus) const {
+  const cpu::CpuSet nodes = numbers_of(numa_nodes_of(machine_.layout->topology, cpus));
+  return nodes & kernel::read_nodes_with_memory(host_).value_or(nodes);
+}
+
+// A container that loses its CPUs has the memory of its configuration again, or what the cgroup above it allows.
+Result<void> Manager::follow_memory(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                                    const cpu::CpuSet* own) {
+  const std::string& id = tenant.tenant.id;
+  if (own == nullptr && !memory_moved_.contains(id)) {
+    return {};
+  }
+  const bool has_own = own != nullptr && !own->empty();
+  std::string nodes = to_string(tenant.memory_nodes.value_or(cpu::CpuSet()));
+  if (has_own) {
+    memory_moved_.insert(id);
+    const cpu::CpuSet near = memory_near(*own);
+    nodes = to_string(near & tenant.memory_nodes.value_or(near));
+  } else if (nodes.empty()) {
+    nodes = TRY(cgroup.read_memory_nodes_above());
+  }
+  if (!nodes.empty() && TRY(cgroup.read_memory_nodes()) != nodes) {
+    TRY(cgroup.write_memory_nodes(nodes));
+  }
+  if (!has_own) {
+    memory_moved_.erase(id);
+  }
+  return {};
 }
 
 Result<void> Manager::remove_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
@@ -228,13 +282,11 @@ Result<void> Manager::remove_quota(const host::CpuTenant& tenant, const kernel::
   return is_in_pod(tenant) ? cgroup.remove_quota_of_pod() : Result<void>();
 }
 
-// The limit of its configuration. One that was created with CPUs of its own has none there: once they were released
-// by hand, a pod's container gets its request, which is its limit too.
-Result<void> Manager::restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
-                                    const cpu::CpuSet* own) {
-  kernel::CpuQuota quota{tenant.time.quota.value_or(-1), tenant.time.period.value_or(kPeriod)};
-  const bool was_released = own != nullptr && own->empty();
-  if (quota.amount <= 0 && was_released && is_in_pod(tenant) && tenant.tenant.request) {
+// The limit of its configuration. A pod's container that was created with CPUs of its own has "no limit" there: it gets
+// its request, which is its limit too. Kubelet without limits writes none at all.
+Result<void> Manager::restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup) {
+  kernel::CpuQuota quota{tenant.time.quota.value_or(0), tenant.time.period.value_or(kPeriod)};
+  if (quota.amount < 0 && is_in_pod(tenant) && tenant.tenant.request) {
     quota.amount = std::int64_t(tenant.tenant.request->count * quota.period);
   }
   return quota.amount > 0 ? cgroup.restore_quota(quota) : Result<void>();

@@ -12,6 +12,7 @@ namespace hf::cpus {
 namespace {
 
 constexpr std::chrono::milliseconds kAnswerLimit{50};     // an engine waits for it
+constexpr std::chrono::milliseconds kDeviceLimit{20};     // of these, for reading the devices
 constexpr std::uint64_t kCreationTime = 120'000'000'000;  // from a container's creation to its first process
 constexpr std::uint64_t kLongestLoss = 600'000'000'000;   // an engine that stays away writes nothing
 
@@ -141,13 +142,13 @@ void ManagerThread::save_pinned() {
 }
 
 // Whatever goes wrong, the container starts as the engine would start it. On NRI's thread: devices do not wait for the
-// manager. Reading them and the decision have one limit together.
+// manager. The decision has what is left of the limit.
 nri::Adjustment ManagerThread::create(const nri::Container& container) {
   const std::shared_ptr<const config::Config> config = latest_config();
-  const auto deadline = std::chrono::steady_clock::now() + kAnswerLimit;
+  const auto asked = std::chrono::steady_clock::now();
   cpu::Tenant tenant = host::tenant_of(container);
   const bool needs_devices = tenant.request || !container.devices.empty();
-  const DeviceReader::Devices read = needs_devices ? devices_->read_until(deadline, config) : nullptr;
+  const DeviceReader::Devices read = needs_devices ? devices_->read_until(asked + kDeviceLimit, config) : nullptr;
   const std::vector<nri::Device> missing =
       read ? host::missing_nodes_of(container, read->inventory, config->classes) : std::vector<nri::Device>();
   for (const nri::Device& device : missing) {
@@ -159,7 +160,7 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
     tenant.device_nodes = host::nodes_near(host_, container, *tenant.request, *read, config->classes);
   }
   nri::Adjustment adjustment =
-      decide(container, [this, container, tenant] { return place(container, tenant); }, deadline);
+      decide(container, [this, container, tenant] { return place(container, tenant); }, asked + kAnswerLimit);
   adjustment.devices = missing;
   return adjustment;
 }
@@ -208,7 +209,7 @@ void ManagerThread::heed_engine(host::CpuTenant& tenant) const {
   set_cpu_time(tenant, known->second.time);
   if (known->second.pinned) {
     tenant.tenant.request.reset();
-    tenant.confined = known->second.pinned;
+    tenant.tenant.confined = known->second.pinned;
   }
 }
 
@@ -227,9 +228,22 @@ void ManagerThread::synchronize(const std::vector<nri::Container>& containers) {
   lost_at_.reset();
 }
 
+// An engine may tell no more of it than the id.
+cpu::Owner ManagerThread::owner_by_id(const nri::Container& container) const {
+  for (const host::CpuTenant& tenant : tenants_) {
+    if (tenant.container.id.value == container.id) {
+      return tenant.tenant.owner;
+    }
+  }
+  const auto expected =
+      std::ranges::find_if(expected_, [&](const auto& entry) { return entry.second.id == container.id; });
+  return expected == expected_.end() ? host::owner_of(container) : expected->first;
+}
+
 // A container that kubelet starts again has the name of the one before, whose end may be reported late.
 void ManagerThread::stop(const nri::Container& container) {
-  const cpu::Owner owner = host::owner_of(container);
+  const cpu::Owner owner = owner_by_id(container);
+  stopped_at_[container.id] = kernel::monotonic_now();
   const auto expected = expected_.find(owner);
   std::erase_if(tenants_, [&](const host::CpuTenant& tenant) { return tenant.container.id.value == container.id; });
   created_.erase(container.id);

@@ -114,13 +114,23 @@ void ManagerThread::add(const host::DiscoveredContainer& discovered) {
   });
 }
 
-// A census that began before a container was added may not have it.
+// A census that began before a container was added may not have it, and may have one that was stopped meanwhile. Nor
+// has it one that has moved its first process to another cgroup.
 void ManagerThread::adopt(Tenants tenants, std::uint64_t began) {
+  std::erase_if(tenants, [&](const host::CpuTenant& tenant) {
+    const auto stopped = stopped_at_.find(tenant.container.id.value);
+    return stopped != stopped_at_.end() && began < stopped->second;
+  });
+  std::erase_if(stopped_at_, [began](const auto& entry) { return began >= entry.second; });
+  has_missed_ = false;
   for (host::CpuTenant& known : tenants_) {
     const auto added = added_at_.find(known.tenant.id);
     const bool is_in_census = std::ranges::any_of(
         tenants, [&](const host::CpuTenant& tenant) { return tenant.tenant.id == known.tenant.id; });
-    if (!is_in_census && added != added_at_.end() && began < added->second) {
+    const bool is_newer = added != added_at_.end() && began < added->second;
+    const bool is_missed = !is_in_census && !is_newer && manager_ && manager_->is_running(known);
+    has_missed_ = has_missed_ || is_missed;
+    if (is_missed || (!is_in_census && is_newer)) {
       tenants.push_back(std::move(known));
     }
   }
@@ -153,6 +163,9 @@ void ManagerThread::open(std::uint64_t now) {
   due_ = now + kPause;
   if (opened) {
     manager_.emplace(*std::move(opened));
+    for (const auto& [owner, expected] : expected_) {
+      manager_->expect(owner);
+    }
     problem_.clear();
     settings_.log("cpus-managed", false);
     watch_writes();
@@ -236,7 +249,7 @@ void ManagerThread::take_writes() {
       return program_title_of(writer);
     };
     is_ours = (manager_ && !write.lost && manager_->note_writer(write.file, identify)) || is_ours;
-    is_quota = is_quota || (manager_ && manager_->is_quota(write.file));
+    is_quota = is_quota || write.lost || (manager_ && manager_->is_quota(write.file));
   }
   if (is_ours || is_quota) {
     look_again();
@@ -310,7 +323,7 @@ void ManagerThread::work() {
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
     } else if (manager_ && now >= due_) {
-      manager_->wants_census() ? request_census() : reconcile();
+      manager_->wants_census() || has_missed_ ? request_census() : reconcile();
       due_ = std::max(due_, now + kSecond);
     } else if (now >= due_) {
       due_ = now + kPause;

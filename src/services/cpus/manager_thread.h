@@ -76,6 +76,7 @@ class ManagerThread {
   void heed_engine(host::CpuTenant& tenant) const;
   void synchronize(const std::vector<nri::Container>& containers);
   void stop(const nri::Container& container);
+  [[nodiscard]] cpu::Owner owner_by_id(const nri::Container& container) const;
   void log_passed(const nri::Container& container, const std::string& why) const;
   void expect(const nri::Container& container);
   void forget_expected(std::uint64_t now);
@@ -88,7 +89,8 @@ class ManagerThread {
   kernel::EventLoop loop_;
   std::optional<Manager> manager_;
   Tenants tenants_;
-  std::map<std::string, std::uint64_t> added_at_;  // containers that no census has had yet, by id
+  std::map<std::string, std::uint64_t> added_at_;    // containers that no census has had yet, by id
+  std::map<std::string, std::uint64_t> stopped_at_;  // by the engine's id: since the last census began
   struct Expected {
     std::string id;  // the engine's
     std::uint64_t since = 0;
@@ -107,6 +109,7 @@ class ManagerThread {
   std::uint64_t reconciled_at_ = 0;
   std::uint64_t again_at_ = 0;  // a reconciliation is due then, whatever comes before
   bool has_census_ = false;
+  bool has_missed_ = false;  // the last census did not have a container that runs
   std::mutex request_mutex_;
   std::function<void()> request_;
   bool stops_ = false;
