@@ -193,11 +193,15 @@ void add_cpu_manager(CLI::App& cpu, int& status) {
 
   CLI::App* give = cpu.add_subcommand("assign", "give a running container CPUs of its own");
   give->add_option("CONTAINER", options->container, "a name, the beginning of an id, or pod/container")->required();
-  give->add_option("N", options->count, "how many CPUs")->required();
+  give->add_option("N", options->count, "how many CPUs")->required()->check(CLI::Range(1U, cpu::kMostCpus));
   give->add_option("--near-device", options->devices,
                    "first the NUMA node of this device of the container; none: of all")
       ->take_all()
-      ->type_name("NODE");
+      ->type_name("NODE")
+      ->check([](const std::string& name) {
+        const bool is_node = name == "none" || name == "gpu" || name.starts_with("/dev/");
+        return is_node ? std::string() : "'" + name + "': want gpu, none, or a device node such as /dev/nvidia0";
+      });
   give->add_option("--option", options->policy_options, "an option of the static policy, such as full-pcpus-only")
       ->take_all()
       ->type_name("NAME[=BOOL]");
