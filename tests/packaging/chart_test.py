@@ -198,6 +198,8 @@ class Values(unittest.TestCase):
         self.assertEqual(self.errors({}), [])
         self.assertEqual(self.errors({"config": {"cpus": {"manager": True}}, "runtime": {"install": True, "engine": "crio"}}), [])
         self.assertEqual(self.errors({"config": {"web": {"listen": "[::]:9465"}}, "kube": {"devicePlugin": True}}), [])
+        for use in ("auto", "on", "off", True, False):
+            self.assertEqual(self.errors({"config": {"kube": {"api": {"enabled": use}}}}), [])
         for wrong in (
             {"guard": {"mode": "heal"}},
             {"config": {"guard": {"mode": "mend"}}},
@@ -213,6 +215,9 @@ class Values(unittest.TestCase):
             {"config": {"kube": {"dra": {"enabled": "yes"}}}},
             {"config": {"web": {"listen": "127.0.0.1:9465"}}},
             {"config": {"web": {"listen": "9465"}}},
+            {"config": {"guard": {"shield": True}}},
+            {"config": {"kube": {"api": {"enabled": "yes"}}}},
+            {"config": {"kube": {"api": {"events": "off"}}}},
         ):
             self.assertNotEqual(self.errors(wrong), [], wrong)
 
@@ -247,6 +252,11 @@ class Rendered(Objects):
         self.check(dra)
         self.check_rights(dra, EVENTS, NODE_STATUS, NODES, SLICES, CLAIMS)
         self.assertEqual(config_of(dra)["kube"], {"mig": "mixed", "device_plugin": False, "dra": {"driver": "gpu.example.com", "enabled": True}})
+
+    def test_on_and_off_may_be_what_helm_makes_of_them(self) -> None:
+        values = yaml.safe_load("config: {guard: {shield: off}, kube: {api: {enabled: on, events: off}}}")
+        self.assertEqual(values["config"]["guard"]["shield"], False)
+        self.check_config(chart.render_objects(values))
 
     def test_keys_of_the_config_count_as_the_switches_do(self) -> None:
         taint = chart.render_objects({"config": {"kube": {"api": {"taint": True}}}})

@@ -75,6 +75,13 @@ TEST(PluginOptions, TheSectionApi) {
   EXPECT_EQ(config->kube.api, (ApiSettings{ApiUse::on, "/etc/k", "gpu-7", false, false, true, 300}));
 }
 
+TEST(PluginOptions, SwitchesMayBeWhatHelmMakesOfOnAndOff) {
+  EXPECT_EQ(parse_config("kube: {api: {enabled: true}}")->kube.api.use, ApiUse::on);
+  EXPECT_EQ(parse_config("kube: {api: {enabled: false}}")->kube.api.use, ApiUse::off);
+  EXPECT_EQ(parse_config("kube: {api: {enabled: off}}")->kube.api.use, ApiUse::off);
+  EXPECT_EQ(parse_config("guard: {shield: false}")->policy.shield, container::ShieldUse::off);
+}
+
 TEST(PluginOptions, RefusesWhatItDoesNotUnderstandAndNamesIt) {
   for (const auto& [text, what] : {std::pair("kube: {resourcs: []}", "resourcs"),
                                    {"kube: {mig: some}", "kube.mig"},
