@@ -154,8 +154,9 @@ class Loop {
   void look() {
     const std::uint64_t now = kernel::monotonic_now();
     next_look_ = std::min(now + kCheckPause, health_.next_recovery(now));
-    // A pod whose directory is gone has given its devices back.
-    for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet/pods"}) {
+    // A pod whose directory is gone has given its devices back, and a claim that kubelet's file lacks.
+    for (const char* directory :
+         {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet", "/var/lib/kubelet/pods"}) {
       devices_->add(host_, directory);
     }
     catalog_.refresh(health_.ailments(now));
@@ -224,7 +225,7 @@ class Loop {
     }
     publish_to_cluster();
     std::vector<Offer> offers = catalog_.config().kube.serves_device_plugin ? catalog_.offers() : std::vector<Offer>();
-    hold_taken(offers, dra_ ? dra_->taken() : pods_.claimed(offers, catalog_.config().kube.policy));
+    hold_taken(offers, taken_by_claims(offers));
     if (uses_cdi()) {
       std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer); });
     }
@@ -235,6 +236,13 @@ class Loop {
       settings_.notify("READY=1\nSTATUS=offering " + std::to_string(kubelet_.offers().size()) + " resources");
       settings_.log("ready resources=" + std::to_string(kubelet_.offers().size()), false);
     }
+  }
+
+  [[nodiscard]] resource::Taken taken_by_claims(const std::vector<Offer>& offers) {
+    resource::Taken taken = dra_ ? dra_->taken() : resource::Taken();
+    const std::set<std::string> known = dra_ ? dra_->claims() : std::set<std::string>();
+    taken.merge(pods_.claimed(offers, catalog_.config().kube.policy, known));
+    return taken;
   }
 
   // Containers get its devices by their names in CDI alone: while the specs are not current none can be given, but that

@@ -68,12 +68,14 @@ resource::Taken PodDevices::given(const Offers& offers, std::uint64_t now) {
   return taken;
 }
 
-resource::Taken PodDevices::claimed(const Offers& offers, const resource::Policy& policy) const {
+resource::Taken PodDevices::claimed(const Offers& offers, const resource::Policy& policy,
+                                    const std::set<std::string>& known) const {
   host::Sources sources;
   host::read_allocations(host_, sources);
   std::map<std::string, std::string> owners;  // by CDI name
   for (const kube::PreparedClaim& claim : sources.prepared) {
-    if (std::ranges::any_of(claim.pod_uids, [this](const std::string& pod) { return is_alive(pod); })) {
+    if (!known.contains(claim.name) &&
+        std::ranges::any_of(claim.pod_uids, [this](const std::string& pod) { return is_alive(pod); })) {
       for (const std::string& name : claim.cdi_devices) {
         owners.emplace(name, "the claim " + claim.name + " has it");
       }

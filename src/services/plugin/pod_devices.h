@@ -25,8 +25,11 @@ class PodDevices {
   void remember(const std::string& resource, const std::vector<std::string>& ids, std::uint64_t now);
   // What pods have by the device plugin: no claim may have it as well.
   resource::Taken given(const Offers& offers, std::uint64_t now);
-  // What pods have by resource claims, as kubelet has it: for a host on which the DRA driver was switched off.
-  [[nodiscard]] resource::Taken claimed(const Offers& offers, const resource::Policy& policy) const;
+  // What pods have by resource claims, as kubelet has it: the DRA driver may have been switched off, or have lost its
+  // file. `known`: the claims that it knows, which need no device for themselves if an administrator's monitor has
+  // them.
+  [[nodiscard]] resource::Taken claimed(const Offers& offers, const resource::Policy& policy,
+                                        const std::set<std::string>& known) const;
   // By the device plugin as kubelet knows them, by claims as CDI does.
   [[nodiscard]] std::set<std::string> ids_given_to(const std::string& pod) const;
 

@@ -95,13 +95,14 @@ TEST_F(PodDevicesTest, KubeletSaysWhatClaimsHave) {
   const Taken taken = {{kOther, "the claim training/gpus has it"}};
   create_pod("uid-1");
   write(kState, claimed_by("uid-1", "nvidia.com/gpu=GPU-1"));
-  EXPECT_EQ(pods.claimed(offers(), {}), taken) << "by UUID, where kubelet knows it by index";
+  EXPECT_EQ(pods.claimed(offers(), {}, {}), taken) << "by UUID, where kubelet knows it by index";
+  EXPECT_TRUE(pods.claimed(offers(), {}, {"training/gpus"}).empty()) << "the driver knows better";
   EXPECT_EQ(pods.ids_given_to("uid-1"), std::set<std::string>{"GPU-1"});
   EXPECT_TRUE(pods.ids_given_to("uid-2").empty());
   write(kState, claimed_by("uid-1", "nvidia.com/gpu=GPU-9"));
-  EXPECT_TRUE(pods.claimed(offers(), {}).empty());
+  EXPECT_TRUE(pods.claimed(offers(), {}, {}).empty());
   write(kState, claimed_by("uid-2", "nvidia.com/gpu=GPU-1"));
-  EXPECT_TRUE(pods.claimed(offers(), {}).empty()) << "its pod is gone";
+  EXPECT_TRUE(pods.claimed(offers(), {}, {}).empty()) << "its pod is gone";
 }
 
 }  // namespace
