@@ -100,6 +100,7 @@ TEST_F(SetupTest, SaysWhatPodmanDoesWithGpus) {
   ASSERT_TRUE(done) << done.error().message;
   ASSERT_EQ(done->notes.size(), 1U);
   EXPECT_NE(done->notes.front().find("--gpus"), std::string::npos);
+  EXPECT_NE(done->notes.front().find("use --device nvidia.com/gpu=all"), std::string::npos);
 }
 
 TEST_F(SetupTest, RestoresAnEmptyFile) {

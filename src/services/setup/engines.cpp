@@ -20,7 +20,7 @@ constexpr const char* kRuntimeClass =
 
 constexpr const char* kPodmanGpus =
     "podman run --gpus: podman 5 and later take it as CDI devices (holdfast cdi generate --file "
-    "/etc/cdi/nvidia.yaml); older ones ignore it: use -e NVIDIA_VISIBLE_DEVICES=all";
+    "/etc/cdi/nvidia.yaml); older ones ignore it: use --device nvidia.com/gpu=all";
 
 constexpr const char* kDockerGpus =
     "docker run --gpus all: with --runtime holdfast, or alone after 'holdfast setup docker --default'";
