@@ -209,6 +209,14 @@ TEST_F(SetupTest, ReplacesADanglingSymlinkOfNvidiasHookAndRemovesItsOwnBesideAno
   EXPECT_EQ(read("/usr/local/bin/nvidia-container-runtime-hook"), "NVIDIA's");
 }
 
+TEST_F(SetupTest, ReplacesASymlinkToARuntimeThatWasMoved) {
+  const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
+  std::filesystem::create_symlink("/opt/old/holdfast-runtime", path(hook));  // which was removed
+  EXPECT_EQ(add("docker", RuntimeRole::offered)->command, "systemctl restart docker");
+  EXPECT_EQ(std::filesystem::read_symlink(path(hook)), "/usr/bin/holdfast-runtime");
+  EXPECT_TRUE(add("docker", RuntimeRole::offered)->changes_nothing());
+}
+
 TEST_F(SetupTest, PrintsTheRuntimeClassOfEnginesWithPods) {
   EXPECT_NE(add("containerd", RuntimeRole::offered)->manifest.find("handler: holdfast"), std::string::npos);
   EXPECT_EQ(add("docker", RuntimeRole::offered)->manifest, "");
