@@ -209,6 +209,34 @@ TEST_F(SetupTest, ReplacesADanglingSymlinkOfNvidiasHookAndRemovesItsOwnBesideAno
   EXPECT_EQ(read("/usr/local/bin/nvidia-container-runtime-hook"), "NVIDIA's");
 }
 
+TEST_F(SetupTest, LeavesTheHookForGpusAsItIsWhereTheFileCannotBeChanged) {
+  const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
+  std::filesystem::create_directories(path(std::string(kDocker) + kBackup));  // no backup can be written
+  write(kDocker, "{}");
+  EXPECT_FALSE(add("docker", RuntimeRole::offered));
+  EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
+  std::filesystem::remove(path(std::string(kDocker) + kBackup));
+  ASSERT_TRUE(add("docker", RuntimeRole::offered));
+  std::filesystem::remove(path(std::string(kDocker) + kBackup));
+  std::filesystem::create_directories(path(std::string(kDocker) + kBackup));
+  EXPECT_FALSE(undo("docker"));
+  EXPECT_TRUE(std::filesystem::is_symlink(path(hook)));
+}
+
+TEST_F(SetupTest, AdvisesNoOptionThatWasGiven) {
+  EXPECT_NE(add("docker", RuntimeRole::offered)->notes.front().find("setup docker --default"), std::string::npos);
+  for (const std::string& note : add("docker", RuntimeRole::by_default)->notes) {
+    EXPECT_EQ(note.find("--default"), std::string::npos) << note;
+  }
+  EXPECT_NE(add("containerd", RuntimeRole::offered)->notes.back().find("--pod-annotations"), std::string::npos);
+  engine::Registration registration{"/usr/bin/holdfast-runtime", RuntimeRole::offered};
+  registration.passes_annotations = true;
+  const auto done = register_runtime(host_, {"containerd", "", registration, RunMode::carry_out});
+  for (const std::string& note : done->notes) {
+    EXPECT_EQ(note.find("--pod-annotations"), std::string::npos) << note;
+  }
+}
+
 TEST_F(SetupTest, ReplacesASymlinkToARuntimeThatWasMoved) {
   const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
   std::filesystem::create_symlink("/opt/old/holdfast-runtime", path(hook));  // which was removed
