@@ -142,6 +142,8 @@ class Engines(SetupCase):
         self.refused("there are docker, containerd, crio, podman, node", *())
         self.refused("nonsense", "nonsense")
         self.refused("--undo", "docker", "--undo", "--default")
+        self.refused("--undo", "containerd", "--undo", "--pod-annotations")
+        self.refused("--undo", "node", "--undo", "--load-modules")
         self.refused("regular file", "docker", "--config", "/dev/null", *common)
 
     def test_a_full_disk_leaves_the_file_as_it_was(self):

@@ -170,12 +170,13 @@ void add_engine(CLI::App& setup, const std::string& name, const std::string& whe
   CLI::Option* path = command->add_option("--runtime-path", options->runtime_path,
                                           "of holdfast-runtime, if not in the directory of holdfast");
   command->add_option("--config", options->config, "another file than the default");
-  if (name == "containerd") {
-    command->add_flag("--pod-annotations", options->pod_annotations,
-                      "pass annotations cdi.k8s.io/… of pods to the runtime, for a containerd without CDI");
-  }
   add_common(*command, *options);
-  command->get_option("--undo")->excludes(by_default)->excludes(path);
+  CLI::Option* undo = command->get_option("--undo")->excludes(by_default)->excludes(path);
+  if (name == "containerd") {
+    undo->excludes(command->add_flag("--pod-annotations", options->pod_annotations,
+                                     "pass annotations cdi.k8s.io/… of pods to the runtime, for a containerd without "
+                                     "CDI"));
+  }
   command->add_flag("--restart", options->restart,
                     "restart the engine where its config was changed, or an earlier restart failed");
   command->callback([name, options, &status] {
@@ -196,13 +197,14 @@ void add_runtime(CLI::App& setup, int& status) {
 void add_node(CLI::App& setup, int& status) {
   const auto options = std::make_shared<SetupOptions>();
   CLI::App* command = setup.add_subcommand("node", "device nodes, links in /dev/char, and a udev rule for both");
-  command->add_flag("--load-modules", options->load_modules, "load NVIDIA's modules first, where there are any");
+  CLI::Option* load =
+      command->add_flag("--load-modules", options->load_modules, "load NVIDIA's modules first, where there are any");
   CLI::Option* keep = command->add_flag("--keep-device-files", options->keep_device_files,
                                         "keep NVIDIA's driver from creating device nodes, also in containers: they "
                                         "need no hook for that then");
   command->add_flag("--quiet", options->quiet, "print nothing unless something failed");
   add_common(*command, *options);
-  command->get_option("--undo")->excludes(keep);
+  command->get_option("--undo")->excludes(keep)->excludes(load);
   command->callback([options, &status] { status = show(set_up_host(*options), *options); });
 }
 
