@@ -208,6 +208,8 @@ class Values(unittest.TestCase):
             {"runtime": {"directory": "opt/holdfast"}},
             {"runtime": {"directory": "/opt/holdfast/"}},
             {"runtime": {"install": True, "undo": True}},
+            {"runtime": {"unit": "-k3s"}},
+            {"runtime": {"spread": "60"}},
             {"kube": {"taint": "yes"}},
             {"monitoring": {"interval": "fast"}},
             {"image": {"repository": ""}},
@@ -307,10 +309,12 @@ class Rendered(Objects):
         self.check_config(objects)
 
     def test_the_runtime_is_registered_and_removed_by_commands_that_exist(self) -> None:
+        common = ["--restart", "--spread=60", "--may-fail"]
         for values, wanted in (
-            ({"install": True}, ["setup", "containerd", "--restart"]),
-            ({"install": True, "engine": "crio", "default": True}, ["setup", "crio", "--restart", "--default"]),
-            ({"undo": True, "config": "/etc/k0s/containerd.toml"}, ["setup", "containerd", "--restart", "--undo", "--config", "/etc/k0s/containerd.toml"]),
+            ({"install": True}, ["setup", "containerd", *common]),
+            ({"install": True, "engine": "crio", "default": True}, ["setup", "crio", *common, "--default"]),
+            ({"undo": True, "config": "/etc/k0s/containerd.toml"}, ["setup", "containerd", *common, "--undo", "--config", "/etc/k0s/containerd.toml"]),
+            ({"install": True, "unit": "k3s-agent", "spread": 0}, ["setup", "containerd", "--restart", "--spread=0", "--may-fail", "--unit=k3s-agent"]),
         ):
             objects = chart.render_objects({"runtime": values})
             self.check(objects)

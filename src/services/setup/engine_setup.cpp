@@ -23,7 +23,7 @@ struct ConfigFiles {
 };
 
 Result<ConfigFiles> find_files(const kernel::Host& host, const EngineSetupOptions& options) {
-  Engine engine = TRY(find_engine(options.engine));
+  Engine engine = TRY(find_engine(options.engine, options.unit));
   const std::string path = options.file.empty() ? engine.file : options.file;
   return ConfigFiles{std::move(engine), HostFile(host, path), HostFile(host, path + kBackup)};
 }
