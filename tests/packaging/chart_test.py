@@ -267,6 +267,27 @@ class Rendered(Objects):
         self.check_rights(dra, EVENTS, NODE_STATUS, NODES, SLICES, CLAIMS)
         self.assertEqual(config_of(dra)["kube"], {"device_plugin": False, "dra": {"enabled": True}})
 
+    def test_what_the_config_switches_off_needs_no_right(self) -> None:
+        for api, wanted in (
+            ({"events": False}, [NODE_STATUS]),
+            ({"condition": False, "enabled": "on"}, [EVENTS]),
+            ({"enabled": False, "taint": True}, []),
+            ({"enabled": "off"}, []),
+        ):
+            rules = one(chart.render_objects({"config": {"kube": {"api": api}}}), "ClusterRole")["rules"]
+            self.assertEqual(rules or [], wanted, api)
+
+    def test_names_that_look_like_numbers_stay_texts(self) -> None:
+        for value in chart.render_objects({"serviceAccount": {"name": "1234"}, "priorityClassName": "10", "runtime": {"runtimeClass": "7", "install": True}}):
+            self.assertIsInstance(value["metadata"]["name"], str)
+            for binding in value.get("subjects", []):
+                self.assertEqual(binding["name"], "1234")
+            if value["kind"] == "DaemonSet":
+                pod = value["spec"]["template"]["spec"]
+                self.assertEqual((pod["serviceAccountName"], pod["priorityClassName"]), ("1234", "10"))
+            for label in value["metadata"].get("labels", {}).values():
+                self.assertIsInstance(label, str)
+
     def test_dra_ends_the_device_plugin_unless_it_is_wanted(self) -> None:
         for more, wanted in (
             ({}, None),
