@@ -133,7 +133,7 @@ class Manifest(Objects):
 
     def test_fits_together(self) -> None:
         self.check(self.objects)
-        wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "Service", "ServiceAccount"]
+        wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ResourceQuota", "Service", "ServiceAccount"]
         wanted += ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
         self.assertEqual(kinds(self.objects), wanted)
 
@@ -388,6 +388,12 @@ class Rendered(Objects):
             account = one(objects, "ServiceAccount")["metadata"]
             for policy in policies.values():
                 self.assertIn(f"'system:serviceaccount:{account['namespace']}:{account['name']}'", policy["matchConditions"][0]["expression"])
+
+    def test_a_quota_allows_the_priority_class(self) -> None:
+        quota = one(chart.render_objects({}), "ResourceQuota")["spec"]
+        self.assertEqual(quota["scopeSelector"]["matchExpressions"][0]["values"], ["system-node-critical"])
+        for more in ({"priorityQuota": False}, {"priorityClassName": "mine"}, {"priorityClassName": ""}):
+            self.assertNotIn("ResourceQuota", kinds(chart.render_objects(more)))
 
     def test_another_config_restarts_the_pods(self) -> None:
         def checksum(more: dict) -> str:
