@@ -55,7 +55,7 @@ class Loop {
         settings_(settings),
         catalog_(host, settings.config),
         features_(host, settings.log),
-        pods_(host),
+        pods_(host, settings.config.kube.root_dir),
         kubelet_(host, loop_, catalog_,
                  {settings.version, [this] { look(); },
                   [this](const std::string& resource, const std::vector<std::string>& ids) {
@@ -155,8 +155,9 @@ class Loop {
     const std::uint64_t now = kernel::monotonic_now();
     next_look_ = std::min(now + kCheckPause, health_.next_recovery(now));
     // A pod whose directory is gone has given its devices back, and a claim that kubelet's file lacks.
-    for (const char* directory :
-         {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet", "/var/lib/kubelet/pods"}) {
+    const std::string& kubelet = settings_.config.kube.root_dir;
+    for (const std::string& directory : {std::string("/dev"), std::string("/dev/nvidia-caps"), std::string("/dev/dri"),
+                                         std::string("/dev/infiniband"), kubelet, kubelet + "/pods"}) {
       devices_->add(host_, directory);
     }
     catalog_.refresh(health_.ailments(now));

@@ -11,6 +11,7 @@
 #include "core/resource/cluster_device.h"
 #include "core/resource/offer.h"
 #include "core/resource/policy.h"
+#include "host/evidence.h"
 #include "kernel/files/host.h"
 
 namespace hf::plugin {
@@ -19,7 +20,7 @@ class PodDevices {
  public:
   using Offers = std::vector<resource::Offer>;
 
-  explicit PodDevices(const kernel::Host& host) : host_(host) {}
+  PodDevices(const kernel::Host& host, std::string kubelet) : host_(host), kubelet_(std::move(kubelet)) {}
 
   // Allocate gave these; kubelet writes it down later. Times are nanoseconds of CLOCK_MONOTONIC.
   void remember(const std::string& resource, const std::vector<std::string>& ids, std::uint64_t now);
@@ -36,7 +37,10 @@ class PodDevices {
  private:
   [[nodiscard]] bool is_alive(const std::string& pod) const;
 
+  [[nodiscard]] host::Sources read_sources() const;
+
   const kernel::Host& host_;
+  std::string kubelet_;  // its root directory
   struct Remembered {
     std::uint64_t at = 0;
     std::set<std::string> before;  // the pods that kubelet had written down for it until then

@@ -52,7 +52,7 @@ class PodDevicesTest : public testing::Test {
   test::FakeHost fake{
       {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}, {"proc/stat", "btime 1000\n"}}};
   kernel::Host host = fake.open();
-  PodDevices pods{host};
+  PodDevices pods{host, "/var/lib/kubelet"};
 };
 
 TEST_F(PodDevicesTest, APodHasItsDevicesUntilItsDirectoryIsGone) {
@@ -103,6 +103,14 @@ TEST_F(PodDevicesTest, KubeletSaysWhatClaimsHave) {
   EXPECT_TRUE(pods.claimed(offers(), {}, {}).empty());
   write(kState, claimed_by("uid-2", "nvidia.com/gpu=GPU-1"));
   EXPECT_TRUE(pods.claimed(offers(), {}, {}).empty()) << "its pod is gone";
+}
+
+TEST_F(PodDevicesTest, KubeletMayHaveAnotherRoot) {
+  PodDevices others(host, "/var/lib/k0s/kubelet");
+  std::filesystem::create_directories(fake.root() + "/var/lib/k0s/kubelet/pods/uid-1");
+  write("var/lib/k0s/kubelet/device-plugins/kubelet_internal_checkpoint", given_to("uid-1", "1"));
+  EXPECT_EQ(others.given(offers(), kNow), (Taken{{kOther, "the pod uid-1 has it as nvidia.com/gpu"}}));
+  EXPECT_TRUE(pods.given(offers(), kNow).empty());
 }
 
 }  // namespace
