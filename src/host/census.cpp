@@ -56,10 +56,11 @@ void refresh_cpus(const kernel::Host& host, Container& it) {
 
 // Exclusive: less than all CPUs, and none of them belongs to a container with another set. kubelet's own state is used
 // first.
-void mark_exclusive(const kernel::Host& host, std::vector<DiscoveredContainer>& discovered_containers) {
+void mark_exclusive(const kernel::Host& host, const std::string& kubelet,
+                    std::vector<DiscoveredContainer>& discovered_containers) {
   const Result<std::string> online = kernel::read_text(host.root.get(), "sys/devices/system/cpu/online");
   const Result<std::string> state_text =
-      kernel::read_trusted_file(host.root.get(), "var/lib/kubelet/cpu_manager_state");
+      kernel::read_trusted_file(host.root.get(), kernel::below_root(kubelet + "/cpu_manager_state"));
   const kube::CpuState state =
       state_text ? kube::parse_cpu_state(*state_text).value_or(kube::CpuState()) : kube::CpuState();
   std::map<std::string, int> users;
@@ -153,7 +154,7 @@ Result<Census> take_census(const kernel::Host& host, const config::Config& confi
       census.discovered_containers.push_back(*std::move(discovered));
     }  // otherwise it has ended meanwhile
   }
-  mark_exclusive(host, census.discovered_containers);
+  mark_exclusive(host, config.kube.root_dir, census.discovered_containers);
   std::map<std::string, int> titles;
   for (const DiscoveredContainer& discovered : census.discovered_containers) {
     ++titles[title_of(discovered.container)];

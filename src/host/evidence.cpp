@@ -198,8 +198,8 @@ class ClaimCollector {
   }
 
   void collect_allocation(const kube::Allocation& allocation) {
-    Claim& made =
-        claim(Source::kubelet, allocation.resource + " " + join(allocation.ids, ",") + " in " + kCheckpointFile);
+    Claim& made = claim(Source::kubelet,
+                        allocation.resource + " " + join(allocation.ids, ",") + " in " + checkpoint_file(sources_));
     const auto want = [&made](const WantedNode& node) {
       if (std::ranges::find(made.nodes, node.path, &WantedNode::path) == made.nodes.end()) {
         made.nodes.push_back(node);
@@ -235,9 +235,13 @@ bool is_absent(const Error& error) { return error.code == std::errc::no_such_fil
 
 }  // namespace
 
+std::string checkpoint_file(const Sources& sources) {
+  return sources.kubelet + "/device-plugins/kubelet_internal_checkpoint";
+}
+
 void read_allocations(const kernel::Host& host, Sources& sources) {
   const Result<std::string> checkpoint =
-      kernel::read_trusted_file(host.root.get(), kernel::below_root(kCheckpointFile));
+      kernel::read_trusted_file(host.root.get(), kernel::below_root(checkpoint_file(sources)));
   if (checkpoint) {
     Result<kube::Checkpoint> parsed = kube::parse_checkpoint(*checkpoint);
     if (parsed) {
@@ -249,7 +253,8 @@ void read_allocations(const kernel::Host& host, Sources& sources) {
   } else if (!is_absent(checkpoint.error())) {
     sources.checkpoint_problem = checkpoint.error().message;
   }
-  const Result<std::string> prepared = kernel::read_trusted_file(host.root.get(), kernel::below_root(kPreparedFile));
+  const Result<std::string> prepared =
+      kernel::read_trusted_file(host.root.get(), kernel::below_root(sources.kubelet + "/dra_manager_state"));
   if (prepared) {
     const Result<std::vector<kube::PreparedClaim>> parsed = kube::parse_prepared_claims(*prepared);
     sources.prepared = parsed.value_or(std::vector<kube::PreparedClaim>());
@@ -262,6 +267,7 @@ void read_allocations(const kernel::Host& host, Sources& sources) {
 
 Sources read_sources(const kernel::Host& host, const config::Config& config) {
   Sources sources;
+  sources.kubelet = config.kube.root_dir;
   sources.trust = config.trust;
   sources.cdi = cdi::read_registry(host);
   read_allocations(host, sources);

@@ -21,6 +21,7 @@ namespace hf::host {
 
 // Sources of claims that are read once for all containers.
 struct Sources {
+  std::string kubelet = "/var/lib/kubelet";  // its root directory
   cdi::Registry cdi;
   std::optional<kube::Checkpoint> checkpoint;
   std::string checkpoint_problem;  // why it could not be read, where kubelet has one
@@ -31,7 +32,7 @@ struct Sources {
   std::vector<std::string> notes;
 };
 Sources read_sources(const kernel::Host& host, const config::Config& config);
-// Reads only kubelet's part of the sources.
+// Reads only kubelet's part of the sources, from the directory that they name.
 void read_allocations(const kernel::Host& host, Sources& sources);
 
 // What kubelet allocated to this container of the pod; nothing where the container's name or its pod is unknown.
@@ -55,7 +56,6 @@ container::Entitlement entitlement_of(const kernel::Host& host, const Discovered
                                       const Sources& sources, const device::Inventory& inventory,
                                       const config::Config& config);
 
-inline constexpr const char* kCheckpointFile = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint";
-inline constexpr const char* kPreparedFile = "/var/lib/kubelet/dra_manager_state";
+std::string checkpoint_file(const Sources& sources);
 
 }  // namespace hf::host

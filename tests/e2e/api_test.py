@@ -163,7 +163,7 @@ class Events(Api):
         event = self.wait_for(pod, "DeviceRestored", kube)
         about = event["involvedObject"]
         uid = next(part[3:] for part in str(pod.cgroups()[0]).split("/") if part.startswith("pod"))
-        self.assertEqual((about["kind"], about["namespace"], about["uid"], about["fieldPath"]), ("Pod", NAMESPACE, uid, "spec.containers{main}"))
+        self.assertEqual((about["kind"], about["namespace"], about["uid"]), ("Pod", NAMESPACE, uid))
         self.assertEqual((event["type"], event["count"], event["source"]), ("Normal", 1, {"component": "holdfast-kube", "host": NODE}))
         self.assertRegex(event["message"], rf"^container main can use {FUSE} again after [0-9.]+ (µs|ms|s): its device rules were rewritten by python3 \(pid {os.getpid()}\)")
         # A storm: it becomes the count of this event, at most once a minute.

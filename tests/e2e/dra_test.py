@@ -298,6 +298,17 @@ class Dra(plugin_test.Stands):
         kubelet.delete_pod(POD)
         self.check_healthy(kubelet, {UUID, SECOND_UUID}, 60)
 
+    def test_a_driver_that_has_lost_its_file_offers_no_device_of_a_claim_to_pods(self):
+        kubelet, driver = self.both(more="")
+        claim = self.api.allocate("one", FIRST)
+        self.names_of(kubelet.prepare(claim), claim)
+        driver.kill()
+        self.stage.path(f"{OWN}/claims.json").unlink()
+        self.driver()
+        kubelet.registered()
+        self.check_healthy(kubelet, {SECOND_UUID})
+        self.assertIn("the claim training/one has it", kubelet.ask("allocate", GPU, UUID)["message"])
+
     # What it gives
 
     def test_a_container_with_a_claim_opens_its_device_and_nothing_else(self):

@@ -142,6 +142,8 @@ class Engines(SetupCase):
         self.refused("there are docker, containerd, crio, podman, node", *())
         self.refused("nonsense", "nonsense")
         self.refused("--undo", "docker", "--undo", "--default")
+        self.refused("--undo", "containerd", "--undo", "--pod-annotations")
+        self.refused("--undo", "node", "--undo", "--load-modules")
         self.refused("regular file", "docker", "--config", "/dev/null", *common)
 
     def test_a_full_disk_leaves_the_file_as_it_was(self):
@@ -158,22 +160,24 @@ class Engines(SetupCase):
 
 
 class Restart(SetupCase):
-    def test_one_that_failed_is_repeated_by_the_next_run(self):
+    def test_one_that_failed_is_undone_and_repeated_by_the_next_run(self):
         """With a systemctl that fails as long as a file is there, and a /run of its own."""
         path = self.copy("containerd-1.7-node.toml")
         broken, restarts, systemctl = (self.directory / name for name in ("broken", "restarts", "systemctl"))
-        systemctl.write_text(f'#!/bin/sh\n[ ! -e {broken} ] && echo "$@" >> {restarts}\n')
+        systemctl.write_text(f'#!/bin/sh\ncase $1 in cat) [ "$2" = containerd ]; exit;; is-active) exit;; esac\n[ ! -e {broken} ] && echo "$@" >> {restarts}\n')
         systemctl.chmod(0o755)
         broken.touch()
         common = f"{HOLDFAST} setup containerd --restart --config {path}"
         change, undo = f"{common} --runtime-path {self.runtime}", f"{common} --undo"
-        commands = [change, change, f"rm {broken}", change, change, f"{change} --default", change, f"touch {broken}", undo, f"rm {broken}", undo, undo]
+        commands = [change, change, f"cmp {path} {DATA}/{path.name}", f"{change} --unit other", f"{change} --unit other --may-fail", f"cmp {path} {DATA}/{path.name}"]
+        commands += [f"rm {broken}", change, change, f"{change} --default", change, f"touch {broken}", undo, f"rm {broken}", undo, undo]
         script = f"mount -t tmpfs none /run; PATH={self.directory}:$PATH; " + "".join(f"{command}; echo rc=$?; " for command in commands) + "ls /run/holdfast"
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
         statuses = [int(line.removeprefix("rc=")) for line in done.stdout.splitlines() if line.startswith("rc=")]
-        self.assertEqual(statuses, [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], done.stdout + done.stderr)
+        self.assertEqual(statuses, [1, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], done.stdout + done.stderr)
         self.assertEqual(restarts.read_text(), "restart containerd\n" * 4, done.stdout)
-        self.assertIn("containerd: the config was changed earlier, and the restart failed\ndid: run systemctl restart containerd\n", done.stdout)
+        self.assertIn(f"containerd: {path} is as it was: containerd did not run with the new one\n", done.stdout)
+        self.assertEqual(done.stderr.count("(--unit names the unit of the engine)"), 2, done.stderr)
         self.assertTrue(done.stdout.endswith("rc=0\n"), "the marker is left")
 
 

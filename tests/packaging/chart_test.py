@@ -133,7 +133,7 @@ class Manifest(Objects):
 
     def test_fits_together(self) -> None:
         self.check(self.objects)
-        wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "Service", "ServiceAccount"]
+        wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ResourceQuota", "Service", "ServiceAccount"]
         wanted += ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
         self.assertEqual(kinds(self.objects), wanted)
 
@@ -198,6 +198,8 @@ class Values(unittest.TestCase):
         self.assertEqual(self.errors({}), [])
         self.assertEqual(self.errors({"config": {"cpus": {"manager": True}}, "runtime": {"install": True, "engine": "crio"}}), [])
         self.assertEqual(self.errors({"config": {"web": {"listen": "[::]:9465"}}, "kube": {"devicePlugin": True}}), [])
+        for use in ("auto", "on", "off", True, False):
+            self.assertEqual(self.errors({"config": {"kube": {"api": {"enabled": use}}}}), [])
         for wrong in (
             {"guard": {"mode": "heal"}},
             {"config": {"guard": {"mode": "mend"}}},
@@ -206,6 +208,8 @@ class Values(unittest.TestCase):
             {"runtime": {"directory": "opt/holdfast"}},
             {"runtime": {"directory": "/opt/holdfast/"}},
             {"runtime": {"install": True, "undo": True}},
+            {"runtime": {"unit": "-k3s"}},
+            {"runtime": {"spread": "60"}},
             {"kube": {"taint": "yes"}},
             {"monitoring": {"interval": "fast"}},
             {"image": {"repository": ""}},
@@ -213,6 +217,9 @@ class Values(unittest.TestCase):
             {"config": {"kube": {"dra": {"enabled": "yes"}}}},
             {"config": {"web": {"listen": "127.0.0.1:9465"}}},
             {"config": {"web": {"listen": "9465"}}},
+            {"config": {"guard": {"shield": True}}},
+            {"config": {"kube": {"api": {"enabled": "yes"}}}},
+            {"config": {"kube": {"api": {"events": "off"}}}},
         ):
             self.assertNotEqual(self.errors(wrong), [], wrong)
 
@@ -248,12 +255,38 @@ class Rendered(Objects):
         self.check_rights(dra, EVENTS, NODE_STATUS, NODES, SLICES, CLAIMS)
         self.assertEqual(config_of(dra)["kube"], {"mig": "mixed", "device_plugin": False, "dra": {"driver": "gpu.example.com", "enabled": True}})
 
+    def test_on_and_off_may_be_what_helm_makes_of_them(self) -> None:
+        values = yaml.safe_load("config: {guard: {shield: off}, kube: {api: {enabled: on, events: off}}}")
+        self.assertEqual(values["config"]["guard"]["shield"], False)
+        self.check_config(chart.render_objects(values))
+
     def test_keys_of_the_config_count_as_the_switches_do(self) -> None:
         taint = chart.render_objects({"config": {"kube": {"api": {"taint": True}}}})
         self.check_rights(taint, EVENTS, NODE_STATUS, NODES | {"verbs": ["get", "patch"]})
         dra = chart.render_objects({"config": {"kube": {"dra": {"enabled": True}}}})
         self.check_rights(dra, EVENTS, NODE_STATUS, NODES, SLICES, CLAIMS)
         self.assertEqual(config_of(dra)["kube"], {"device_plugin": False, "dra": {"enabled": True}})
+
+    def test_what_the_config_switches_off_needs_no_right(self) -> None:
+        for api, wanted in (
+            ({"events": False}, [NODE_STATUS]),
+            ({"condition": False, "enabled": "on"}, [EVENTS]),
+            ({"enabled": False, "taint": True}, []),
+            ({"enabled": "off"}, []),
+        ):
+            rules = one(chart.render_objects({"config": {"kube": {"api": api}}}), "ClusterRole")["rules"]
+            self.assertEqual(rules or [], wanted, api)
+
+    def test_names_that_look_like_numbers_stay_texts(self) -> None:
+        for value in chart.render_objects({"serviceAccount": {"name": "1234"}, "priorityClassName": "10", "runtime": {"runtimeClass": "7", "install": True}}):
+            self.assertIsInstance(value["metadata"]["name"], str)
+            for binding in value.get("subjects", []):
+                self.assertEqual(binding["name"], "1234")
+            if value["kind"] == "DaemonSet":
+                pod = value["spec"]["template"]["spec"]
+                self.assertEqual((pod["serviceAccountName"], pod["priorityClassName"]), ("1234", "10"))
+            for label in value["metadata"].get("labels", {}).values():
+                self.assertIsInstance(label, str)
 
     def test_dra_ends_the_device_plugin_unless_it_is_wanted(self) -> None:
         for more, wanted in (
@@ -297,10 +330,12 @@ class Rendered(Objects):
         self.check_config(objects)
 
     def test_the_runtime_is_registered_and_removed_by_commands_that_exist(self) -> None:
+        common = ["--restart", "--spread=60", "--may-fail"]
         for values, wanted in (
-            ({"install": True}, ["setup", "containerd", "--restart"]),
-            ({"install": True, "engine": "crio", "default": True}, ["setup", "crio", "--restart", "--default"]),
-            ({"undo": True, "config": "/etc/k0s/containerd.toml"}, ["setup", "containerd", "--restart", "--undo", "--config", "/etc/k0s/containerd.toml"]),
+            ({"install": True}, ["setup", "containerd", *common]),
+            ({"install": True, "engine": "crio", "default": True}, ["setup", "crio", *common, "--default"]),
+            ({"undo": True, "config": "/etc/k0s/containerd.toml"}, ["setup", "containerd", *common, "--undo", "--config", "/etc/k0s/containerd.toml"]),
+            ({"install": True, "unit": "k3s-agent", "spread": 0}, ["setup", "containerd", "--restart", "--spread=0", "--may-fail", "--unit=k3s-agent"]),
         ):
             objects = chart.render_objects({"runtime": values})
             self.check(objects)
@@ -353,6 +388,12 @@ class Rendered(Objects):
             account = one(objects, "ServiceAccount")["metadata"]
             for policy in policies.values():
                 self.assertIn(f"'system:serviceaccount:{account['namespace']}:{account['name']}'", policy["matchConditions"][0]["expression"])
+
+    def test_a_quota_allows_the_priority_class(self) -> None:
+        quota = one(chart.render_objects({}), "ResourceQuota")["spec"]
+        self.assertEqual(quota["scopeSelector"]["matchExpressions"][0]["values"], ["system-node-critical"])
+        for more in ({"priorityQuota": False}, {"priorityClassName": "mine"}, {"priorityClassName": ""}):
+            self.assertNotIn("ResourceQuota", kinds(chart.render_objects(more)))
 
     def test_another_config_restarts_the_pods(self) -> None:
         def checksum(more: dict) -> str:

@@ -110,7 +110,20 @@ class Rights(WithServer):
             time.sleep(0.5)
         for path, body in (("", taint), ("/status", condition)):
             self.assertEqual(self.write("gpu-1", f"/api/v1/nodes/gpu-1{path}", body, "PATCH"), 200, path)
-            self.assertIn(self.write("gpu-1", f"/api/v1/nodes/gpu-2{path}", body, "PATCH"), (403, 422), path)
+            self.assertIn(self.write("gpu-1", f"/api/v1/nodes/gpu-2{path}", body, "PATCH"), (403,), path)
+        for body in (
+            {"metadata": {"labels": {"tier": "secret"}}},
+            {"metadata": {"annotations": {"a": "b"}}},
+            {"spec": {"taints": [{"key": "holdfast.dev/device-access", "effect": "NoSchedule"}, {"key": "other", "effect": "NoSchedule"}]}},
+            {"spec": {"unschedulable": True}},
+        ):
+            self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1", body, "PATCH"), 403, body)
+        self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1/status", {"metadata": {"labels": {"tier": "secret"}}}, "PATCH"), 403)
+        self.server.ask("/api/v1/nodes/gpu-1", {"metadata": {"labels": {"a": "b"}}, "spec": {"taints": [{"key": "other", "effect": "NoSchedule"}]}}, "PATCH", content="application/merge-patch+json")
+        both = {"spec": {"taints": [{"key": "other", "effect": "NoSchedule"}, {"key": "holdfast.dev/device-access", "value": "lost", "effect": "NoSchedule"}]}}
+        self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1", both, "PATCH"), 200, "beside the taint of another")
+        self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1", {"spec": {"taints": []}}, "PATCH"), 403)
+        self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1/status", condition, "PATCH"), 200)
         self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1", {}, "DELETE"), 403)
         self.assertEqual(self.write("gpu-1", f"/api/v1/namespaces/{chart.NAMESPACE}/pods", None, "GET"), 403)
 

@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 
 #include <openssl/ssl.h>
-#include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
@@ -194,13 +193,32 @@ void notice_dead_peers(int socket) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, kLongestWithoutAck);
 }
 
-Result<void> connect(Waiting& waiting, tcp::socket& socket, const Access& access, Clock::time_point deadline) {
+// Each address has its share of the time: one that does not answer leaves some for the others.
+Result<void> connect_to_one(Waiting& waiting, tcp::socket& socket, const Addresses& addresses,
+                            Clock::time_point deadline) {
+  Result<void> connected = fail(std::errc::host_unreachable, waiting.about("connect", "its name has no address"));
+  auto left = std::ptrdiff_t(addresses.size());
+  for (const auto& address : addresses) {
+    error_code ignored;
+    socket.close(ignored);  // ends the attempt before
+    const Clock::time_point now = Clock::now();
+    connected = waiting.wait("connect", now + (deadline - now) / left--,
+                             [&](auto ended) { socket.async_connect(address.endpoint(), std::move(ended)); });
+    if (connected || waiting.is_cancelled()) {
+      break;
+    }
+  }
+  return connected;
+}
+
+Result<void> connect(Waiting& waiting, tcp::socket& socket, const Access& access, Clock::time_point deadline,
+                     const Resolve& resolve) {
   // Asio's own resolver would be waited for at the end, however long it hangs.
-  const Result<Addresses> found = look_up(access.host, access.port, {waiting.is_cancelled(), deadline});
+  const Result<Addresses> found = look_up(access.host, access.port, {waiting.is_cancelled(), deadline}, resolve);
   if (!found) {
     return fail(found.error().code, waiting.about("resolve its name", found.error().message));
   }
-  TRY(waiting.wait("connect", deadline, [&](auto ended) { asio::async_connect(socket, *found, std::move(ended)); }));
+  TRY(connect_to_one(waiting, socket, *found, deadline));
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   notice_dead_peers(socket.native_handle());
@@ -212,7 +230,9 @@ class PlainConnection : public Connection {
   PlainConnection(const Access& access, const std::atomic<bool>& is_cancelled)
       : access_(access), waiting_(address_of(access), is_cancelled), socket_(waiting_.context()) {}
 
-  Result<void> connect(Clock::time_point deadline) { return apiserver::connect(waiting_, socket_, access_, deadline); }
+  Result<void> connect(Clock::time_point deadline, const Resolve& resolve) {
+    return apiserver::connect(waiting_, socket_, access_, deadline, resolve);
+  }
   Result<Answer> exchange(const Request& request, const std::string& token, Clock::time_point deadline) override {
     exchange_.request = message_of(access_, request, token);
     return exchange_.run(waiting_, socket_, deadline);
@@ -233,8 +253,8 @@ class SecureConnection : public Connection {
         waiting_(address_of(access), is_cancelled),
         stream_(waiting_.context(), tls_) {}
 
-  Result<void> connect(Clock::time_point deadline) {
-    TRY(apiserver::connect(waiting_, stream_.next_layer(), access_, deadline));
+  Result<void> connect(Clock::time_point deadline, const Resolve& resolve) {
+    TRY(apiserver::connect(waiting_, stream_.next_layer(), access_, deadline, resolve));
     const std::string& name = access_.server_name.empty() ? access_.host : access_.server_name;
     if (!is_address(name)) {
       SSL_set_tlsext_host_name(stream_.native_handle(), name.c_str());
@@ -265,14 +285,14 @@ class SecureConnection : public Connection {
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::open(const Access& access, const std::atomic<bool>& is_cancelled,
-                                                     Clock::time_point deadline) {
+                                                     Clock::time_point deadline, const Resolve& resolve) {
   if (access.is_plain) {
     auto plain = std::make_unique<PlainConnection>(access, is_cancelled);
-    TRY(plain->connect(deadline));
+    TRY(plain->connect(deadline, resolve));
     return plain;
   }
   auto secure = std::make_unique<SecureConnection>(access, TRY(make_context(access)), is_cancelled);
-  TRY(secure->connect(deadline));
+  TRY(secure->connect(deadline, resolve));
   return secure;
 }
 

@@ -8,6 +8,7 @@
 
 #include "adapters/apiserver/access.h"
 #include "adapters/apiserver/client.h"
+#include "adapters/apiserver/lookup.h"
 #include "core/base/result.h"
 #include "kernel/net/stream.h"
 
@@ -17,7 +18,8 @@ class Connection {
  public:
   // `is_cancelled` is read every few milliseconds while an operation waits.
   static Result<std::unique_ptr<Connection>> open(const Access& access, const std::atomic<bool>& is_cancelled,
-                                                  kernel::Clock::time_point deadline);
+                                                  kernel::Clock::time_point deadline,
+                                                  const Resolve& resolve = ask_resolver);
 
   virtual ~Connection() = default;
   // The answer, and whether the connection can be used again.

@@ -35,8 +35,7 @@ Request create_event(const notice::EventWrite& write, const std::string& node) {
                               {"kind", "Pod"},
                               {"name", pod.name},
                               {"namespace", pod.name_space},
-                              {"uid", pod.uid},
-                              {"fieldPath", "spec.containers{" + pod.container + "}"}}},
+                              {"uid", pod.uid}}},  // no fieldPath: an init container has another than the others
                             {"type", notice::is_warning(write.event.reason) ? "Warning" : "Normal"},
                             {"reason", to_string(write.event.reason)},
                             {"message", notice::render_message(write.event)},

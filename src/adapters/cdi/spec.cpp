@@ -139,4 +139,15 @@ RequiredVersion required_version(const Spec& spec) {
   return {to_string(highest.since), highest.what};
 }
 
+std::string recreate_command(const Spec& spec) {
+  const std::size_t slash = spec.kind.find('/');
+  const std::string vendor = spec.kind.substr(0, slash);
+  if (vendor.ends_with("nvidia.com")) {
+    return "holdfast cdi generate --file " + spec.file;
+  }
+  return vendor == "holdfast.dev"
+             ? "holdfast cdi generate --class " + spec.kind.substr(slash + 1) + " --file " + spec.file
+             : "recreate " + spec.file + " with the vendor's tool for " + spec.kind;
+}
+
 }  // namespace hf::cdi

@@ -40,6 +40,9 @@ struct RequiredVersion {
 };
 RequiredVersion required_version(const Spec& spec);
 
+// The command, or the advice, that writes the spec's file again as this host is now.
+std::string recreate_command(const Spec& spec);
+
 // A spec to be written. It gets the lowest sufficient version: engines refuse versions they do not know.
 struct NewSpec {
   std::string kind;

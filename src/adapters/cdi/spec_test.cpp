@@ -286,6 +286,19 @@ NewSpec new_spec() {
   return spec;
 }
 
+TEST(CdiSpec, IsRecreatedByTheToolOfItsVendor) {
+  const auto command = [](const std::string& kind) {
+    Spec spec;
+    spec.file = "/etc/cdi/x.yaml";
+    spec.kind = kind;
+    return recreate_command(spec);
+  };
+  EXPECT_EQ(command("nvidia.com/gpu"), "holdfast cdi generate --file /etc/cdi/x.yaml");
+  EXPECT_EQ(command("management.nvidia.com/gpu"), "holdfast cdi generate --file /etc/cdi/x.yaml");
+  EXPECT_EQ(command("holdfast.dev/rdma"), "holdfast cdi generate --class rdma --file /etc/cdi/x.yaml");
+  EXPECT_EQ(command("amd.com/gpu"), "recreate /etc/cdi/x.yaml with the vendor's tool for amd.com/gpu");
+}
+
 TEST(CdiWriter, WritesSpecsThatAreParsedBackUnchanged) {
   const NewSpec written = new_spec();
   for (const std::string& text : {render_yaml(written), render_json(written)}) {

@@ -18,8 +18,11 @@ Result<ApiUse> use_of(const YAML::Node& node) {
   if (text == "auto") {
     return ApiUse::automatic;
   }
-  if (text == "on" || text == "off") {
-    return text == "on" ? ApiUse::on : ApiUse::off;
+  if (text == "on" || text == "true") {  // helm reads "on" as YAML 1.1 does and writes "true"
+    return ApiUse::on;
+  }
+  if (text == "off" || text == "false") {
+    return ApiUse::off;
   }
   return malformed("kube.api.enabled: " + quote(text) + " is none of auto, on, off");
 }

@@ -83,6 +83,7 @@ struct ApiSettings {
 
 // Settings of holdfast-kube.
 struct KubeSettings {
+  std::string root_dir = "/var/lib/kubelet";  // kubelet's --root-dir: its records of what pods were given
   ApiSettings api;
   resource::Policy policy;
   bool serves_device_plugin = true;

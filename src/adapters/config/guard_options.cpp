@@ -112,8 +112,9 @@ Result<void> parse_guard(const YAML::Node& node, container::Policy& policy) {
     policy.mode = *mode;
   }
   if (node["shield"]) {
-    const Result<container::ShieldUse> use =
-        container::parse_shield_use(TRY(scalar_of(node["shield"], "guard.shield")));
+    const std::string text = TRY(scalar_of(node["shield"], "guard.shield"));
+    // Helm reads "off" as YAML 1.1 does and writes "false".
+    const Result<container::ShieldUse> use = container::parse_shield_use(text == "false" ? "off" : text);
     if (!use) {
       return malformed("guard: " + use.error().message);
     }

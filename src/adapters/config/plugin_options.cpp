@@ -289,6 +289,21 @@ class NvidiaFile {
   std::vector<std::string>& notes_;
 };
 
+// The directories below kubelet's are where it has them, unless they are named.
+Result<void> read_root(const YAML::Node& node, KubeSettings& settings) {
+  if (!node) {
+    return {};
+  }
+  settings.root_dir = TRY(scalar_of(node, "kube.root_dir"));
+  if (!settings.root_dir.starts_with('/') || settings.root_dir.ends_with('/')) {
+    return malformed("kube.root_dir: " + quote(settings.root_dir) + " is not an absolute path");
+  }
+  settings.directory = settings.root_dir + "/device-plugins";
+  settings.registry = settings.root_dir + "/plugins_registry";
+  settings.dra.directory = settings.root_dir + "/plugins";
+  return {};
+}
+
 Result<void> read_paths(const YAML::Node& node, KubeSettings& settings) {
   const std::array<std::pair<const char*, std::string*>, 4> paths = {{{"nvidia_config", &settings.nvidia_config},
                                                                       {"directory", &settings.directory},
@@ -322,10 +337,10 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
   if (!node || node.IsNull()) {
     return {};
   }
-  TRY(check_keys(
-      node, "kube",
-      {"nvidia_config", "resources", "mig", "strategies", "device_specs", "ids", "sharing", "spread", "cdi_vendor",
-       "directory", "registry", "registration", "ignored_xids", "xids", "device_plugin", "dra", "api", "features"}));
+  TRY(check_keys(node, "kube",
+                 {"nvidia_config", "resources", "mig", "strategies", "device_specs", "ids", "sharing", "spread",
+                  "cdi_vendor", "root_dir", "directory", "registry", "registration", "ignored_xids", "xids",
+                  "device_plugin", "dra", "api", "features"}));
   TRY(parse_api(node["api"], settings.api));
   Policy& policy = settings.policy;
   if (node["resources"]) {
@@ -352,6 +367,7 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
   if (node["registration"]) {
     settings.uses_registry = TRY(one_of(node["registration"], "kube.registration", kRegistrations));
   }
+  TRY(read_root(node["root_dir"], settings));
   TRY(read_paths(node, settings));
   if (node["cdi_vendor"]) {
     policy.cdi_vendor = TRY(scalar_of(node["cdi_vendor"], "kube.cdi_vendor"));

@@ -66,6 +66,15 @@ TEST(PluginOptions, DynamicResourceAllocationIsOffUnlessItIsAskedFor) {
   EXPECT_EQ(config->kube.dra.directory, "/run/p");
 }
 
+TEST(PluginOptions, KubeletsDirectoriesFollowItsRoot) {
+  const Result<Config> config = parse_config("kube: {root_dir: /var/lib/k0s/kubelet, registry: /run/registry}");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->kube.root_dir, "/var/lib/k0s/kubelet");
+  EXPECT_EQ(config->kube.directory, "/var/lib/k0s/kubelet/device-plugins");
+  EXPECT_EQ(config->kube.dra.directory, "/var/lib/k0s/kubelet/plugins");
+  EXPECT_EQ(config->kube.registry, "/run/registry");
+}
+
 TEST(PluginOptions, TheSectionApi) {
   EXPECT_EQ(parse_config("kube: {mig: none}")->kube.api, ApiSettings());
   const Result<Config> config = parse_config(
@@ -73,6 +82,13 @@ TEST(PluginOptions, TheSectionApi) {
       "spread: 300}}");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->kube.api, (ApiSettings{ApiUse::on, "/etc/k", "gpu-7", false, false, true, 300}));
+}
+
+TEST(PluginOptions, SwitchesMayBeWhatHelmMakesOfOnAndOff) {
+  EXPECT_EQ(parse_config("kube: {api: {enabled: true}}")->kube.api.use, ApiUse::on);
+  EXPECT_EQ(parse_config("kube: {api: {enabled: false}}")->kube.api.use, ApiUse::off);
+  EXPECT_EQ(parse_config("kube: {api: {enabled: off}}")->kube.api.use, ApiUse::off);
+  EXPECT_EQ(parse_config("guard: {shield: false}")->policy.shield, container::ShieldUse::off);
 }
 
 TEST(PluginOptions, RefusesWhatItDoesNotUnderstandAndNamesIt) {
@@ -85,6 +101,8 @@ TEST(PluginOptions, RefusesWhatItDoesNotUnderstandAndNamesIt) {
                                    {"kube: {sharing: [{name: nvidia.com/gpu}]}", "replicas"},
                                    {"kube: {sharing: [{name: nvidia.com/gpu, replicas: 1}]}", "replicas"},
                                    {"kube: {directory: plugins}", "kube.directory"},
+                                   {"kube: {root_dir: kubelet}", "kube.root_dir"},
+                                   {"kube: {root_dir: /}", "kube.root_dir"},
                                    {"kube: {dra: {driver: GPU/x}}", "kube.dra.driver"},
                                    {"kube: {dra: {directory: x}}", "kube.dra.directory"},
                                    {"kube: {dra: {on: true}}", "on"},

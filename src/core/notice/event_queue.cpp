@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <tuple>
 
 namespace hf::notice {
 namespace {
@@ -56,13 +57,18 @@ void EventQueue::add(const PodEvent& event, std::uint64_t now, double random) {
   entry.changed = now;
 }
 
+// Warnings first, then what has waited longest.
+bool EventQueue::goes_before(const Entry& one, const Entry& other) {
+  return std::tuple(!is_warning(one.event.reason), one.due) < std::tuple(!is_warning(other.event.reason), other.due);
+}
+
 std::optional<EventWrite> EventQueue::next(std::uint64_t now) {
   if (node_.next_due() > now) {
     return std::nullopt;
   }
   auto best = entries_.end();
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-    if (due_of(it->second) <= now && (best == entries_.end() || is_warning(it->second.event.reason))) {
+    if (due_of(it->second) <= now && (best == entries_.end() || goes_before(it->second, best->second))) {
       best = it;
     }
   }
@@ -126,10 +132,14 @@ void EventQueue::make_room() {
   if (entries_.size() < limits_.most_events) {
     return;
   }
-  const auto oldest = std::ranges::min_element(
-      entries_, [](const auto& a, const auto& b) { return a.second.changed < b.second.changed; });
-  dropped_ += oldest->second.count - oldest->second.written;
-  entries_.erase(oldest);
+  // What is written already is no loss, and what is no warning a smaller one.
+  const auto worth = [](const auto& entry) {
+    const Entry& it = entry.second;
+    return std::tuple(it.written != it.count, is_warning(it.event.reason), it.changed);
+  };
+  const auto least = std::ranges::min_element(entries_, {}, worth);
+  dropped_ += least->second.count - least->second.written;
+  entries_.erase(least);
 }
 
 // After an hour without a repetition the server has forgotten the event as well.

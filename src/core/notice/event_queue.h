@@ -21,7 +21,7 @@ struct EventLimits {
   std::uint64_t spread = 120'000'000'000;            // see the same at once; what is no warning has time
   std::uint64_t first_repeat = 60'000'000'000;       // until a repetition is written; doubles with each write
   std::uint64_t longest_repeat = 1'800'000'000'000;  // half an hour: an event lives for an hour
-  std::size_t most_events = 256;                     // that wait; the oldest is dropped
+  std::size_t most_events = 256;                     // first to go: what is written, then what is no warning
 };
 
 // An event to be created, or one that was created and has happened again.
@@ -66,6 +66,7 @@ class EventQueue {
   };
   using Entries = std::map<std::uint64_t, Entry>;
 
+  static bool goes_before(const Entry& one, const Entry& other);
   [[nodiscard]] std::uint64_t due_of(const Entry& entry) const;
   TokenBucket& bucket_of(const std::string& pod);
   void make_room();

@@ -1,5 +1,7 @@
 #include "core/notice/event_queue.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 namespace hf::notice {
@@ -123,6 +125,33 @@ TEST(EventQueue, DropsTheOldestAndCountsIt) {
   }
   EXPECT_EQ(queue.size(), 4U);
   EXPECT_EQ(queue.dropped(), 6U);
+}
+
+TEST(EventQueue, DropsWhatIsWrittenAndWhatIsNoWarningFirst) {
+  EventLimits limits;
+  limits.most_events = 3;
+  EventQueue queue(limits);
+  queue.add(event_for("warning"), 0, 1);
+  queue.add(event_for("normal", Reason::device_restored), 1, 1);
+  queue.add(event_for("written"), 2, 0);
+  queue.settle(*queue.next(2), Outcome::written, 2);
+  queue.add(event_for("a"), 3, 0);
+  EXPECT_EQ(queue.dropped(), 0U) << "the written one";
+  queue.add(event_for("b"), 4, 0);
+  EXPECT_EQ(queue.dropped(), 1U);
+  std::set<std::string> pods;
+  for (const EventWrite& write : write_until(queue, 20 * kSecond, 20 * kSecond)) {
+    pods.insert(write.event.pod.uid);
+  }
+  EXPECT_EQ(pods, (std::set<std::string>{"warning", "a", "b"}));
+}
+
+TEST(EventQueue, WritesWhatHasWaitedLongestFirst) {
+  EventQueue queue;
+  for (const char* pod : {"c", "a", "b", "d"}) {
+    queue.add(event_for(pod), 0, std::string(pod) == "b" ? 0.1 : 0.5);
+  }
+  EXPECT_EQ(queue.next(60 * kSecond)->event.pod.uid, "b");
 }
 
 TEST(EventQueue, BeginsAnotherEventWhereTheServerHasForgottenIt) {

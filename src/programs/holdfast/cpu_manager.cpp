@@ -60,6 +60,7 @@ Result<std::unique_ptr<Opened>> open() {
 Result<cpus::Manager> manager_of(const Opened& opened) {
   cpus::ManagerSettings settings;
   settings.cpus = opened.config.cpus;
+  settings.kubelet_state = opened.config.kube.root_dir + "/cpu_manager_state";
   settings.log = [](const std::string& line, bool is_warning) {
     if (is_warning) {
       warn(line);

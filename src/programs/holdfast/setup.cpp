@@ -1,17 +1,21 @@
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <random>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
-#include "core/base/text.h"
-#include "kernel/files/file.h"
 #include "kernel/process/command.h"
 #include "programs/console/output.h"
 #include "render/setup.h"
+#include "services/setup/engine_restart.h"
 #include "services/setup/engine_setup.h"
 #include "services/setup/host_setup.h"
 #include "services/setup/program_setup.h"
@@ -21,7 +25,7 @@ namespace {
 
 using report::SetupReport;
 
-constexpr std::chrono::seconds kRestartLimit(120);
+constexpr std::uint32_t kLongestSpread = 3600;
 
 struct SetupOptions {
   std::string config;
@@ -32,6 +36,9 @@ struct SetupOptions {
   bool dry_run = false;
   bool undo = false;
   bool restart = false;
+  std::string unit;
+  std::uint32_t spread = 0;  // seconds
+  bool may_fail = false;
   bool load_modules = false;
   bool keep_device_files = false;
   bool quiet = false;
@@ -68,70 +75,43 @@ Result<std::string> find_runtime(const SetupOptions& options) {
   return path;
 }
 
+setup::EngineControl control_of(const SetupOptions& options) {
+  setup::EngineControl control;
+  control.run = [](const std::vector<std::string>& arguments, std::chrono::milliseconds limit) {
+    kernel::Command command;
+    command.arguments = arguments;
+    const std::string program = kernel::find_program(arguments.front());
+    command.arguments.front() = program.empty() ? arguments.front() : program;
+    return kernel::run(command, limit);
+  };
+  control.wait = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
+  control.delay = std::chrono::milliseconds(std::random_device()() % (options.spread * 1000 + 1));
+  return control;
+}
+
 Result<SetupReport> set_up_engine(const std::string& engine, const SetupOptions& options) {
   if (options.config.empty()) {  // a file that is named may be the user's own
     TRY(check_root(options, "setup " + engine + ": change the engine's config"));
   }
   const kernel::Host host = TRY(kernel::open_host_without_cgroups());
-  setup::EngineSetupOptions engine_options{engine, "", {}, options.mode()};
+  setup::EngineSetupOptions engine_options{engine, "", {}, options.mode(), options.unit};
   if (!options.config.empty()) {
     engine_options.file = std::filesystem::absolute(options.config).lexically_normal();
   }
-  if (options.undo) {
-    return setup::undo_registration(host, engine_options);
+  if (!options.undo) {
+    engine_options.registration.program = TRY(find_runtime(options));
+    engine_options.registration.role =
+        options.by_default ? engine::RuntimeRole::by_default : engine::RuntimeRole::offered;
+    engine_options.registration.passes_annotations = options.pod_annotations;
   }
-  engine_options.registration.program = TRY(find_runtime(options));
-  engine_options.registration.role =
-      options.by_default ? engine::RuntimeRole::by_default : engine::RuntimeRole::offered;
-  engine_options.registration.passes_annotations = options.pod_annotations;
-  return setup::register_runtime(host, engine_options);
-}
-
-// Has the command until it has succeeded, so that the next run repeats a restart that failed.
-std::string restart_marker(const SetupReport& report) { return "run/holdfast/restart-" + report.subject; }
-
-// Without the marker the restart is still tried, but not repeated.
-void mark_restart(const kernel::Host& host, const SetupReport& report) {
-  if (kernel::make_directories(host.root.get(), "run/holdfast")) {
-    (void)kernel::replace_file(host.root.get(), restart_marker(report), {report.command});
-  }
-}
-
-// A command that has not succeeded yet is run instead of a later one, which may be a mere reload.
-void add_earlier_restart(const kernel::Host& host, SetupReport& report) {
-  if (const Result<std::string> command = kernel::read_trusted_file(host.root.get(), restart_marker(report))) {
-    report.verdict = report.command.empty() ? "the config was changed earlier, and the restart failed" : report.verdict;
-    report.command = *command;
-  }
-}
-
-// The engine reads its config again only if that was changed, now or by an earlier run whose restart failed.
-// The containers of docker go on only where it has live-restore.
-Result<SetupReport> restart_engine(SetupReport report) {
-  if (!report.is_done) {
-    return report;
-  }
-  const kernel::Host host = TRY(kernel::open_host_without_cgroups());
-  add_earlier_restart(host, report);
-  if (report.command.empty()) {
-    return report;
-  }
-  mark_restart(host, report);
-  kernel::Command command;
-  for (const std::string_view part : split_fields(std::string_view(report.command))) {
-    command.arguments.emplace_back(part);
-  }
-  const std::string program = kernel::find_program(command.arguments.front());
-  command.arguments.front() = program.empty() ? command.arguments.front() : program;
-  const Result<std::string> ran = kernel::run(command, kRestartLimit);
-  if (ran) {
-    report.steps.push_back("run " + report.command);
-    report.command.clear();
-    TRY(kernel::remove_file(host.root.get(), restart_marker(report)));
-  } else {
-    report.failed.push_back("run " + report.command + ": " + ran.error().message);
-  }
-  return report;
+  const auto change = [&](RunMode mode) {
+    engine_options.mode = mode;
+    return options.undo ? setup::undo_registration(host, engine_options)
+                        : setup::register_runtime(host, engine_options);
+  };
+  return options.restart && !options.dry_run
+             ? setup::change_and_restart(host, engine_options, change, control_of(options))
+             : change(options.mode());
 }
 
 Result<SetupReport> set_up_program(const SetupOptions& options) {
@@ -155,6 +135,13 @@ Result<SetupReport> set_up_host(const SetupOptions& options) {
   return setup::set_up_host(host, host_options);
 }
 
+// It becomes a part of a command line.
+bool is_unit(const std::string& text) {
+  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || std::string_view("@._-:\\").contains(letter);
+  });
+}
+
 void add_common(CLI::App& command, SetupOptions& options) {
   command.add_flag("--dry-run", options.dry_run, "show what would be changed, change nothing");
   command.add_flag("--undo", options.undo, "undo what was set up");
@@ -170,17 +157,27 @@ void add_engine(CLI::App& setup, const std::string& name, const std::string& whe
   CLI::Option* path = command->add_option("--runtime-path", options->runtime_path,
                                           "of holdfast-runtime, if not in the directory of holdfast");
   command->add_option("--config", options->config, "another file than the default");
-  if (name == "containerd") {
-    command->add_flag("--pod-annotations", options->pod_annotations,
-                      "pass annotations cdi.k8s.io/… of pods to the runtime, for a containerd without CDI");
-  }
   add_common(*command, *options);
-  command->get_option("--undo")->excludes(by_default)->excludes(path);
-  command->add_flag("--restart", options->restart,
-                    "restart the engine where its config was changed, or an earlier restart failed");
+  CLI::Option* undo = command->get_option("--undo")->excludes(by_default)->excludes(path);
+  if (name == "containerd") {
+    undo->excludes(command->add_flag("--pod-annotations", options->pod_annotations,
+                                     "pass annotations cdi.k8s.io/… of pods to the runtime, for a containerd without "
+                                     "CDI"));
+  }
+  CLI::Option* restart = command->add_flag("--restart", options->restart,
+                                           "restart the engine where its config was changed, or an earlier restart "
+                                           "failed; the old config is restored if the engine does not run then");
+  if (name != "podman") {
+    command->add_option("--unit", options->unit, "the engine's unit of systemd, if it is not " + name)
+        ->check([](const std::string& unit) { return is_unit(unit) ? "" : "want the name of a unit"; });
+  }
+  command->add_option("--spread", options->spread, "seconds: wait for a random part of them before a restart")
+      ->needs(restart)
+      ->check(CLI::Range(0U, kLongestSpread));
+  command->add_flag("--may-fail", options->may_fail, "exit with 0 whatever happened, after it was printed");
   command->callback([name, options, &status] {
-    const Result<SetupReport> report = set_up_engine(name, *options);
-    status = show(report && options->restart ? restart_engine(*report) : report, *options);
+    const int shown = show(set_up_engine(name, *options), *options);
+    status = options->may_fail ? kFine : shown;
   });
 }
 
@@ -196,13 +193,14 @@ void add_runtime(CLI::App& setup, int& status) {
 void add_node(CLI::App& setup, int& status) {
   const auto options = std::make_shared<SetupOptions>();
   CLI::App* command = setup.add_subcommand("node", "device nodes, links in /dev/char, and a udev rule for both");
-  command->add_flag("--load-modules", options->load_modules, "load NVIDIA's modules first, where there are any");
+  CLI::Option* load =
+      command->add_flag("--load-modules", options->load_modules, "load NVIDIA's modules first, where there are any");
   CLI::Option* keep = command->add_flag("--keep-device-files", options->keep_device_files,
                                         "keep NVIDIA's driver from creating device nodes, also in containers: they "
                                         "need no hook for that then");
   command->add_flag("--quiet", options->quiet, "print nothing unless something failed");
   add_common(*command, *options);
-  command->get_option("--undo")->excludes(keep);
+  command->get_option("--undo")->excludes(keep)->excludes(load);
   command->callback([options, &status] { status = show(set_up_host(*options), *options); });
 }
 

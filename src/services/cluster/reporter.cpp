@@ -174,7 +174,14 @@ void Reporter::take_condition(const Result<apiserver::Response>& answer) {
   is_writing_ = false;
   has_read_ = (answer && is_success(answer->status)) || is_refused(answer);
   present_ = has_read_ ? apiserver::find_status(answer->body) : std::nullopt;
-  read_due_ = now_ + kShortest;
+  read_due_ = now_ + pause_after(answer);
+}
+
+// Without its node the server may be one of another cluster, or know this host by another name.
+std::uint64_t Reporter::pause_after(const Result<apiserver::Response>& answer) {
+  const bool is_missing = answer && answer->status == 404;
+  missing_pause_ = is_missing ? std::clamp(missing_pause_ * 2, kShortest, kHeartbeat) : kShortest;
+  return missing_pause_;
 }
 
 // The write may have waited for minutes: what is wanted may be something else by now.
@@ -189,7 +196,7 @@ void Reporter::finish_condition(const Condition& condition, const Result<apiserv
     reported_ = condition.status;
   }
   if (is_written ? written_ != wanted_ : !is_refused(answer)) {
-    condition_due_ = now_ + kShortest;
+    condition_due_ = now_ + pause_after(answer);
   }
 }
 
@@ -243,7 +250,7 @@ void Reporter::take_taints(const Result<apiserver::Response>& answer) {
   is_tainting_ = false;
   if (!answer || !is_success(answer->status)) {
     if (!is_refused(answer)) {
-      set_taint_due(now_ + kShortest);
+      set_taint_due(now_ + pause_after(answer));
     }
     return;
   }
@@ -271,7 +278,7 @@ void Reporter::finish_taint(const Result<apiserver::Response>& answer, bool has_
     return;
   }
   if (!is_refused(answer)) {
-    set_taint_due(now_ + kShortest);
+    set_taint_due(now_ + pause_after(answer));
   }
 }
 

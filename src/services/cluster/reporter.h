@@ -56,6 +56,7 @@ class Reporter {
   Task write_condition(const Moment& moment);
   void take_condition(const Result<apiserver::Response>& answer);
   void finish_condition(const notice::Condition& condition, const Result<apiserver::Response>& answer);
+  std::uint64_t pause_after(const Result<apiserver::Response>& answer);
   [[nodiscard]] std::uint64_t condition_due() const;
   [[nodiscard]] std::optional<bool> wanted_taint() const;  // absent: it stays as it is
   [[nodiscard]] std::uint64_t taint_due() const;
@@ -81,6 +82,7 @@ class Reporter {
   bool is_writing_ = false;
   std::uint64_t condition_due_ = notice::EventQueue::kNever;
   std::uint64_t condition_written_at_ = 0;
+  std::uint64_t missing_pause_ = 0;  // after the last failure
 
   std::optional<bool> has_taint_;  // as last seen on the server
   std::optional<apiserver::Taints> taints_;

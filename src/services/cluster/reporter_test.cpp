@@ -58,6 +58,14 @@ TEST_F(ReporterTest, ReadsTheTransitionAgainWhereItCouldNotBeRead) {
   EXPECT_EQ(sent_.size(), 1U);
 }
 
+TEST_F(ReporterTest, AsksLessAndLessOftenForANodeThatTheServerDoesNotKnow) {
+  set(false, true, false);
+  present_ = {404};
+  run(3600, State::ok);
+  EXPECT_LE(reads_, 16);
+  EXPECT_GE(reads_, 12);
+}
+
 TEST_F(ReporterTest, WritesAChangeOfTheConditionSoon) {
   run(600, State::ok);
   const std::size_t before = sent("/status").size();

@@ -22,6 +22,13 @@ bool is_success(unsigned status) { return status >= 200 && status < 300; }
 
 std::string kind_of(const apiserver::Request& request) { return request.method + " " + resource_of(request.path); }
 
+// A conflict is for now, and what is gone may have ended: an event, a claim, the namespace of a pod.
+bool is_news(const apiserver::Request& request, unsigned status) {
+  const std::string resource = resource_of(request.path);
+  const bool may_be_gone = request.method == "DELETE" || resource == "events" || resource == "resourceclaims";
+  return status != 409 && status != 410 && !(status == 404 && may_be_gone);
+}
+
 std::string why_of(const Result<apiserver::Response>& answer) {
   return answer ? std::to_string(answer->status) + " " + apiserver::message_of(*answer) : answer.error().message;
 }
@@ -153,16 +160,22 @@ void Sender::enter(State state, const std::string& why) {
   }
 }
 
-// What is forbidden stays forbidden until an administrator allows it: it is said once.
+// What is refused stays refused until an administrator changes something: it is said once, and again when it changes.
 void Sender::note_refusal(const apiserver::Request& request, const apiserver::Response& response) {
   const std::string what = kind_of(request);
   if (is_success(response.status)) {
-    forbidden_.erase(what);
+    refused_.erase(what);
     return;
   }
-  if (response.status == 403 && forbidden_.size() < kMostSaid && forbidden_.insert(what).second) {
-    log_("api-forbidden request=" + quote(what) + " error=" + quote(apiserver::message_of(response)), true);
+  const bool is_new = refused_.size() < kMostSaid || refused_.contains(what);
+  if (!is_news(request, response.status) || !is_new ||
+      std::exchange(refused_[what], response.status) == response.status) {
+    return;
   }
+  const std::string why = response.status == 403 ? apiserver::message_of(response) : why_of(response);
+  log_((response.status == 403 ? "api-forbidden request=" : "api-rejects request=") + quote(what) +
+           " error=" + quote(why),
+       true);
 }
 
 void Sender::note_failure(const Waiting& sent, const Result<apiserver::Response>& answer) {

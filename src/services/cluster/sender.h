@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -67,8 +68,8 @@ class Sender {
   std::uint64_t due_ = 0;        // of all
   std::uint64_t pause_ = 0;      // before the next attempt, at most; 0: the last one succeeded
   State state_ = State::unknown;
-  std::set<std::string> forbidden_;  // methods and resources, as the log has said
-  std::set<std::string> failing_;    // the same of those that get 5xx or no answer
+  std::map<std::string, unsigned> refused_;  // methods and resources with their status, as the log has said
+  std::set<std::string> failing_;            // the same of those that get 5xx or no answer
   std::uint64_t dropped_ = 0;
 };
 

@@ -100,7 +100,7 @@ TEST_F(SenderTest, SaysThatRequestsOfAKindFail) {
   }
   EXPECT_EQ(lines_, (std::vector<std::string>{"api-answers", "api-fails request='POST events' error='500 so it is'"}));
   add();
-  (void)answer(status(422));
+  (void)answer(status(409));
   EXPECT_EQ(lines_.back(), "api-answers request='POST events'");
 }
 
@@ -236,6 +236,29 @@ TEST_F(SenderTest, LeavesOtherAnswersToTheCaller) {
     add();
     (void)answer(status(number));
     EXPECT_EQ(answers_.back()->status, number);
+  }
+  EXPECT_EQ(lines_, (std::vector<std::string>{"api-answers", "api-rejects request='POST events' error='400 so it is'",
+                                              "api-rejects request='POST events' error='422 so it is'"}));
+}
+
+TEST_F(SenderTest, SaysOnceWhatIsRejectedAndAgainWhenThatChanges) {
+  const std::string path = "/api/v1/nodes/gpu-7/status";
+  for (const unsigned number : {404U, 404U, 413U, 413U, 200U, 413U, 403U}) {
+    add(path);
+    (void)answer(status(number));
+  }
+  EXPECT_EQ(lines_,
+            (std::vector<std::string>{"api-answers", "api-rejects request='POST nodes/status' error='404 so it is'",
+                                      "api-rejects request='POST nodes/status' error='413 so it is'",
+                                      "api-rejects request='POST nodes/status' error='413 so it is'",
+                                      "api-forbidden request='POST nodes/status' error='so it is'"}));
+}
+
+TEST_F(SenderTest, WhatMayBeGoneIsNoNews) {
+  for (const char* path :
+       {"/api/v1/namespaces/ml/events/x", "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/x"}) {
+    add(path);
+    (void)answer(status(404));
   }
   EXPECT_EQ(lines_, std::vector<std::string>{"api-answers"});
 }

@@ -32,12 +32,12 @@ Result<kernel::Fd> lock_directory(const std::string& directory, std::chrono::mil
                 : fail(locked.error().code, "lock " + path + ": " + locked.error().message);
 }
 
-Result<void> check_kubelet(const kernel::Host& host) {
-  const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(kKubeletState));
+Result<void> check_kubelet(const kernel::Host& host, const std::string& file) {
+  const Result<std::string> text = kernel::read_text(host.root.get(), kernel::below_root(file));
   const Result<kube::CpuState> state = text ? kube::parse_cpu_state(*text) : Result<kube::CpuState>(kube::CpuState());
   if (state && state->policy == "static") {
     return fail(std::errc::operation_not_permitted,
-                std::string("kubelet assigns CPUs itself (") + kKubeletState +
+                "kubelet assigns CPUs itself (" + file +
                     ": policy static); start it with --cpu-manager-policy=none and remove that file");
   }
   return {};
@@ -67,7 +67,7 @@ Result<Manager> Manager::open(const kernel::Host& host, ManagerSettings settings
 
 // The topology is read again when CPUs go offline or come back.
 Result<void> Manager::refresh_machine() {
-  TRY(check_kubelet(host_));
+  TRY(check_kubelet(host_, settings_.kubelet_state));
   const cpu::CpuSet online = TRY(kernel::read_online_cpus(host_));
   if (machine_.layout && online == machine_.online) {
     return {};

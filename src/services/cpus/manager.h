@@ -23,6 +23,7 @@
 #include "kernel/cpu/topology.h"
 #include "kernel/files/host.h"
 #include "services/cpus/marks.h"
+#include "services/cpus/state.h"
 
 namespace hf::cpus {
 
@@ -32,6 +33,7 @@ inline constexpr const char* kStateFile = "cpu_manager_state";
 struct ManagerSettings {
   config::CpuSettings cpus;
   std::string directory = kDirectory;
+  std::string kubelet_state = kKubeletState;
   std::function<void(const std::string& line, bool is_warning)> log;
   std::function<std::uint64_t()> clock;  // nanoseconds of CLOCK_MONOTONIC
   std::chrono::milliseconds lock_limit{2000};

@@ -156,6 +156,7 @@ void ManagerThread::request_census() {
 void ManagerThread::open(std::uint64_t now) {
   ManagerSettings settings;
   settings.cpus = settings_.config.cpus;
+  settings.kubelet_state = settings_.config.kube.root_dir + "/cpu_manager_state";
   settings.log = settings_.log;
   settings.clock = kernel::monotonic_now;
   settings.lock_limit = kLockLimit;

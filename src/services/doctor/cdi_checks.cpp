@@ -12,12 +12,6 @@ namespace {
 using report::Finding;
 using report::Severity;
 
-std::string generate_command(const cdi::Spec& spec) {
-  const bool is_nvidia = spec.kind.substr(0, spec.kind.find('/')).ends_with("nvidia.com");
-  return is_nvidia ? "holdfast cdi generate --file " + spec.file
-                   : "recreate " + spec.file + " with the vendor's tool for " + spec.kind;
-}
-
 std::string numbers_of(const device::Device& device) {
   return std::to_string(device.major) + ":" + std::to_string(device.minor);
 }
@@ -66,7 +60,7 @@ Finding finding_about_missing_files(const HostFacts& host) {
   std::set<std::string> cures;
   for (const cdi::Spec& spec : host.sources.cdi.specs) {
     if (affected.contains(spec.file)) {
-      cures.insert(generate_command(spec));
+      cures.insert(cdi::recreate_command(spec));
     }
   }
   finding.cure.assign(cures.begin(), cures.end());
@@ -91,7 +85,7 @@ Findings find_stale_cdi_specs(const HostFacts& host, const host::Census& /*censu
       finding.evidence.insert(finding.evidence.end(), lines.begin(), lines.end());
     }
     std::ranges::sort(finding.evidence);
-    finding.cure.push_back(generate_command(spec));
+    finding.cure.push_back(cdi::recreate_command(spec));
   }
   return findings;
 }

@@ -124,7 +124,7 @@ Findings find_gone_allocations(const HostFacts& host, const ContainerFacts& fact
       Finding& finding = findings.emplace_back(
           finding_for(facts, "HF-128", Severity::critical,
                       "was allocated " + allocation.resource + " " + id + ", which this node does not have any more"));
-      finding.evidence.push_back(std::string(host::kCheckpointFile) + " has it; the driver does not");
+      finding.evidence.push_back(host::checkpoint_file(host.sources) + " has it; the driver does not");
       finding.cure.emplace_back("delete the pod, and restart the device plugin after a change of MIG layout or GPUs");
     }
   }

@@ -78,8 +78,8 @@ std::string read_kubelet_version(const kernel::Host& host) {
   return {};
 }
 
-std::optional<kube::CpuState> read_cpu_state(const kernel::Host& host) {
-  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), "var/lib/kubelet/cpu_manager_state");
+std::optional<kube::CpuState> read_cpu_state(const kernel::Host& host, const std::string& kubelet) {
+  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kubelet + "/cpu_manager_state");
   Result<kube::CpuState> state = text ? kube::parse_cpu_state(*text) : std::unexpected(text.error());
   return state ? std::optional(*std::move(state)) : std::nullopt;
 }
@@ -119,9 +119,10 @@ Result<HostFacts> read_host_facts(const host::OpenHost& opened, host::Census& ce
   facts.jit_harden = parse_number<std::uint32_t>(read(host, "proc/sys/net/core/bpf_jit_harden"));
   facts.has_systemd = systemd::is_running(host);
   facts.has_nri = kernel::exists(host.root.get(), kernel::below_root(facts.config.nri.socket));
-  if (kernel::exists(host.root.get(), "var/lib/kubelet")) {
+  const std::string kubelet = kernel::below_root(facts.config.kube.root_dir);
+  if (kernel::exists(host.root.get(), kubelet)) {
     facts.kubelet_version = read_kubelet_version(host);
-    facts.cpu_state = read_cpu_state(host);
+    facts.cpu_state = read_cpu_state(host, kubelet);
   }
   if (facts.inventory.state_of("nvidia") != nullptr) {
     facts.log = nvidia::read_kernel_log(host);

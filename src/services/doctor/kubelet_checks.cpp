@@ -41,7 +41,7 @@ Findings find_plugin_without_uvm(const HostFacts& host, const host::Census& /*ce
     if (allocation.resource.starts_with("nvidia.com/") && hands_out(allocation, "/dev/nvidiactl") &&
         !hands_out(allocation, "/dev/nvidia-uvm")) {
       finding.evidence.push_back("allocation of " + allocation.resource + " to " + owner_of(allocation) +
-                                 " has no /dev/nvidia-uvm (" + host::kCheckpointFile + ")");
+                                 " has no /dev/nvidia-uvm (" + host::checkpoint_file(host.sources) + ")");
     }
   }
   if (finding.evidence.empty()) {

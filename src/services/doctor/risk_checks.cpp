@@ -118,8 +118,8 @@ Trigger trigger_of(const HostFacts& host, const ContainerFacts& facts) {
 }
 
 std::string describe(Trigger trigger, const HostFacts& host) {
-  const std::string by_cpu_manager =
-      "kubelet's static CPU manager is active (/var/lib/kubelet/cpu_manager_state): it updates the container ";
+  const std::string by_cpu_manager = "kubelet's static CPU manager is active (" + host.config.kube.root_dir +
+                                     "/cpu_manager_state): it updates the container ";
   switch (trigger) {
     case Trigger::unknown: return {};
     case Trigger::polling_cpu_manager: return by_cpu_manager + "every 10 seconds";

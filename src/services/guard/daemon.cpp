@@ -214,8 +214,8 @@ class Loop {
 
   // Called after every survey: a directory may be created later, or recreated.
   void watch_directories() {
-    for (const char* directory :
-         {"/run/holdfast/ledger", "/var/lib/kubelet/device-plugins", "/etc/cdi", "/var/run/cdi"}) {
+    const std::string allocations = settings_.config.kube.root_dir + "/device-plugins";
+    for (const char* directory : {"/run/holdfast/ledger", allocations.c_str(), "/etc/cdi", "/var/run/cdi"}) {
       watch_.add_directory(host_, directory);
     }
   }

@@ -56,7 +56,7 @@ class Loop {
         settings_(settings),
         catalog_(host, settings.config),
         features_(host, settings.log),
-        pods_(host),
+        pods_(host, settings.config.kube.root_dir),
         kubelet_(host, loop_, catalog_,
                  {settings.version, [this] { refresh(); },
                   [this](const std::string& resource, const std::vector<std::string>& ids) {
@@ -155,8 +155,10 @@ class Loop {
   void refresh() {
     const std::uint64_t now = kernel::monotonic_now();
     next_refresh_ = std::min(now + kCheckPause, health_.next_recovery(now));
-    // A pod whose directory is gone has given its devices back.
-    for (const char* directory : {"/dev", "/dev/nvidia-caps", "/dev/dri", "/dev/infiniband", "/var/lib/kubelet/pods"}) {
+    // A pod whose directory is gone has given its devices back, and a claim that kubelet's file lacks.
+    const std::string& kubelet = settings_.config.kube.root_dir;
+    for (const std::string& directory : {std::string("/dev"), std::string("/dev/nvidia-caps"), std::string("/dev/dri"),
+                                         std::string("/dev/infiniband"), kubelet, kubelet + "/pods"}) {
       devices_->add(host_, directory);
     }
     catalog_.refresh(health_.problems(now));
@@ -225,7 +227,7 @@ class Loop {
     }
     publish_to_cluster();
     std::vector<Offer> offers = catalog_.config().kube.serves_device_plugin ? catalog_.offers() : std::vector<Offer>();
-    hold_taken(offers, dra_ ? dra_->taken() : pods_.claimed(offers, catalog_.config().kube.policy));
+    hold_taken(offers, taken_by_claims(offers));
     if (uses_cdi()) {
       std::ranges::for_each(offers, [this](Offer& offer) { hold_back(offer); });
     }
@@ -236,6 +238,13 @@ class Loop {
       settings_.notify("READY=1\nSTATUS=offering " + std::to_string(kubelet_.offers().size()) + " resources");
       settings_.log("ready resources=" + std::to_string(kubelet_.offers().size()), false);
     }
+  }
+
+  [[nodiscard]] resource::Taken taken_by_claims(const std::vector<Offer>& offers) {
+    resource::Taken taken = dra_ ? dra_->taken() : resource::Taken();
+    const std::set<std::string> known = dra_ ? dra_->claims() : std::set<std::string>();
+    taken.merge(pods_.claimed(offers, catalog_.config().kube.policy, known));
+    return taken;
   }
 
   // Containers get its devices by their names in CDI alone: while the specs are not current none can be given, but that

@@ -1,7 +1,6 @@
 #include "services/plugin/plugin.h"
 
 #include <algorithm>
-#include <random>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include "core/base/text.h"
 #include "kernel/files/clock.h"
 #include "kernel/files/file.h"
+#include "services/plugin/socket_name.h"
 
 namespace hf::plugin {
 namespace {
@@ -20,25 +20,6 @@ constexpr std::uint64_t kShortestPause = 100 * kMillisecond;
 constexpr std::uint64_t kLongestPause = 30'000 * kMillisecond;
 constexpr std::uint64_t kLookAgain = 1'000 * kMillisecond;     // for a directory that does not exist
 constexpr std::uint64_t kUntilStream = 10'000 * kMillisecond;  // kubelet reads the list soon after a registration
-
-// Sockets have short paths: the name of a resource may be longer.
-std::string prefix_of(const std::string& resource) {
-  constexpr std::size_t kLongest = 40;
-  std::string name = resource.substr(0, kLongest);
-  std::ranges::replace(name, '/', '_');
-  return "holdfast-" + name + "-";
-}
-
-// Several instances may run during an update; process ids are not unique between containers.
-std::string random_name() {
-  std::random_device random;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string name;
-  for (int i = 0; i < 8; ++i) {
-    name += kDigits[random() % kDigits.size()];
-  }
-  return name + ".sock";
-}
 
 struct FileId {
   std::uint64_t inode = 0;  // 0: there is none
@@ -57,8 +38,8 @@ FileId read_id(const std::string& path) {
 Plugin::Plugin(kernel::EventLoop& loop, PluginSettings settings)
     : loop_(loop),
       settings_(std::move(settings)),
-      prefix_(prefix_of(settings_.resource)),
-      socket_name_(prefix_ + random_name()) {
+      prefix_(socket_prefix(settings_.resource)),
+      socket_name_(prefix_ + random_suffix()) {
   Rpc::Handlers handlers = settings_.handlers;
   handlers.stream_opened = [this] {
     pause_ = 0;
@@ -154,7 +135,7 @@ bool Plugin::has_newer_sibling() const {
   const kernel::Fd directory(::open(settings_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return std::ranges::any_of(kernel::list_names(directory.get(), "."), [&](const std::string& name) {
     const std::string other = settings_.directory + "/" + name;
-    return name.starts_with(prefix_) && name != socket_name_ && read_id(other).changed > own.changed &&
+    return is_socket_of(prefix_, name) && name != socket_name_ && read_id(other).changed > own.changed &&
            kernel::connect_unix(other).has_value();
   });
 }
@@ -164,7 +145,7 @@ void Plugin::remove_dead_siblings() const {
   const kernel::Fd directory(::open(settings_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (const std::string& name : directory ? kernel::list_names(directory.get(), ".") : std::vector<std::string>()) {
     const std::string other = settings_.directory + "/" + name;
-    if (!name.starts_with(prefix_) || name == socket_name_) {
+    if (!is_socket_of(prefix_, name) || name == socket_name_) {
       continue;
     }
     const Result<kernel::Fd> connected = kernel::connect_unix(other);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/resource/allocation.h"
-#include "host/evidence.h"
 #include "kernel/files/file.h"
 
 namespace hf::plugin {
@@ -12,7 +11,6 @@ namespace {
 using resource::Offer;
 using resource::OfferedDevice;
 
-constexpr const char* kPods = "var/lib/kubelet/pods";
 // kubelet creates a pod's directory after it has admitted the pod, when the network is ready.
 constexpr std::uint64_t kRemembered = 300'000'000'000;
 
@@ -25,16 +23,17 @@ std::vector<kube::Allocation> allocations_in(const host::Sources& sources) {
   return sources.checkpoint ? sources.checkpoint->allocations : std::vector<kube::Allocation>();
 }
 
-std::vector<kube::Allocation> read_allocations(const kernel::Host& host) {
-  host::Sources sources;
-  host::read_allocations(host, sources);
-  return allocations_in(sources);
-}
-
 }  // namespace
 
+host::Sources PodDevices::read_sources() const {
+  host::Sources sources;
+  sources.kubelet = kubelet_;
+  host::read_allocations(host_, sources);
+  return sources;
+}
+
 void PodDevices::remember(const std::string& resource, const std::vector<std::string>& ids, std::uint64_t now) {
-  const std::vector<kube::Allocation> written = read_allocations(host_);
+  const std::vector<kube::Allocation> written = allocations_in(read_sources());
   for (const std::string& id : ids) {
     Remembered& remembered = remembered_[{resource, id}] = {.at = now, .before = {}};
     for (const kube::Allocation& allocation : written) {
@@ -52,7 +51,7 @@ resource::Taken PodDevices::given(const Offers& offers, std::uint64_t now) {
       taken.emplace(device->nodes, owner + " has it as " + resource);
     }
   };
-  for (const kube::Allocation& allocation : read_allocations(host_)) {
+  for (const kube::Allocation& allocation : allocations_in(read_sources())) {
     for (const std::string& id : is_alive(allocation.pod_uid) ? allocation.ids : std::vector<std::string>()) {
       const auto remembered = remembered_.find({allocation.resource, id});
       if (remembered != remembered_.end() && !remembered->second.before.contains(allocation.pod_uid)) {
@@ -68,12 +67,13 @@ resource::Taken PodDevices::given(const Offers& offers, std::uint64_t now) {
   return taken;
 }
 
-resource::Taken PodDevices::claimed(const Offers& offers, const resource::Policy& policy) const {
-  host::Sources sources;
-  host::read_allocations(host_, sources);
+resource::Taken PodDevices::claimed(const Offers& offers, const resource::Policy& policy,
+                                    const std::set<std::string>& known) const {
+  const host::Sources sources = read_sources();
   std::map<std::string, std::string> owners;  // by CDI name
   for (const kube::PreparedClaim& claim : sources.prepared) {
-    if (std::ranges::any_of(claim.pod_uids, [this](const std::string& pod) { return is_alive(pod); })) {
+    if (!known.contains(claim.name) &&
+        std::ranges::any_of(claim.pod_uids, [this](const std::string& pod) { return is_alive(pod); })) {
       for (const std::string& name : claim.cdi_devices) {
         owners.emplace(name, "the claim " + claim.name + " has it");
       }
@@ -94,8 +94,7 @@ resource::Taken PodDevices::claimed(const Offers& offers, const resource::Policy
 }
 
 std::set<std::string> PodDevices::ids_given_to(const std::string& pod) const {
-  host::Sources sources;
-  host::read_allocations(host_, sources);
+  const host::Sources sources = read_sources();
   std::set<std::string> ids;
   for (const kube::Allocation& allocation : allocations_in(sources)) {
     if (allocation.pod_uid == pod) {
@@ -114,7 +113,8 @@ std::set<std::string> PodDevices::ids_given_to(const std::string& pod) const {
 
 // kubelet leaves a pod that has ended in its checkpoint until it admits another one, but removes its directory.
 bool PodDevices::is_alive(const std::string& pod) const {
-  return !kernel::exists(host_.root.get(), kPods) || kernel::exists(host_.root.get(), std::string(kPods) + "/" + pod);
+  const std::string pods = kernel::below_root(kubelet_) + "/pods";
+  return !kernel::exists(host_.root.get(), pods) || kernel::exists(host_.root.get(), pods + "/" + pod);
 }
 
 }  // namespace hf::plugin

@@ -52,7 +52,7 @@ class PodDevicesTest : public testing::Test {
   test::FakeHost fake{
       {{"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}, {"proc/stat", "btime 1000\n"}}};
   kernel::Host host = fake.open();
-  PodDevices pods{host};
+  PodDevices pods{host, "/var/lib/kubelet"};
 };
 
 TEST_F(PodDevicesTest, APodHasItsDevicesUntilItsDirectoryIsGone) {
@@ -95,13 +95,22 @@ TEST_F(PodDevicesTest, KubeletSaysWhatClaimsHave) {
   const Taken taken = {{kOther, "the claim training/gpus has it"}};
   create_pod("uid-1");
   write(kState, claimed_by("uid-1", "nvidia.com/gpu=GPU-1"));
-  EXPECT_EQ(pods.claimed(offers(), {}), taken) << "by UUID, where kubelet knows it by index";
+  EXPECT_EQ(pods.claimed(offers(), {}, {}), taken) << "by UUID, where kubelet knows it by index";
+  EXPECT_TRUE(pods.claimed(offers(), {}, {"training/gpus"}).empty()) << "the driver knows better";
   EXPECT_EQ(pods.ids_given_to("uid-1"), std::set<std::string>{"GPU-1"});
   EXPECT_TRUE(pods.ids_given_to("uid-2").empty());
   write(kState, claimed_by("uid-1", "nvidia.com/gpu=GPU-9"));
-  EXPECT_TRUE(pods.claimed(offers(), {}).empty());
+  EXPECT_TRUE(pods.claimed(offers(), {}, {}).empty());
   write(kState, claimed_by("uid-2", "nvidia.com/gpu=GPU-1"));
-  EXPECT_TRUE(pods.claimed(offers(), {}).empty()) << "its pod is gone";
+  EXPECT_TRUE(pods.claimed(offers(), {}, {}).empty()) << "its pod is gone";
+}
+
+TEST_F(PodDevicesTest, KubeletMayHaveAnotherRoot) {
+  PodDevices others(host, "/var/lib/k0s/kubelet");
+  std::filesystem::create_directories(fake.root() + "/var/lib/k0s/kubelet/pods/uid-1");
+  write("var/lib/k0s/kubelet/device-plugins/kubelet_internal_checkpoint", given_to("uid-1", "1"));
+  EXPECT_EQ(others.given(offers(), kNow), (Taken{{kOther, "the pod uid-1 has it as nvidia.com/gpu"}}));
+  EXPECT_TRUE(pods.given(offers(), kNow).empty());
 }
 
 }  // namespace

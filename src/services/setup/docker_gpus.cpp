@@ -20,9 +20,10 @@ constexpr std::array<const char*, 4> kDirectories = {"/usr/local/sbin", "/usr/lo
 struct FoundHook {
   std::string path;
   bool is_ours = false;
+  std::string target = {};  // of ours
 };
 
-// What is at each of docker's directories. A symlink to a program that was removed is nothing that docker finds.
+// What is at each of docker's directories. Docker finds no symlink to a program that was removed; ours is returned.
 std::vector<FoundHook> find_hooks(const kernel::Host& host) {
   std::vector<FoundHook> found;
   for (const std::string directory : kDirectories) {
@@ -30,7 +31,7 @@ std::vector<FoundHook> find_hooks(const kernel::Host& host) {
     const auto links = kernel::read_links(host, directory);
     const auto link = links.find(kHook);
     if (link != links.end() && base_name(link->second) == kRuntime) {
-      found.push_back({path, true});
+      found.push_back({path, true, link->second});
     } else if (kernel::exists(host.root.get(), kernel::below_root(path))) {
       found.push_back({path, false});
     }
@@ -48,7 +49,13 @@ std::string path_for(const std::string& program) {
 }  // namespace
 
 Result<void> offer_gpus(const kernel::Host& host, const std::string& program, report::SetupReport& report) {
-  const std::vector<FoundHook> found = find_hooks(host);
+  std::vector<FoundHook> found = find_hooks(host);
+  std::string path = path_for(program);
+  std::erase_if(found, [&](const FoundHook& hook) {
+    const bool is_stale = hook.is_ours && hook.target != program;  // of an installation that was moved or removed
+    path = is_stale ? hook.path : path;
+    return is_stale;
+  });
   if (!found.empty() && !found.front().is_ours) {
     report.notes.push_back("--gpus: docker finds NVIDIA's " + found.front().path +
                            "; the runtime holdfast drops it from containers and gives them their GPUs itself");
@@ -56,7 +63,6 @@ Result<void> offer_gpus(const kernel::Host& host, const std::string& program, re
   if (!found.empty()) {
     return {};
   }
-  const std::string path = path_for(program);
   TRY(report.is_done ? kernel::make_symlink_on(host, path, program) : Result<void>());
   report.steps.push_back("create " + path + ", a symlink to " + program + ": docker offers --gpus where it is");
   report.notes.emplace_back(

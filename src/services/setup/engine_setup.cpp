@@ -23,7 +23,7 @@ struct ConfigFiles {
 };
 
 Result<ConfigFiles> find_files(const kernel::Host& host, const EngineSetupOptions& options) {
-  Engine engine = TRY(find_engine(options.engine));
+  Engine engine = TRY(find_engine(options.engine, options.unit));
   const std::string path = options.file.empty() ? engine.file : options.file;
   return ConfigFiles{std::move(engine), HostFile(host, path), HostFile(host, path + kBackup)};
 }
@@ -57,6 +57,13 @@ void add_diff(SetupReport& report, const HostFile& file, std::string_view before
 
 std::string done_or_planned(const SetupReport& report, const std::string& done, const std::string& planned) {
   return report.is_done ? done : planned;
+}
+
+// The note names an option: it is none for those who have just given it.
+bool has_news(const Engine& engine, const engine::Registration& registration) {
+  const bool is_followed =
+      engine.name == "docker" ? registration.role == RuntimeRole::by_default : registration.passes_annotations;
+  return !engine.note.empty() && !is_followed;
 }
 
 std::string role_text(RuntimeRole role) {
@@ -112,28 +119,33 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   report.subject = files.engine.name;
   report.is_done = options.mode == RunMode::carry_out;
   report.notes = edited.notes;
-  report.notes.insert(report.notes.end(), files.engine.note.empty() ? 0 : 1, files.engine.note);
+  report.notes.insert(report.notes.end(), has_news(files.engine, registration) ? 1 : 0, files.engine.note);
+  report.manifest = files.engine.manifest;
+  const bool changes_file = !old || edited.text != text;
+  if (changes_file) {
+    add_diff(report, files.file, text, edited.text);
+    // A backup must hold the file as it was before us, so none is written of a file that already has our runtime.
+    if (old && !found) {
+      TRY(report.is_done ? files.backup.write_copy(*old) : Result<void>());
+      report.steps.push_back("keep the old file as " + files.backup.path());
+    }
+    TRY(report.is_done ? files.file.write(old, edited.text) : Result<void>());
+    report.steps.push_back((old ? "write " : "create ") + files.file.path());
+  }
+  // The last step: a hook for --gpus without the runtime would be half of a registration.
+  const std::size_t steps = report.steps.size();
+  TRY(is_systems_docker(options) ? offer_gpus(host, options.registration.program, report) : Result<void>());
+  const bool changes_gpus = report.steps.size() > steps;  // docker looks for the hook only when it starts
   const bool ends_default =
       found && found->role == RuntimeRole::by_default && registration.role == RuntimeRole::offered;
   const std::string what = role_text(registration.role) + (ends_default ? ", and not the default" : "");
-  TRY(is_systems_docker(options) ? offer_gpus(host, options.registration.program, report) : Result<void>());
-  report.manifest = files.engine.manifest;
-  const bool changes_gpus = !report.steps.empty();  // docker looks for the hook only when it starts
-  if (old && edited.text == text) {
-    report.command = changes_gpus ? files.engine.restart_command : "";
+  if (changes_file) {
+    report.verdict = "holdfast " + done_or_planned(report, "is " + what + " now", "would be " + what);
+    report.command = ends_default || changes_gpus ? files.engine.restart_command : files.engine.command;
+  } else {
     report.verdict = "holdfast is " + what + " already" + (report.changes_nothing() ? ": nothing to do" : "");
-    return report;
+    report.command = changes_gpus ? files.engine.restart_command : "";
   }
-  report.verdict = "holdfast " + done_or_planned(report, "is " + what + " now", "would be " + what);
-  report.command = ends_default || changes_gpus ? files.engine.restart_command : files.engine.command;
-  add_diff(report, files.file, text, edited.text);
-  // A backup must hold the file as it was before us, so none is written of a file that already has our runtime.
-  if (old && !found) {
-    TRY(report.is_done ? files.backup.write_copy(*old) : Result<void>());
-    report.steps.push_back("keep the old file as " + files.backup.path());
-  }
-  TRY(report.is_done ? files.file.write(old, edited.text) : Result<void>());
-  report.steps.push_back((old ? "write " : "create ") + files.file.path());
   return report;
 }
 
@@ -145,27 +157,25 @@ Result<SetupReport> undo_registration(const kernel::Host& host, const EngineSetu
   report.subject = files.engine.name;
   report.is_done = options.mode == RunMode::carry_out;
   const auto found = TRY(named(files.engine.find(text_of(old)), files.file.path()));
+  if (found) {
+    const Restored restored = TRY(plan_undo(host, files, old->text, backup));
+    report.verdict = "holdfast " + done_or_planned(report, "is no runtime any more", "would be no runtime any more");
+    add_diff(report, files.file, old->text, restored.text.value_or(""));
+    if (report.is_done) {
+      TRY(restored.text ? files.file.write(old, *restored.text) : files.file.remove(old));
+      TRY(backup ? files.backup.remove(backup) : Result<void>());
+    }
+    report.steps.push_back(restored.step);
+    if (backup) {
+      report.steps.push_back("remove " + files.backup.path());
+    }
+  }
   TRY(is_systems_docker(options) ? stop_offering_gpus(host, report) : Result<void>());
-  if (!found && !report.changes_nothing()) {
-    report.verdict = "docker " + done_or_planned(report, "finds", "would find") + " no hook for --gpus any more";
-    report.command = files.engine.restart_command;
-    return report;
-  }
-  if (!found) {
+  report.command = report.changes_nothing() ? "" : files.engine.restart_command;
+  if (report.changes_nothing()) {
     report.verdict = files.file.path() + (old ? " has nothing of holdfast's" : " is not there") + ": nothing to undo";
-    return report;
-  }
-  const Restored restored = TRY(plan_undo(host, files, old->text, backup));
-  report.verdict = "holdfast " + done_or_planned(report, "is no runtime any more", "would be no runtime any more");
-  report.command = files.engine.restart_command;
-  add_diff(report, files.file, old->text, restored.text.value_or(""));
-  if (report.is_done) {
-    TRY(restored.text ? files.file.write(old, *restored.text) : files.file.remove(old));
-    TRY(backup ? files.backup.remove(backup) : Result<void>());
-  }
-  report.steps.push_back(restored.step);
-  if (backup) {
-    report.steps.push_back("remove " + files.backup.path());
+  } else if (!found) {
+    report.verdict = "docker " + done_or_planned(report, "finds", "would find") + " no hook for --gpus any more";
   }
   return report;
 }

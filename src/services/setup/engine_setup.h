@@ -17,6 +17,7 @@ struct EngineSetupOptions {
   std::string file;  // "": the engine's default
   engine::Registration registration;
   RunMode mode = RunMode::carry_out;
+  std::string unit = {};  // of systemd; "": the engine's default
 };
 
 // Suffix of the backup, which keeps the file as it was before it contained anything of ours.

@@ -100,6 +100,7 @@ TEST_F(SetupTest, SaysWhatPodmanDoesWithGpus) {
   ASSERT_TRUE(done) << done.error().message;
   ASSERT_EQ(done->notes.size(), 1U);
   EXPECT_NE(done->notes.front().find("--gpus"), std::string::npos);
+  EXPECT_NE(done->notes.front().find("use --device nvidia.com/gpu=all"), std::string::npos);
 }
 
 TEST_F(SetupTest, RestoresAnEmptyFile) {
@@ -206,6 +207,42 @@ TEST_F(SetupTest, ReplacesADanglingSymlinkOfNvidiasHookAndRemovesItsOwnBesideAno
   ASSERT_TRUE(undo("docker"));
   EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
   EXPECT_EQ(read("/usr/local/bin/nvidia-container-runtime-hook"), "NVIDIA's");
+}
+
+TEST_F(SetupTest, LeavesTheHookForGpusAsItIsWhereTheFileCannotBeChanged) {
+  const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
+  std::filesystem::create_directories(path(std::string(kDocker) + kBackup));  // no backup can be written
+  write(kDocker, "{}");
+  EXPECT_FALSE(add("docker", RuntimeRole::offered));
+  EXPECT_FALSE(std::filesystem::is_symlink(path(hook)));
+  std::filesystem::remove(path(std::string(kDocker) + kBackup));
+  ASSERT_TRUE(add("docker", RuntimeRole::offered));
+  std::filesystem::remove(path(std::string(kDocker) + kBackup));
+  std::filesystem::create_directories(path(std::string(kDocker) + kBackup));
+  EXPECT_FALSE(undo("docker"));
+  EXPECT_TRUE(std::filesystem::is_symlink(path(hook)));
+}
+
+TEST_F(SetupTest, AdvisesNoOptionThatWasGiven) {
+  EXPECT_NE(add("docker", RuntimeRole::offered)->notes.front().find("setup docker --default"), std::string::npos);
+  for (const std::string& note : add("docker", RuntimeRole::by_default)->notes) {
+    EXPECT_EQ(note.find("--default"), std::string::npos) << note;
+  }
+  EXPECT_NE(add("containerd", RuntimeRole::offered)->notes.back().find("--pod-annotations"), std::string::npos);
+  engine::Registration registration{"/usr/bin/holdfast-runtime", RuntimeRole::offered};
+  registration.passes_annotations = true;
+  const auto done = register_runtime(host_, {"containerd", "", registration, RunMode::carry_out});
+  for (const std::string& note : done->notes) {
+    EXPECT_EQ(note.find("--pod-annotations"), std::string::npos) << note;
+  }
+}
+
+TEST_F(SetupTest, ReplacesASymlinkToARuntimeThatWasMoved) {
+  const std::string hook = "/usr/bin/nvidia-container-runtime-hook";
+  std::filesystem::create_symlink("/opt/old/holdfast-runtime", path(hook));  // which was removed
+  EXPECT_EQ(add("docker", RuntimeRole::offered)->command, "systemctl restart docker");
+  EXPECT_EQ(std::filesystem::read_symlink(path(hook)), "/usr/bin/holdfast-runtime");
+  EXPECT_TRUE(add("docker", RuntimeRole::offered)->changes_nothing());
 }
 
 TEST_F(SetupTest, PrintsTheRuntimeClassOfEnginesWithPods) {

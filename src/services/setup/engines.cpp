@@ -20,7 +20,7 @@ constexpr const char* kRuntimeClass =
 
 constexpr const char* kPodmanGpus =
     "podman run --gpus: podman 5 and later take it as CDI devices (holdfast cdi generate --file "
-    "/etc/cdi/nvidia.yaml); older ones ignore it: use -e NVIDIA_VISIBLE_DEVICES=all";
+    "/etc/cdi/nvidia.yaml); older ones ignore it: use --device nvidia.com/gpu=all";
 
 constexpr const char* kDockerGpus =
     "docker run --gpus all: with --runtime holdfast, or alone after 'holdfast setup docker --default'";
@@ -38,13 +38,16 @@ auto without_others(Result<engine::Edited> (*add)(std::string_view, const engine
 
 }  // namespace
 
-Result<Engine> find_engine(std::string_view name) {
+Result<Engine> find_engine(std::string_view name, const std::string& own_unit) {
+  const std::string unit = own_unit.empty() ? std::string(name) : own_unit;
+  const std::string restart = "systemctl restart " + unit;
   if (name == "docker") {
     return Engine{"docker",
                   "/etc/docker/daemon.json",
                   {},
-                  "systemctl reload docker",
-                  "systemctl restart docker",  // a reload removes no runtime and no default
+                  unit,
+                  "systemctl reload " + unit,
+                  restart,  // a reload removes no runtime and no default
                   "",
                   kDockerGpus,
                   without_others(engine::add_to_docker),
@@ -56,8 +59,9 @@ Result<Engine> find_engine(std::string_view name) {
     return Engine{"containerd",
                   "/etc/containerd/config.toml",
                   {},
-                  "systemctl restart containerd",
-                  "systemctl restart containerd",
+                  unit,
+                  restart,
+                  restart,
                   kRuntimeClass,
                   kPodAnnotations,
                   without_others(engine::add_to_containerd),
@@ -69,8 +73,9 @@ Result<Engine> find_engine(std::string_view name) {
     return Engine{"crio",
                   "/etc/crio/crio.conf.d/99-holdfast.conf",
                   {"/etc/crio/crio.conf", "/etc/crio/crio.conf.d"},
-                  "systemctl restart crio",
-                  "systemctl restart crio",
+                  unit,
+                  restart,
+                  restart,
                   kRuntimeClass,
                   "",
                   engine::add_to_crio,
@@ -82,6 +87,7 @@ Result<Engine> find_engine(std::string_view name) {
     return Engine{"podman",
                   "/etc/containers/containers.conf.d/99-holdfast.conf",
                   {},
+                  "",
                   "",
                   "",
                   "",

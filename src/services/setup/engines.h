@@ -16,6 +16,7 @@ struct Engine {
   std::string name;
   std::string file;                 // its config, or the drop-in that we add
   std::vector<std::string> others;  // files and directories that it reads before `file`
+  std::string unit;                 // of systemd; "" where it needs no restart
   std::string command;              // reloads its config; "" if it does so by itself
   std::string restart_command;      // for what a reload does not do: it forgets no runtime and finds no hook
   std::string manifest;             // lets pods choose the runtime; "" for engines without pods
@@ -27,6 +28,7 @@ struct Engine {
   std::function<bool(std::string_view)> is_empty;  // has no settings beyond those of a file we would create
 };
 
-Result<Engine> find_engine(std::string_view name);
+// `unit`: its unit of systemd where it is another than the usual one.
+Result<Engine> find_engine(std::string_view name, const std::string& unit);
 
 }  // namespace hf::setup

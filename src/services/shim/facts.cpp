@@ -75,6 +75,7 @@ std::optional<Facts> read_facts(const kernel::Host& host, const config::Config& 
   }
   // Only the cgroup says whether the container is in a pod, because that decides which requests are trusted.
   if (is_of_pod(input.spec, input.starter)) {
+    facts.sources.kubelet = config.kube.root_dir;
     host::read_allocations(host, facts.sources);
     const container::Pod pod = pod_of(input.spec, input.starter);
     if (config.runtime.environment != Trust::always && find_trust(config.trust, pod) == nullptr) {

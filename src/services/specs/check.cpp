@@ -20,17 +20,6 @@ using report::Severity;
 
 constexpr std::size_t kMostShown = 8;
 
-std::string cure_for(const cdi::Spec& spec) {
-  const std::size_t slash = spec.kind.find('/');
-  const std::string vendor = spec.kind.substr(0, slash);
-  if (vendor.ends_with("nvidia.com")) {
-    return "holdfast cdi generate --file " + spec.file;
-  }
-  return vendor == "holdfast.dev"
-             ? "holdfast cdi generate --class " + spec.kind.substr(slash + 1) + " --file " + spec.file
-             : "recreate " + spec.file + " with the vendor's tool for " + spec.kind;
-}
-
 std::string numbers(const device::Device& device) {
   return std::to_string(device.major) + ":" + std::to_string(device.minor);
 }
@@ -105,7 +94,7 @@ class Checker {
     report_.devices += spec.devices.size();
     if (std::vector<std::string> faults = cdi::faults_of(spec); !faults.empty()) {
       add("HF-310", Severity::critical, "engines refuse the CDI spec " + spec.file, std::move(faults))
-          .cure.push_back(cure_for(spec));
+          .cure.push_back(cdi::recreate_command(spec));
     }
     std::set<std::string> stale;
     std::set<std::string> missing;
@@ -119,7 +108,7 @@ class Checker {
       Finding& finding =
           add("HF-308", Severity::critical, "the CDI spec " + spec.file + " is stale", {stale.begin(), stale.end()});
       finding.because = "new containers get nodes with wrong numbers";
-      finding.cure.push_back(cure_for(spec));
+      finding.cure.push_back(cdi::recreate_command(spec));
     }
     if (!missing.empty()) {
       Finding& finding =
@@ -134,7 +123,7 @@ class Checker {
         finding.cure.push_back("install -m 755 holdfast-runtime " + hook->substr(0, hook->size() - kNoHook.size()));
       }
       if (hook == missing.end() || missing.size() > 1) {
-        finding.cure.push_back(cure_for(spec));
+        finding.cure.push_back(cdi::recreate_command(spec));
       }
     }
   }

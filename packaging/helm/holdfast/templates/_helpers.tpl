@@ -12,13 +12,13 @@
 
 {{- define "holdfast.selector" -}}
 app.kubernetes.io/name: holdfast
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "holdfast.labels" -}}
 {{ include "holdfast.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end -}}
 
 {{- /* The section kube of the config, as JSON, with what the switches of the chart mean in it. */ -}}

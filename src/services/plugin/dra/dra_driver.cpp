@@ -160,6 +160,14 @@ resource::Taken DraDriver::taken() {
   return taken;
 }
 
+std::set<std::string> DraDriver::claims() const {
+  std::set<std::string> names;
+  for (const auto& [uid, claim] : claims_.prepared()) {
+    names.insert(to_string(claim.name));
+  }
+  return names;
+}
+
 resource::OfferStatus DraDriver::status() const {
   return {resource::offer_of(settings_.pool.driver, devices_.value_or(std::vector<resource::ClusterDevice>())),
           is_registered_ && !rpc_.is_abandoned(), claims_.counts().prepared, claims_.counts().refused};

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ class DraDriver {
   [[nodiscard]] std::uint64_t next_due() const;
   // The devices of prepared claims, and whose they are.
   [[nodiscard]] resource::Taken taken();
+  [[nodiscard]] std::set<std::string> claims() const;  // their names: NAMESPACE/NAME
   [[nodiscard]] resource::OfferStatus status() const;
   // Removes the sockets and ends all calls; `stopped` is called in the loop when this object may be destroyed. The
   // slices stay: kubelet removes them if no driver comes back.

@@ -1,0 +1,173 @@
+#include "services/setup/engine_restart.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "core/base/text.h"
+#include "kernel/files/file.h"
+#include "support/fake_host.h"
+
+namespace hf::setup {
+namespace {
+
+constexpr const char* kFile = "/etc/containerd/config.toml";
+constexpr const char* kMarker = "/run/holdfast/restart-containerd";
+constexpr const char* kOld = "version = 2\n";
+
+// systemd and containerd of a host: what they do depends on the config.
+class RestartTest : public testing::Test {
+ protected:
+  RestartTest() : fake_({{"etc/containerd/config.toml", kOld}, {"run/", ""}}) {
+    host_.root = *kernel::open_directory(AT_FDCWD, fake_.root());
+    control_.run = [this](const std::vector<std::string>& arguments, std::chrono::milliseconds) {
+      return run(join(arguments, " "));
+    };
+    control_.wait = [this](std::chrono::milliseconds time) { waited_ += time; };
+  }
+
+  Result<std::string> run(const std::string& command) {
+    const bool is_new = read(kFile) != kOld;
+    commands_.push_back(command);
+    if (command == "systemctl cat " + unit_) {
+      return "";
+    }
+    if (command == "systemctl restart " + unit_) {
+      is_active_ = !(is_new && breaks_) && !is_broken_;
+      return restart_fails_ && !is_active_ ? fail(std::errc::io_error, "run systemctl: failed") : Result<std::string>();
+    }
+    if (command == "systemctl is-active " + unit_ && is_active_) {
+      return "active";
+    }
+    if (command.starts_with("containerd --config") && !(is_new && is_refused_) && !refuses_all_) {
+      return "";
+    }
+    return fail(std::errc::io_error, "run " + command.substr(0, command.find(' ')) + ": no");
+  }
+
+  [[nodiscard]] std::string read(const std::string& file) const {
+    std::ostringstream text;
+    text << std::ifstream(fake_.root() + file, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] bool exists(const std::string& file) const { return std::filesystem::exists(fake_.root() + file); }
+
+  Result<report::SetupReport> set_up() {
+    EngineSetupOptions options{"containerd", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out, own_unit_};
+    const auto change = [&](RunMode mode) {
+      options.mode = mode;
+      return register_runtime(host_, options);
+    };
+    return change_and_restart(host_, options, change, control_);
+  }
+
+  void expect_as_it_was() const {
+    EXPECT_EQ(read(kFile), kOld);
+    EXPECT_FALSE(exists(std::string(kFile) + kBackup));
+  }
+  [[nodiscard]] long count(const std::string& command) const { return std::ranges::count(commands_, command); }
+
+  test::FakeHost fake_;
+  kernel::Host host_;
+  EngineControl control_;
+  std::string unit_ = "containerd";
+  std::string own_unit_;
+  bool is_active_ = true;
+  bool breaks_ = false;        // the engine does not run with the new config
+  bool restart_fails_ = true;  // and systemctl says so
+  bool is_broken_ = false;     // nor with any other
+  bool is_refused_ = false;    // by the engine's own check
+  bool refuses_all_ = false;
+  std::vector<std::string> commands_;
+  std::chrono::milliseconds waited_{0};
+};
+
+TEST_F(RestartTest, RestartsOnceAndSeesThatTheEngineStaysActive) {
+  control_.delay = std::chrono::minutes(1);
+  const Result<report::SetupReport> done = set_up();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(done->failed.empty());
+  EXPECT_EQ(done->command, "");
+  EXPECT_EQ(done->steps.back(), "run systemctl restart containerd");
+  EXPECT_EQ(count("systemctl is-active containerd"), 3);
+  EXPECT_GE(waited_, std::chrono::minutes(1));
+  EXPECT_FALSE(exists(kMarker));
+  commands_.clear();
+  EXPECT_TRUE(set_up()->changes_nothing());
+  EXPECT_TRUE(commands_.empty());
+}
+
+TEST_F(RestartTest, ChangesNothingWhereSystemdHasNoSuchUnit) {
+  unit_ = "k3s-agent";
+  const Result<report::SetupReport> refused = set_up();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("--unit"), std::string::npos) << refused.error().message;
+  expect_as_it_was();
+  own_unit_ = "k3s-agent";
+  EXPECT_EQ(set_up()->steps.back(), "run systemctl restart k3s-agent");
+}
+
+TEST_F(RestartTest, RestoresAConfigThatTheEngineRefuses) {
+  is_refused_ = true;
+  const Result<report::SetupReport> done = set_up();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->verdict, "/etc/containerd/config.toml is as it was: containerd refuses the new one");
+  EXPECT_EQ(done->failed, std::vector<std::string>{"run containerd: no"});
+  EXPECT_EQ(count("systemctl restart containerd"), 0);
+  expect_as_it_was();
+}
+
+TEST_F(RestartTest, ACheckThatRefusesTheOldConfigSaysNothing) {
+  refuses_all_ = true;
+  EXPECT_TRUE(set_up()->failed.empty());
+  EXPECT_NE(read(kFile), kOld);
+}
+
+TEST_F(RestartTest, RestoresAConfigThatTheEngineDoesNotRunWith) {
+  breaks_ = true;
+  for (const bool says_so : {true, false}) {
+    restart_fails_ = says_so;
+    commands_.clear();
+    const Result<report::SetupReport> done = set_up();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(done->verdict, "/etc/containerd/config.toml is as it was: containerd did not run with the new one");
+    EXPECT_EQ(done->failed.size(), 1U);
+    EXPECT_EQ(count("systemctl restart containerd"), 2);
+    EXPECT_TRUE(is_active_);
+    EXPECT_FALSE(exists(kMarker));
+    expect_as_it_was();
+  }
+}
+
+TEST_F(RestartTest, RepeatsARestartThatFailed) {
+  is_broken_ = true;
+  const Result<report::SetupReport> failed = set_up();
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(failed->failed.size(), 2U);
+  EXPECT_EQ(failed->command, "systemctl restart containerd");
+  EXPECT_TRUE(exists(kMarker));
+  expect_as_it_was();
+  is_broken_ = false;
+  commands_.clear();
+  EXPECT_TRUE(set_up()->failed.empty());
+  EXPECT_EQ(count("systemctl restart containerd"), 1);
+  EXPECT_FALSE(exists(kMarker));
+}
+
+TEST_F(RestartTest, ARestartOfAnotherUnitThatFailedIsRepeatedWithTheUnitOfNow) {
+  std::filesystem::create_directories(fake_.root() + "/run/holdfast");
+  ASSERT_TRUE(register_runtime(host_, {"containerd", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out}));
+  ASSERT_TRUE(kernel::replace_file(host_.root.get(), std::string(kMarker).substr(1), {"systemctl restart containerd"}));
+  unit_ = own_unit_ = "k3s";
+  const Result<report::SetupReport> done = set_up();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->steps, std::vector<std::string>{"run systemctl restart k3s"});
+  EXPECT_FALSE(exists(kMarker));
+}
+
+}  // namespace
+}  // namespace hf::setup
