@@ -27,8 +27,8 @@ using nvidia::HookOptions;
 
 constexpr std::size_t kMostCache = std::size_t(16) << 20U;
 constexpr std::size_t kMostLoader = std::size_t(4) << 20U;
-constexpr std::size_t kMostLookups = 128;   // of paths in the cache: two for a library of the same name as a driver's
 constexpr std::size_t kMostLeftOver = 256;  // entries of the cache that may be left from another driver
+constexpr const char* kTooManyLookups = "too many paths of the image would have to be looked up";
 
 // Where programs of this architecture expect glibc's loader.
 #if defined(__aarch64__)
@@ -66,9 +66,18 @@ bool searches(const std::string& loader, const std::string& directory) {
 class CachePlan {
  public:
   CachePlan(const kernel::Host& host, int root, const HookOptions& options, const RootInput& input)
-      : host_(host), root_(root), options_(options), paths_(root, input.mounts, input.identities), image_(root) {}
+      : host_(host),
+        root_(root),
+        options_(options),
+        paths_(root, input.mounts, input.identities),
+        image_(root, paths_) {}
 
   void make(RootPlan& plan, const RootInput& input) {
+    if (paths_.has_too_many_lookups()) {  // where mounts lead is not known, and the hook sees them
+      plan.rest.links = std::exchange(plan.links, {});
+      leave_to_hook(plan, input, kTooManyLookups);
+      return;
+    }
     // Runtimes follow symlinks where they mount: such a link would put a file of the user over another one.
     std::erase_if(plan.links, [this](const HookOptions::Link& link) { return paths_.is_mounted(link.path); });
     if (options_.directories.empty()) {
@@ -82,18 +91,28 @@ class CachePlan {
     if (input.is_read_only) {
       do_without_links(plan);
     }
-    const Reason reason = decide(plan);
-    if (reason && input.is_read_only) {
-      plan.notes.push_back(*reason);  // the hook could not write either
-    } else if (reason) {
-      plan.reasons.push_back(*reason);
-      plan.rest.directories = options_.directories;
-      plan.rest.driver_version = options_.driver_version;
+    Reason reason = decide(plan);
+    if (paths_.has_too_many_lookups()) {
+      plan.cache.reset();
+      reason = kTooManyLookups;
+    }
+    if (reason) {
+      leave_to_hook(plan, input, *reason);
     }
   }
 
  private:
   using Reason = std::optional<std::string>;  // why the hook has to do it; absent where it is decided
+
+  void leave_to_hook(RootPlan& plan, const RootInput& input, const std::string& reason) const {
+    if (input.is_read_only) {
+      plan.notes.push_back(reason);  // the hook could not write either
+      return;
+    }
+    plan.reasons.push_back(reason);
+    plan.rest.directories = options_.directories;
+    plan.rest.driver_version = options_.driver_version;
+  }
 
   // A symlink of the image that leads to a library is kept. A symlink of an earlier start is not: it leads to the empty
   // file that the runtime left where it mounted an older driver.
@@ -197,9 +216,7 @@ class CachePlan {
     if (!remove_left_over(*cache)) {
       return "the image's loader's cache has too many libraries that may be left from another driver";
     }
-    if (!put_first(*cache) || image_.has_too_many_links()) {
-      return "the image's loader's cache has too many libraries of the same names as the driver's";
-    }
+    put_first(*cache);
     std::string edited = render_loader_cache(*cache);
     const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited);
     if (!again || !is_ordered(*again)) {
@@ -210,15 +227,25 @@ class CachePlan {
   }
 
   // Of what an earlier start added, with another driver or with newer CUDA libraries, only empty files and symlinks to
-  // them may be left. ldconfig would not list those either. False where too many paths would have to be looked up.
+  // them may be left. ldconfig would not list those either. False where there are too many to look them up.
   bool remove_left_over(nvidia::LoaderCache& cache) {
-    std::size_t looked_up = 0;
-    std::erase_if(cache.libraries, [&](const CachedLibrary& library) {
-      const std::string path(library.path);
-      return may_be_left_over(library, directory_of(path)) && ++looked_up <= kMostLeftOver &&
-             !paths_.is_mounted(paths_.follow(path)) && !image_.read(path);
-    });
-    return looked_up <= kMostLeftOver;
+    std::vector<CachedLibrary*> found;
+    for (CachedLibrary& library : cache.libraries) {
+      if (may_be_left_over(library, directory_of(std::string(library.path)))) {
+        found.push_back(&library);
+      }
+    }
+    if (found.size() > kMostLeftOver) {
+      return false;
+    }
+    for (CachedLibrary* const library : found) {
+      const std::string path(library->path);
+      if (!paths_.is_mounted(paths_.follow(path)) && !image_.read(path)) {
+        library->path = {};
+      }
+    }
+    std::erase_if(cache.libraries, [](const CachedLibrary& library) { return library.path.empty(); });
+    return true;
   }
 
   // The loader prefers libraries for certain processors, in glibc-hwcaps directories, also to those that are put first.
@@ -230,18 +257,16 @@ class CachePlan {
                                     std::ranges::find(options_.directories, directory) != options_.directories.end());
   }
 
-  // False where too many paths would have to be looked up.
-  bool put_first(nvidia::LoaderCache& cache) {
+  void put_first(nvidia::LoaderCache& cache) {
     std::vector<CachedLibrary> libraries;
     for (const std::vector<Library>* part : {&own_, &driver_}) {
       std::ranges::transform(*part, std::back_inserter(libraries), [](const Library& library) {
         return CachedLibrary{library.name, library.path, library.flags};
       });
     }
-    const std::size_t most = paths_.lookups() + kMostLookups;
-    nvidia::put_first(cache, libraries,
-                      [&](std::string_view path) { return paths_.lookups() <= most && is_gone(std::string(path)); });
-    return paths_.lookups() <= most;
+    nvidia::put_first(cache, libraries, [this](std::string_view path) {
+      return !paths_.has_too_many_lookups() && is_gone(std::string(path));
+    });
   }
 
   // Libraries of the same names as the driver's: is it the same directory under another name, or no file any more?

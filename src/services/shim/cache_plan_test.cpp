@@ -267,8 +267,48 @@ TEST_F(CachePlanTest, LooksUpAFewPathsOfTheCacheOnly) {
   };
   write_alike(60);
   EXPECT_EQ(why_not_edited(), "");
-  write_alike(70);
-  EXPECT_EQ(why(), "the image's loader's cache has too many libraries of the same names as the driver's");
+  write_alike(600);
+  EXPECT_EQ(why(), "too many paths of the image would have to be looked up");
+}
+
+// Each part of their paths is a symlink, and nothing is at their end.
+TEST_F(CachePlanTest, LooksUpAFewPartsOfPathsOfTheCacheOnly) {
+  fs::create_directories(root_path() + "/a");
+  fs::create_symlink(".", root_path() + "/a/a");
+  std::string deep = "/a";
+  for (int i = 0; i < 20; ++i) {
+    deep += "/a";
+  }
+  const auto write_deep = [&](std::size_t count) {
+    constexpr std::uint64_t kNamedHardware = std::uint64_t(1) << 62U;
+    std::vector<std::string> paths;
+    std::vector<nvidia::CachedLibrary> libraries;
+    for (std::size_t i = 0; i < count; ++i) {
+      paths.push_back(deep + "/" + std::to_string(i) + "/b/c/d/libcuda.so.1");
+    }
+    for (const std::string& path : paths) {
+      libraries.push_back({"libcuda.so.1", path, test::kNativeLibrary, 0, kNamedHardware});
+    }
+    write_in_image(kLoader, "a loader");
+    write_in_image("etc/ld.so.cache", nvidia::render_loader_cache({libraries, {"x86-64-v3"}}));
+  };
+  write_deep(10);
+  EXPECT_EQ(why_not_edited(), "");
+  write_deep(250);
+  EXPECT_EQ(why(), "too many paths of the image would have to be looked up");
+}
+
+TEST_F(CachePlanTest, LeavesSymlinksToTheHookWhereTheMountsTakeTooManyLookups) {
+  write_cache({});
+  for (int i = 0; i < 600; ++i) {
+    mount("/home", "/missing" + std::to_string(i) + "/file");
+  }
+  const RootPlan planned = plan();
+  EXPECT_EQ(planned.reasons, std::vector<std::string>{"too many paths of the image would have to be looked up"});
+  EXPECT_TRUE(planned.links.empty());
+  EXPECT_EQ(planned.rest.links, options_.links);
+  EXPECT_EQ(planned.rest.directories, options_.directories);
+  EXPECT_FALSE(planned.cache);
 }
 
 TEST_F(CachePlanTest, LooksUpAFewLeftOversOfTheCacheOnly) {

@@ -9,7 +9,6 @@
 #include "kernel/files/file.h"
 #include "kernel/files/rooted_fs.h"
 #include "services/shim/hook.h"
-#include "services/shim/image_paths.h"
 
 namespace hf::shim {
 namespace {
@@ -57,7 +56,7 @@ Result<std::vector<std::string>> list_libraries(int directory) {
 
 std::optional<nvidia::LibraryIdentity> ImageLibraries::read(const std::string& path) {
   const auto [directory, is_new] = directories_.try_emplace(directory_of(path));
-  if (is_new) {
+  if (is_new && paths_.may_look_up()) {
     directory->second = kernel::open_directory_inside(root_, directory->first).value_or(kernel::Fd());
   }
   if (!directory->second) {
@@ -67,8 +66,7 @@ std::optional<nvidia::LibraryIdentity> ImageLibraries::read(const std::string& p
   if (file || file.error().code != std::errc::too_many_symbolic_link_levels) {
     return identity_of(file);
   }
-  return ++links_ <= kMostLinks ? identity_of(kernel::open_file_in(root_, path, kernel::Mounts::of_root))
-                                : std::nullopt;
+  return paths_.may_look_up() ? identity_of(kernel::open_file_in(root_, path, kernel::Mounts::of_root)) : std::nullopt;
 }
 
 std::vector<Library> read_mounted_libraries(const kernel::Host& host, const RootInput& input,
