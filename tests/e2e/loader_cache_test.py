@@ -157,10 +157,14 @@ class Cache(Case):
 
     def test_newer_cuda_libraries_of_the_image(self):
         box = self.box()
+        self.more = ("libcuda.so",)
         make_library(self.root / COMPAT / "libcuda.so.560.10", "libcuda.so.1")
         (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.560.10")
+        (self.root / COMPAT / "libcuda.so").symlink_to("libcuda.so.1")
         update_cache(self.root)
-        self.assertIn(f"/{COMPAT}/libcuda.so.1", self.check(box, (f"/{COMPAT}", LIBRARIES)))
+        loaded = self.check(box, (f"/{COMPAT}", LIBRARIES))
+        self.assertIn(f"/{COMPAT}/libcuda.so.1", loaded)
+        self.assertIn(f"/{COMPAT}/libcuda.so", loaded)
 
     def test_newer_cuda_libraries_without_a_cache(self):
         box = self.box()

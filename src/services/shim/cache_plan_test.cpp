@@ -170,6 +170,22 @@ TEST_F(CachePlanTest, PrefersNewerCudaLibrariesOfTheImage) {
             "/usr/lib/x86_64-linux-gnu/libcuda.so ");
 }
 
+TEST_F(CachePlanTest, PrefersNewerCudaLibrariesOfTheImageUnderTheNamesForLinkingToo) {
+  write_cache({});
+  write_own_cuda();
+  const std::string compat = root_path() + "/usr/local/cuda/compat/";
+  fs::create_symlink("libcuda.so.1", compat + "libcuda.so");
+  fs::create_symlink("libcuda.so.1", compat + "libother.so");
+  write_in_image("usr/local/cuda/compat/libcopy.so", test::make_library("libcopy.so.1"));
+  const RootPlan planned = plan();
+  ASSERT_TRUE(planned.cache);
+  EXPECT_EQ(list(*planned.cache),
+            "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 "
+            "/usr/local/cuda/compat/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so.1 "
+            "/usr/local/cuda/compat/libcuda.so /usr/lib/x86_64-linux-gnu/libcuda.so ")
+      << "as ldconfig, only symlinks whose names the library's begins with";
+}
+
 TEST_F(CachePlanTest, WritesNoCacheWhereNoneIsNeeded) {
   EXPECT_FALSE(plan().cache) << "no loader";
   EXPECT_TRUE(plan().reasons.empty());

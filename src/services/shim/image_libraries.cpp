@@ -36,6 +36,12 @@ std::optional<Library> library_at(const std::string& path, const std::optional<n
   return Library{name, directory_of(path) + "/" + name, file, identity->flags};
 }
 
+// "libcuda.so" beside "libcuda.so.1". ldconfig lists such symlinks under their own names: programs that load a library
+// by themselves ask for them, and would get the driver's.
+bool is_for_linking(int directory, const std::string& file, const std::string& name) {
+  return file.ends_with(".so") && name.starts_with(file) && !kernel::read_link(directory, file).empty();
+}
+
 Result<std::vector<std::string>> list_libraries(int directory) {
   std::vector<std::string> names;
   std::size_t count = 0;
@@ -100,7 +106,11 @@ Result<std::vector<Library>> read_own_libraries(int root, const std::string& dri
   std::vector<Library> libraries;
   for (const std::string& name : names) {
     const std::string path = std::string(directory).append("/").append(name);
-    const std::optional<Library> library = library_at(path, image.read(path));
+    std::optional<Library> library = library_at(path, image.read(path));
+    if (library && is_for_linking(opened.get(), name, library->name)) {
+      library->name = name;
+      library->path = path;
+    }
     const bool is_known = library && std::ranges::find(libraries, library->name, &Library::name) != libraries.end();
     if (library && !is_known && std::ranges::binary_search(names, library->name)) {
       libraries.push_back(*library);
