@@ -206,6 +206,14 @@ class Cache(Case):
         self.assertFalse((self.root / "etc/ld.so.cache").exists())
         self.assertIn(f"{LIBRARIES}/libcuda.so.1", self.loaded(box))
 
+    def test_a_new_cache_where_the_loader_would_find_an_older_libcuda_first(self):
+        box = self.box()
+        (self.root / "etc/ld.so.conf").unlink()
+        make_library(self.root / "lib/x86_64-linux-gnu/libcuda.so.1", "libcuda.so.1")
+        self.start(box)
+        self.assertEqual(hook_of(box), [])
+        self.assertIn(f"{LIBRARIES}/libcuda.so.1", self.loaded(box))
+
     def test_a_second_start_in_the_same_root(self):
         box = self.box()
         update_cache(self.root)

@@ -57,9 +57,25 @@ bool is_missing(const Result<std::string>& file) {
   return !file && file.error().code == std::errc::no_such_file_or_directory;
 }
 
-// Glibc's loader has the directories that it searches without a cache in its own text, each with "/" at the end.
-bool searches(const std::string& loader, const std::string& directory) {
-  return loader.find(directory + "/" + '\0') != std::string::npos;
+// Glibc's loader has the directories that it searches without a cache in its own text, in their order, each with "/" at
+// the end. Returns those before this one; absent where it is not among them.
+std::optional<std::vector<std::string>> find_searched_before(std::string_view loader, const std::string& directory) {
+  constexpr std::size_t kMostDirectories = 16;
+  std::vector<std::string> directories;
+  std::size_t end = loader.find(std::string(1, '\0').append(directory).append("/").append(1, '\0'));
+  if (end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  while (directories.size() <= kMostDirectories) {
+    const std::string_view before = loader.substr(0, end);
+    end = before.rfind('\0');
+    const std::string_view text = end == std::string_view::npos ? before : before.substr(end + 1);
+    if (!text.starts_with('/') || !text.ends_with('/')) {
+      return directories;
+    }
+    directories.emplace_back(text.substr(0, text.size() - 1));
+  }
+  return std::nullopt;
 }
 
 // Decides about the loader's cache. Nothing of the image is executed.
@@ -179,9 +195,25 @@ class CachePlan {
     });
   }
 
-  // musl and static programs use no cache. Glibc needs none where it searches the directories anyway, and the image has
-  // no newer libraries in another one. Otherwise a cache with these libraries alone is enough, unless the image has
-  // more directories in mind.
+  // Without a cache, and with no library of the same name in an earlier directory.
+  bool finds_driver(const std::string& loader) {
+    return std::ranges::all_of(options_.directories, [&](const std::string& directory) {
+      const auto earlier = find_searched_before(loader, directory);
+      return earlier && std::ranges::none_of(*earlier, [&](const std::string& other) {
+               return paths_.resolve(other) != paths_.resolve(directory) && has_drivers_names(other);
+             });
+    });
+  }
+
+  bool has_drivers_names(const std::string& directory) {
+    return std::ranges::any_of(driver_, [&](const Library& library) {
+      return !paths_.resolve(std::string(directory).append("/").append(library.name)).empty();
+    });
+  }
+
+  // musl and static programs use no cache. Glibc needs none where it finds the driver anyway, and the image has no
+  // newer libraries. Otherwise a cache with these libraries alone is enough, unless the image has more directories in
+  // mind.
   Reason do_without(RootPlan& plan) {
     for (const char* loader : kLoaders) {
       const Result<std::string> text = read_file_in(root_, loader, kMostLoader);
@@ -191,10 +223,7 @@ class CachePlan {
       if (!text) {
         return text.error().message;
       }
-      const bool is_enough =
-          own_.empty() && std::ranges::all_of(options_.directories, [&text](const std::string& directory) {
-            return searches(*text, directory);
-          });
+      const bool is_enough = own_.empty() && finds_driver(*text);
       if (!is_enough && kernel::find_in(root_, std::string(kEtc) + "/ld.so.conf")) {
         return "the image has no loader's cache but an ld.so.conf";
       }

@@ -206,6 +206,26 @@ TEST_F(CachePlanTest, WritesANewCacheWhereTheLoaderWouldNotFindTheDriver) {
             "/usr/lib/x86_64-linux-gnu/libcuda.so ");
 }
 
+TEST_F(CachePlanTest, WritesANewCacheWhereTheLoaderWouldFindAnotherDriverFirst) {
+  write_in_image(kLoader, "\0/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0"s);
+  write_in_image("lib/libcuda.so.1", "in a directory that it searches later");
+  EXPECT_FALSE(plan().cache);
+  write_in_image("lib/x86_64-linux-gnu/libcuda.so.1", "of another driver");
+  ASSERT_TRUE(plan().cache);
+  EXPECT_EQ(list(*plan().cache).find("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 "), 0U);
+  write_in_image("etc/ld.so.conf", "/opt/lib\n");
+  EXPECT_EQ(why(), "the image has no loader's cache but an ld.so.conf");
+  fs::remove_all(root_path() + "/lib");
+  write_in_image(std::string(kDirectory) + "/libcuda.so.1", "of another driver");
+  fs::create_directory_symlink("usr/lib", root_path() + "/lib");
+  EXPECT_EQ(why(), "") << "it is the same directory";
+}
+
+TEST_F(CachePlanTest, WritesANewCacheWhereTheLoaderSearchesADirectoryWithALongerName) {
+  write_in_image(kLoader, "\0/opt/usr/lib/x86_64-linux-gnu/\0"s);
+  EXPECT_TRUE(plan().cache);
+}
+
 TEST_F(CachePlanTest, TakesIdentitiesThatAreKnown) {
   write_cache({});
   input_.identities["/driver/libcuda.so.550.54.15"] = {"libknown.so.7", test::kNativeLibrary};
