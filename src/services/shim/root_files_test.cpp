@@ -252,6 +252,26 @@ TEST_F(ReplaceHooksTest, KeepsHooksOfOthers) {
   EXPECT_EQ(hooks(), std::vector{other});
 }
 
+TEST_F(ReplaceHooksTest, TakesTheSameHookOnceWhereAnEngineTookItFromACdiSpecToo) {
+  const HookEdit ours = delivery_.change.edits.hooks[0];
+  spec_.hooks = {{"createContainer", ours.path, ours.arguments}, {"createContainer", ours.path, ours.arguments}};
+  spec_.has_user_namespace = true;
+  EXPECT_EQ(replace().size(), 1U);
+  EXPECT_EQ(hooks(), std::vector{ours});
+  EXPECT_EQ(delivery_.change.dropped_hooks, std::vector<std::string>{ours.path});
+}
+
+TEST_F(ReplaceHooksTest, KeepsAHookOfTheSpecWithItsEnvironmentAndDeadline) {
+  HookEdit ours = delivery_.change.edits.hooks[0];
+  ours.environment = {"PATH=/bin"};
+  ours.timeout = 30;
+  delivery_.change.edits.hooks.clear();
+  spec_.hooks = {{"createContainer", ours.path, ours.arguments, ours.environment, ours.timeout}};
+  spec_.has_user_namespace = true;
+  EXPECT_EQ(replace().size(), 1U);
+  EXPECT_EQ(hooks(), std::vector{ours});
+}
+
 TEST_F(ReplaceHooksTest, ReplacesOurHookThatAnEngineTookFromACdiSpec) {
   const HookEdit ours = delivery_.change.edits.hooks[0];
   delivery_.change.edits.hooks.clear();
