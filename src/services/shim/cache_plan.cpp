@@ -108,9 +108,10 @@ class CachePlan {
       do_without_links(plan);
     }
     Reason reason = decide(plan);
-    if (paths_.has_too_many_lookups()) {
+    if (const std::string problem = paths_.has_too_many_lookups() ? kTooManyLookups : image_.problem();
+        !problem.empty()) {
       plan.cache.reset();
-      reason = kTooManyLookups;
+      reason = problem;
     }
     if (reason) {
       leave_to_hook(plan, input, *reason);

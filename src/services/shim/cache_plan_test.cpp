@@ -1,5 +1,8 @@
 #include "services/shim/cache_plan.h"
 
+#include <csignal>
+
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "services/shim/hook.h"
@@ -273,6 +276,27 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereTheCacheCannotBeRead) {
   fs::remove(cache);
   fs::create_symlink("ld.so.cache", cache);
   EXPECT_NE(why(), "") << "a symlink to itself";
+}
+
+TEST_F(CachePlanTest, LeavesItToTheHookWhereALibraryCannotBeRead) {
+  const std::string directory = std::string(kDirectory) + "/";
+  write_cache({{"libnvidia-tls.so.1", directory + "libnvidia-tls.so.1"}});
+  const std::string path = root_path() + directory + "libnvidia-tls.so.1";
+  write_in_image(directory + "libnvidia-tls.so.1", test::make_library("libnvidia-tls.so.1"));
+  EXPECT_EQ(why_not_edited(), "");
+  (void)::signal(SIGIO, SIG_IGN);  // the kernel tells the holder of a lease
+  {
+    const kernel::Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(::fcntl(file.get(), F_SETLEASE, F_WRLCK), 0);
+    EXPECT_NE(why().find("libnvidia-tls.so.1"), std::string::npos) << "it may be there";
+  }
+  (void)::signal(SIGIO, SIG_DFL);
+  fs::remove(path);
+  fs::create_symlink("libnvidia-tls.so.1", path);
+  EXPECT_NE(why().find("libnvidia-tls.so.1"), std::string::npos) << "a symlink to itself";
+  fs::remove(path);
+  fs::create_symlink("nowhere", path);
+  EXPECT_EQ(why_not_edited(), "") << "it is not there";
 }
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheLoaderCannotBeRead) {

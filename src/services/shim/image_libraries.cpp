@@ -61,18 +61,30 @@ Result<std::vector<std::string>> list_libraries(int directory) {
 }  // namespace
 
 std::optional<nvidia::LibraryIdentity> ImageLibraries::read(const std::string& path) {
+  const Result<kernel::Fd> file = open(path);
+  const bool is_known = file || file.error().code == std::errc::no_such_file_or_directory ||
+                        file.error().code == std::errc::invalid_argument;  // not a regular file
+  if (!is_known) {
+    problem_ = file.error().message;
+  }
+  return identity_of(file);
+}
+
+Result<kernel::Fd> ImageLibraries::open(const std::string& path) {
+  const auto too_many = [&path] { return fail(std::errc::too_many_symbolic_link_levels, "open " + path); };
   const auto [directory, is_new] = directories_.try_emplace(directory_of(path));
-  if (is_new && paths_.may_look_up()) {
-    directory->second = kernel::open_directory_inside(root_, directory->first).value_or(kernel::Fd());
+  if (is_new) {
+    directory->second =
+        paths_.may_look_up() ? kernel::open_directory_inside(root_, directory->first) : Result<kernel::Fd>(too_many());
   }
   if (!directory->second) {
-    return std::nullopt;
+    return std::unexpected(directory->second.error());
   }
-  const Result<kernel::Fd> file = kernel::open_file_at(directory->second.get(), std::string(base_name(path)));
+  Result<kernel::Fd> file = kernel::open_file_at(directory->second->get(), std::string(base_name(path)));
   if (file || file.error().code != std::errc::too_many_symbolic_link_levels) {
-    return identity_of(file);
+    return file;
   }
-  return paths_.may_look_up() ? identity_of(kernel::open_file_in(root_, path, kernel::Mounts::of_root)) : std::nullopt;
+  return paths_.may_look_up() ? kernel::open_file_in(root_, path, kernel::Mounts::of_root) : too_many();
 }
 
 std::vector<Library> read_mounted_libraries(const kernel::Host& host, const RootInput& input,

@@ -32,12 +32,18 @@ class ImageLibraries {
  public:
   ImageLibraries(int root, ImagePaths& paths) : root_(root), paths_(paths) {}
 
+  // Absent where there is none.
   std::optional<nvidia::LibraryIdentity> read(const std::string& path);
+  // Why one could not be read although there may be one: then nothing is known about it. "": all were read.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  Result<kernel::Fd> open(const std::string& path);
+
   int root_;
   ImagePaths& paths_;
-  std::map<std::string, kernel::Fd> directories_;
+  std::map<std::string, Result<kernel::Fd>> directories_;
+  std::string problem_;
 };
 
 // The driver's, and those of the user that have the names by which programs ask for them: no symlink is made to a file
