@@ -241,7 +241,8 @@ class CachePlan {
     }
     Result<nvidia::LoaderCache> cache = nvidia::parse_loader_cache(text);
     if (!cache || !is_ordered(*cache)) {
-      return cache ? "the entries of the image's loader's cache are out of order" : cache.error().message;
+      return cache ? "the image's loader's cache has names out of order, or that the loader cannot compare"
+                   : cache.error().message;
     }
     if (!remove_left_over(*cache)) {
       return "the image's loader's cache has too many libraries that may be left from another driver";
@@ -250,7 +251,8 @@ class CachePlan {
     std::string edited = render_loader_cache(*cache);
     const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited);
     if (!again || !is_ordered(*again)) {
-      return "with the driver's libraries: " + (again ? "the entries are out of order" : again.error().message);
+      return "with the image's own libraries: " +
+             (again ? "the cache has names that the loader cannot compare" : again.error().message);
     }
     plan.cache = edited == text ? std::nullopt : std::optional(std::move(edited));
     return std::nullopt;

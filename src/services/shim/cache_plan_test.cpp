@@ -242,7 +242,7 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereItCannotDecide) {
   write_in_image("etc/ld.so.cache", "something else");
   EXPECT_EQ(why(), "read the loader's cache: it has another format");
   write_cache({{"liba.so", "/lib/liba.so"}, {"libb.so", "/lib/libb.so"}});
-  EXPECT_EQ(why(), "the entries of the image's loader's cache are out of order");
+  EXPECT_EQ(why(), "the image's loader's cache has names out of order, or that the loader cannot compare");
   write_cache({{"../x", "/lib/x"}});
   EXPECT_NE(why().find("impossible name"), std::string::npos);
   write_cache({});
@@ -252,13 +252,15 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereItCannotDecide) {
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheLoaderCannotOrderANameOfTheImage) {
   write_cache({{"libx.so.4000000000", "/lib/libx.so.4000000000"}});
-  EXPECT_NE(why().find("impossible name: 'libx.so.4000000000'"), std::string::npos) << why();
+  EXPECT_NE(why().find("that the loader cannot compare"), std::string::npos) << why();
+  write_cache({{"lib\xc3\xa4.so", "/lib/lib\xc3\xa4.so"}});
+  EXPECT_NE(why().find("that the loader cannot compare"), std::string::npos) << why();
   write_cache({});
   write_own_cuda();
   EXPECT_EQ(why_not_edited(), "");
   const std::string name = "libnvidia-own.so.4000000000";
   write_in_image("usr/local/cuda/compat/" + name, test::make_library(name));
-  EXPECT_NE(why().find("impossible name: '" + name + "'"), std::string::npos) << why();
+  EXPECT_NE(why().find("that the loader cannot compare"), std::string::npos) << why();
 }
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheCacheCannotBeRead) {
