@@ -134,6 +134,7 @@ class LookTest : public KernelTest, public testing::WithParamInterface<Hierarchy
   }
 
   std::vector<std::string> paths_;  // allowed, denied, missing, allowed with mode 0600
+  NodeDirectory nodes_;
 
  private:
   void allow(const std::vector<std::string>& rules) {
@@ -197,7 +198,6 @@ class LookTest : public KernelTest, public testing::WithParamInterface<Hierarchy
     return path;
   }
 
-  NodeDirectory nodes_;
   std::optional<ScratchCgroup> v1_;
   std::optional<ScratchCgroup> v2_;
 };
@@ -233,6 +233,15 @@ TEST_P(LookTest, LeavesPermissionBitsOfOthersToTheProbe) {
   NodeView completed = seen.look[3];
   completed.access = EACCES;
   EXPECT_EQ(describe(completed), describe(seen.probe[3]));
+}
+
+TEST_P(LookTest, LeavesDirectoriesThatNotEveryUserMaySearchToTheProbe) {
+  ASSERT_EQ(::chmod(nodes_.path().c_str(), 0700), 0);
+  const Both seen = see_as(kNobody);
+  ASSERT_EQ(seen.look.size(), paths_.size());
+  EXPECT_EQ(seen.look[0].access, std::nullopt) << "only a try tells";
+  EXPECT_EQ(seen.probe[0].access, EACCES);
+  EXPECT_EQ(see_as(0).look.at(0).access, 0) << "root may search it";
 }
 
 }  // namespace
