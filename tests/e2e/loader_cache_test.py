@@ -166,6 +166,22 @@ class Cache(Case):
         self.assertIn(f"/{COMPAT}/libcuda.so.1", loaded)
         self.assertIn(f"/{COMPAT}/libcuda.so", loaded)
 
+    def test_cuda_libraries_that_are_not_newer_after_a_second_start(self):
+        box = self.box()
+        update_cache(self.root)
+        make_library(self.root / COMPAT / "libcuda.so.560.10", "libcuda.so.1")
+        (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.560.10")
+        self.start(box)
+        self.assertIn(f"/{COMPAT}/libcuda.so.1", self.loaded(box))
+        box.delete()
+        (self.root / COMPAT / "libcuda.so.560.10").rename(self.root / COMPAT / "libcuda.so.450.10")
+        (self.root / COMPAT / "libcuda.so.1").unlink()
+        (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.450.10")
+        box.spec["process"]["env"] = box.spec["process"]["env"][:1]
+        self.start(box)
+        self.assertIn("--directory", hook_of(box)[0]["args"])
+        self.assertEqual(self.listed(self.root / "etc/ld.so.cache")["libcuda.so.1 (libc6,x86-64)"], [f"{LIBRARIES}/libcuda.so.1"])
+
     def test_newer_cuda_libraries_without_a_cache(self):
         box = self.box()
         (self.root / "etc/ld.so.conf").unlink()

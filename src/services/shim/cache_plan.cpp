@@ -244,8 +244,8 @@ class CachePlan {
       return cache ? "the image's loader's cache has names out of order, or that the loader cannot compare"
                    : cache.error().message;
     }
-    if (!remove_left_over(*cache)) {
-      return "the image's loader's cache has too many libraries that may be left from another driver";
+    if (const Reason reason = remove_left_over(*cache)) {
+      return reason;
     }
     put_first(*cache);
     std::string edited = render_loader_cache(*cache);
@@ -259,8 +259,9 @@ class CachePlan {
   }
 
   // Of what an earlier start added, with another driver or with newer CUDA libraries, only empty files and symlinks to
-  // them may be left. ldconfig would not list those either. False where there are too many to look them up.
-  bool remove_left_over(nvidia::LoaderCache& cache) {
+  // them may be left. ldconfig would not list those either. CUDA libraries that are not newer any more are there, and
+  // only ldconfig knows whether the image itself lists them.
+  Reason remove_left_over(nvidia::LoaderCache& cache) {
     std::vector<CachedLibrary*> found;
     for (CachedLibrary& library : cache.libraries) {
       if (may_be_left_over(library, directory_of(std::string(library.path)))) {
@@ -268,25 +269,30 @@ class CachePlan {
       }
     }
     if (found.size() > kMostLeftOver) {
-      return false;
+      return "the image's loader's cache has too many libraries that may be left from another driver";
     }
     for (CachedLibrary* const library : found) {
       const std::string path(library->path);
       if (!paths_.is_mounted(paths_.follow(path)) && !image_.read(path)) {
         library->path = {};
+      } else if (directory_of(path) == kCompat && own_.empty() && !options_.driver_version.empty()) {
+        return "the image's loader's cache lists CUDA libraries that are not newer than the driver's";
       }
     }
     std::erase_if(cache.libraries, [](const CachedLibrary& library) { return library.path.empty(); });
-    return true;
+    return std::nullopt;
   }
 
   // The loader prefers libraries for certain processors, in glibc-hwcaps directories, also to those that are put first.
   [[nodiscard]] bool may_be_left_over(const CachedLibrary& library, const std::string& directory) const {
+    if (directory == kCompat) {
+      return true;
+    }
     if (std::ranges::find(driver_, library.name, &Library::name) != driver_.end()) {
       return library.hardware != 0;
     }
-    return directory == kCompat || (!nvidia::capability_of_library(library.name).empty() &&
-                                    std::ranges::find(options_.directories, directory) != options_.directories.end());
+    return !nvidia::capability_of_library(library.name).empty() &&
+           std::ranges::find(options_.directories, directory) != options_.directories.end();
   }
 
   void put_first(nvidia::LoaderCache& cache) {
@@ -305,7 +311,8 @@ class CachePlan {
   bool is_gone(const std::string& path) {
     const std::string& directory = paths_.resolve(directory_of(path));
     const auto is_same = [&](const std::string& ours) { return paths_.resolve(ours) == directory; };
-    return directory.empty() || std::ranges::any_of(options_.directories, is_same) || paths_.resolve(path).empty();
+    return directory.empty() || std::ranges::any_of(options_.directories, is_same) ||
+           (!own_.empty() && is_same(kCompat)) || paths_.resolve(path).empty();
   }
 
   const kernel::Host& host_;

@@ -189,6 +189,29 @@ TEST_F(CachePlanTest, PrefersNewerCudaLibrariesOfTheImageUnderTheNamesForLinking
       << "as ldconfig, only symlinks whose names the library's begins with";
 }
 
+TEST_F(CachePlanTest, ListsNewerCudaLibrariesOnceWhereTheImageListsThemUnderAnotherName) {
+  write_in_image("usr/local/cuda-12.4/compat/libcuda.so.560.10", test::make_library("libcuda.so.1"));
+  fs::create_symlink("libcuda.so.560.10", root_path() + "/usr/local/cuda-12.4/compat/libcuda.so.1");
+  fs::create_directory_symlink("cuda-12.4", root_path() + "/usr/local/cuda");
+  write_cache({{"libcuda.so.1", "/usr/local/cuda-12.4/compat/libcuda.so.1"}});
+  ASSERT_TRUE(plan().cache);
+  EXPECT_EQ(list(*plan().cache),
+            "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 /usr/local/cuda/compat/libcuda.so.1 "
+            "/usr/lib/x86_64-linux-gnu/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so ");
+}
+
+TEST_F(CachePlanTest, LeavesItToTheHookWhereListedCudaLibrariesAreNotNewerAnyMore) {
+  write_cache({});
+  write_own_cuda();
+  ASSERT_TRUE(carry_out(root_.get(), plan()));
+  EXPECT_TRUE(plan().reasons.empty());
+  const std::string compat = root_path() + "/usr/local/cuda/compat/";
+  fs::rename(compat + "libcuda.so.560.10", compat + "libcuda.so.540.10");
+  fs::remove(compat + "libcuda.so.1");
+  fs::create_symlink("libcuda.so.540.10", compat + "libcuda.so.1");
+  EXPECT_EQ(why(), "the image's loader's cache lists CUDA libraries that are not newer than the driver's");
+}
+
 TEST_F(CachePlanTest, WritesNoCacheWhereNoneIsNeeded) {
   EXPECT_FALSE(plan().cache) << "no loader";
   EXPECT_TRUE(plan().reasons.empty());
@@ -384,9 +407,9 @@ TEST_F(CachePlanTest, LooksUpAFewLeftOversOfTheCacheOnly) {
                       [](const auto& a, const auto& b) { return ::strverscmp(b.first.c_str(), a.first.c_str()) < 0; });
     write_cache(libraries);
   };
-  write_left_over(257);
+  write_left_over(256);
   EXPECT_EQ(why_not_edited(), "");
-  write_left_over(258);  // one has the name of a library of the driver
+  write_left_over(257);
   EXPECT_EQ(why(), "the image's loader's cache has too many libraries that may be left from another driver");
 }
 
