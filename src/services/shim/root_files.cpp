@@ -30,8 +30,8 @@ constexpr std::chrono::milliseconds kLongestWait{100};
 // A root file system that was prepared before has it already.
 bool lacks_graphics_profile(int root, const RootPlan& plan) {
   const std::string path = std::string(nvidia::kGraphicsProfileDirectory) + "/" + nvidia::kGraphicsProfileName;
-  return !plan.graphics_profile.empty() &&
-         kernel::read_start_in(root, path, plan.graphics_profile.size() + 1) != plan.graphics_profile;
+  return !plan.graphics_profile.empty() && kernel::read_start_in(root, path, plan.graphics_profile.size() + 1,
+                                                                 kernel::Mounts::of_root) != plan.graphics_profile;
 }
 
 // NVIDIA's libraries create device nodes of GPUs that a container does not have, where they may.

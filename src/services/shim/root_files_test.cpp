@@ -213,6 +213,18 @@ TEST_F(ReadOnlyRootTest, StaysAsItIsWhereItWasPreparedBefore) {
   EXPECT_EQ(cache_in_bundle(), "");
 }
 
+TEST_F(ReadOnlyRootTest, IsNotReadOnOtherMounts) {
+  options_.limits_graphics = true;
+  delivery_.change.edits.nodes = {{.path = "/dev/nvidia0", .device = std::nullopt}};
+  delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+  EXPECT_TRUE(replace().empty());
+  const std::string volume = root_path() + "/etc/nvidia";
+  ASSERT_EQ(::mount(volume.c_str(), volume.c_str(), nullptr, MS_BIND, nullptr), 0);
+  delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+  EXPECT_EQ(replace().size(), 1U) << "the hook passes over the profile";
+  EXPECT_EQ(hooks().size(), 1U);
+}
+
 TEST_F(ReadOnlyRootTest, HasANoteWhereGraphicsIsNotLimited) {
   options_.limits_graphics = true;
   delivery_.change.edits.nodes = {{.path = "/dev/nvidia0", .device = std::nullopt}};
