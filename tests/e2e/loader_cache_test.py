@@ -157,10 +157,30 @@ class Cache(Case):
 
     def test_newer_cuda_libraries_of_the_image(self):
         box = self.box()
+        self.more = ("libcuda.so",)
         make_library(self.root / COMPAT / "libcuda.so.560.10", "libcuda.so.1")
         (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.560.10")
+        (self.root / COMPAT / "libcuda.so").symlink_to("libcuda.so.1")
         update_cache(self.root)
-        self.assertIn(f"/{COMPAT}/libcuda.so.1", self.check(box, (f"/{COMPAT}", LIBRARIES)))
+        loaded = self.check(box, (f"/{COMPAT}", LIBRARIES))
+        self.assertIn(f"/{COMPAT}/libcuda.so.1", loaded)
+        self.assertIn(f"/{COMPAT}/libcuda.so", loaded)
+
+    def test_cuda_libraries_that_are_not_newer_after_a_second_start(self):
+        box = self.box()
+        update_cache(self.root)
+        make_library(self.root / COMPAT / "libcuda.so.560.10", "libcuda.so.1")
+        (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.560.10")
+        self.start(box)
+        self.assertIn(f"/{COMPAT}/libcuda.so.1", self.loaded(box))
+        box.delete()
+        (self.root / COMPAT / "libcuda.so.560.10").rename(self.root / COMPAT / "libcuda.so.450.10")
+        (self.root / COMPAT / "libcuda.so.1").unlink()
+        (self.root / COMPAT / "libcuda.so.1").symlink_to("libcuda.so.450.10")
+        box.spec["process"]["env"] = box.spec["process"]["env"][:1]
+        self.start(box)
+        self.assertIn("--directory", hook_of(box)[0]["args"])
+        self.assertEqual(self.listed(self.root / "etc/ld.so.cache")["libcuda.so.1 (libc6,x86-64)"], [f"{LIBRARIES}/libcuda.so.1"])
 
     def test_newer_cuda_libraries_without_a_cache(self):
         box = self.box()
@@ -200,6 +220,14 @@ class Cache(Case):
         self.start(box)
         self.assertEqual(hook_of(box), [])
         self.assertFalse((self.root / "etc/ld.so.cache").exists())
+        self.assertIn(f"{LIBRARIES}/libcuda.so.1", self.loaded(box))
+
+    def test_a_new_cache_where_the_loader_would_find_an_older_libcuda_first(self):
+        box = self.box()
+        (self.root / "etc/ld.so.conf").unlink()
+        make_library(self.root / "lib/x86_64-linux-gnu/libcuda.so.1", "libcuda.so.1")
+        self.start(box)
+        self.assertEqual(hook_of(box), [])
         self.assertIn(f"{LIBRARIES}/libcuda.so.1", self.loaded(box))
 
     def test_a_second_start_in_the_same_root(self):

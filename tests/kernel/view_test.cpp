@@ -134,6 +134,7 @@ class ViewTest : public KernelTest, public testing::WithParamInterface<Hierarchy
   }
 
   std::vector<std::string> paths_;  // allowed, denied, missing, allowed with mode 0600
+  NodeDirectory nodes_;
 
  private:
   void allow(const std::vector<std::string>& rules) {
@@ -197,7 +198,6 @@ class ViewTest : public KernelTest, public testing::WithParamInterface<Hierarchy
     return path;
   }
 
-  NodeDirectory nodes_;
   std::optional<ScratchCgroup> v1_;
   std::optional<ScratchCgroup> v2_;
 };
@@ -233,6 +233,15 @@ TEST_P(ViewTest, LeavesPermissionBitsOfOthersToTheProbe) {
   NodeView completed = seen.view[3];
   completed.access = EACCES;
   EXPECT_EQ(describe(completed), describe(seen.probe[3]));
+}
+
+TEST_P(ViewTest, LeavesDirectoriesThatNotEveryUserMaySearchToTheProbe) {
+  ASSERT_EQ(::chmod(nodes_.path().c_str(), 0700), 0);
+  const Both seen = see_as(kNobody);
+  ASSERT_EQ(seen.view.size(), paths_.size());
+  EXPECT_EQ(seen.view[0].access, std::nullopt) << "only a try tells";
+  EXPECT_EQ(seen.probe[0].access, EACCES);
+  EXPECT_EQ(see_as(0).view.at(0).access, 0) << "root may search it";
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct HookOptions {
   bool limits_graphics = false;     // EGL and Vulkan show the GPUs of the container only
   std::string spec;                 // path of the spec, where it is not the bundle's config.json
 
+  // Otherwise it covers a file of procfs at most, and needs no sandbox.
+  [[nodiscard]] bool changes_root() const { return !directories.empty() || !links.empty() || limits_graphics; }
   friend bool operator==(const HookOptions&, const HookOptions&) = default;
 };
 

@@ -42,6 +42,21 @@ TEST(HookOptions, ArePartOfAHookAndReadFromIt) {
   EXPECT_EQ(options_of(hook_of(HookOptions(), "/opt/other-name")), HookOptions());
 }
 
+TEST(HookOptions, ChangeTheRootOnlyWhereThereIsSomethingToWrite) {
+  HookOptions options;
+  options.keeps_device_files = true;
+  options.driver_version = "550.54.15";
+  EXPECT_FALSE(options.changes_root());
+  options.limits_graphics = true;
+  EXPECT_TRUE(options.changes_root());
+  options = {};
+  options.links = {{"libcuda.so.1", "/usr/lib/libcuda.so"}};
+  EXPECT_TRUE(options.changes_root());
+  options = {};
+  options.directories = {"/usr/lib"};
+  EXPECT_TRUE(options.changes_root());
+}
+
 TEST(HookOptions, AreNotReadFromOtherHooks) {
   const container::HookEdit ours = hook_of(HookOptions(), "/usr/bin/holdfast-runtime");
   container::HookEdit other = ours;

@@ -87,13 +87,18 @@ bool has_long_number(std::string_view name) {
   });
 }
 
+// Whether glibc's characters are signed depends on the architecture, and it compares them with the end of a name, too.
+bool is_ascii(std::string_view name) {
+  return std::ranges::all_of(name, [](unsigned char character) { return character < 0x80; });
+}
+
 bool is_possible(const CachedLibrary& library) {
   const auto is_printable = [](std::string_view text) {
     return text.find("..") == std::string_view::npos &&
            std::ranges::all_of(text, [](unsigned char character) { return character >= ' ' && character != 0x7f; });
   };
-  return library.name.find('/') == std::string_view::npos && !has_long_number(library.name) &&
-         library.path.starts_with('/') && is_printable(library.name) && is_printable(library.path);
+  return library.name.find('/') == std::string_view::npos && library.path.starts_with('/') &&
+         is_printable(library.name) && is_printable(library.path);
 }
 
 // Returns its digits without the zeros before them.
@@ -108,8 +113,8 @@ int compare_numbers(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? (a.size() < b.size() ? -1 : 1) : a.compare(b);
 }
 
-// As the loader compares names: digits as numbers, and a digit after everything else. Names that come from elsewhere
-// than from a cache may have longer numbers than the loader's; they have an order here, too.
+// As the loader compares names: digits as numbers, and a digit after everything else. Names that it cannot order have
+// an order here, too.
 int compare_names(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     if (is_digit(a.front()) && is_digit(b.front())) {
@@ -311,9 +316,13 @@ Result<LoaderCache> parse_loader_cache(std::string_view bytes) {
 }
 
 bool is_ordered(const LoaderCache& cache) {
-  return std::ranges::is_sorted(cache.libraries, [](const CachedLibrary& a, const CachedLibrary& b) {
-    return compare_names(a.name, b.name) > 0;
-  });
+  const auto has_order = [](const CachedLibrary& library) {
+    return is_ascii(library.name) && !has_long_number(library.name);
+  };
+  return std::ranges::all_of(cache.libraries, has_order) &&
+         std::ranges::is_sorted(cache.libraries, [](const CachedLibrary& a, const CachedLibrary& b) {
+           return compare_names(a.name, b.name) > 0;
+         });
 }
 
 std::string render_loader_cache(const LoaderCache& cache) {

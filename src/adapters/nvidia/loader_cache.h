@@ -30,12 +30,12 @@ struct LoaderCache {
 };
 
 // Reads glibc's newer format, by itself or after a table in the older format. Fails where offsets lie outside of the
-// file, for names that no library can have (with "/", ".." or control characters, or longer than a file's name) or that
-// the loader cannot order (with more than 9 digits in a row), and for more than 64 Ki entries or 16 MiB of entries and
-// names. Another format is not_supported.
+// file, for names that no library can have (with "/", ".." or control characters, or longer than a file's name), and
+// for more than 64 Ki entries or 16 MiB of entries and names. Another format is not_supported.
 Result<LoaderCache> parse_loader_cache(std::string_view bytes);
 
-// Can the loader search it? Names must descend, as it compares them.
+// Can the loader search it? Names must descend, as it compares them, and it must be able to compare them: they are
+// ASCII, with 9 digits in a row at most.
 bool is_ordered(const LoaderCache& cache);
 
 // The newer format by itself, which every glibc since 2.2 reads.

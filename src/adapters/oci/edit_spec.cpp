@@ -222,7 +222,7 @@ class Editor {
       const bool is_there = std::ranges::any_of(entries, [&](const Place* entry) {
         const Json value = value_of(*entry);
         return value.is_object() && value.value("path", Json()) == hook.path &&
-               value.value("args", Json()) == wanted["args"];
+               value.value("args", Json::array()) == wanted["args"];
       });
       if (!is_there) {
         additions_["hooks"][stage].push_back(wanted);

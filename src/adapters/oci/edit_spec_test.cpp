@@ -106,6 +106,11 @@ TEST(EditSpec, DoesNotAddARuleForADeviceThatIsAllowed) {
   EXPECT_EQ(Json::parse(result)["linux"]["devices"].size(), 1U);
 }
 
+TEST(EditSpec, AddsNoHookThatIsThereWithoutArguments) {
+  const std::string text = R"({"hooks":{"poststop":[{"path":"/bin/true"}]}})";
+  EXPECT_EQ(edited(text, {.hooks = {{container::HookStage::poststop, "/bin/true"}}}), text);
+}
+
 TEST(EditSpec, RemovesHooksThatDoTheSame) {
   const std::string hook = R"({"path":"/usr/bin/nvidia-container-runtime-hook","args":["x"]})";
   const std::string other = R"({"path":"/bin/other"})";

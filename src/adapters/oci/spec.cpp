@@ -110,7 +110,8 @@ std::vector<Hook> parse_hooks(const JsonView& stages) {
   std::vector<Hook> hooks;
   for (const char* stage : kStages) {
     for (const JsonView& entry : stages.at(stage).elements()) {
-      hooks.push_back({stage, entry.at("path").string().value_or(""), entry.at("args").strings()});
+      hooks.push_back({stage, entry.at("path").string().value_or(""), entry.at("args").strings(),
+                       entry.at("env").strings(), parse_number<std::uint16_t>(entry.at("timeout").text())});
     }
   }
   return hooks;

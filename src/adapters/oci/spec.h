@@ -27,6 +27,8 @@ struct Hook {
   std::string stage;  // "prestart"
   std::string path;
   std::vector<std::string> arguments;
+  std::vector<std::string> environment = {};
+  std::optional<int> timeout = std::nullopt;  // seconds
 };
 
 struct SpecMount {

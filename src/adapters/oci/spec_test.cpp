@@ -11,7 +11,7 @@ TEST(Spec, IsReadFromAConfigOfABundle) {
     "process": {"env": ["PATH=/bin", "NVIDIA_VISIBLE_DEVICES=0", "NVIDIA_VISIBLE_DEVICES=1=2", "FOO", "=x"],
                 "capabilities": {"bounding": ["CAP_CHOWN", "CAP_SYS_ADMIN"]}},
     "hooks": {"prestart": [{"path": "/usr/bin/nvidia-container-runtime-hook", "args": ["hook", "prestart"]}],
-              "poststop": [{"path": "/bin/true"}]},
+              "poststop": [{"path": "/bin/true", "env": ["A=b"], "timeout": 30}]},
     "annotations": {"io.kubernetes.cri.container-name": "main", "io.kubernetes.cri.container-type": "container"},
     "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
     "linux": {"cgroupsPath": "/kubepods/besteffort/pod12/34",
@@ -34,6 +34,9 @@ TEST(Spec, IsReadFromAConfigOfABundle) {
   ASSERT_EQ(spec->hooks.size(), 2U);
   EXPECT_EQ(spec->hooks[0].stage, "prestart");
   EXPECT_EQ(spec->hooks[0].arguments, (std::vector<std::string>{"hook", "prestart"}));
+  EXPECT_EQ(spec->hooks[0].timeout, std::nullopt);
+  EXPECT_EQ(spec->hooks[1].environment, std::vector<std::string>{"A=b"});
+  EXPECT_EQ(spec->hooks[1].timeout, 30);
   EXPECT_EQ(spec->mounts.at(0).destination, "/proc");
   EXPECT_EQ(spec->cgroups_path, "/kubepods/besteffort/pod12/34");
   EXPECT_TRUE(spec->is_privileged);

@@ -19,6 +19,7 @@ struct NodeReport {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   int nodev = 0;
+  int enclosed = 0;
   int access = kNotAsked;
   int open = kNotAsked;
 

@@ -114,8 +114,8 @@ std::string read_link(int directory, const std::string& name) {
   return length > 0 ? std::string(buffer.data(), std::size_t(length)) : std::string();
 }
 
-std::string read_start_in(int root, const std::string& path, std::size_t size) {
-  const Result<Fd> file = open_file_in(root, path);
+std::string read_start_in(int root, const std::string& path, std::size_t size, Mounts mounts) {
+  const Result<Fd> file = open_file_in(root, path, mounts);
   if (!file) {
     return {};
   }

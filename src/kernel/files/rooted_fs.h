@@ -45,6 +45,6 @@ std::vector<Entry> list_entries(int directory, const WantedEntry& wanted);
 
 std::string read_link(int directory, const std::string& name);  // "" where it is not a symlink
 // The first bytes of a regular file, at most `size`; "" where there is none.
-std::string read_start_in(int root, const std::string& path, std::size_t size);
+std::string read_start_in(int root, const std::string& path, std::size_t size, Mounts mounts = Mounts::all);
 
 }  // namespace hf::kernel

@@ -34,7 +34,9 @@ Findings find_refused(const ContainerFacts& facts, const Refusal& refusal) {
 // heal replaces the node by one with the right numbers, owner and mode.
 Findings find_curable_by_heal(const ContainerFacts& facts, const Refusal& refusal) {
   Findings findings = find_refused(facts, refusal);
-  const std::optional<std::string> command = heal_command(facts, nodes_with(facts, refusal.failure));
+  Nodes nodes = nodes_with(facts, refusal.failure);
+  std::erase_if(nodes, [](const container::NodeState* node) { return !can_be_recreated(*node); });
+  const std::optional<std::string> command = heal_command(facts, nodes);
   if (!findings.empty() && command) {
     findings.front().cure.push_back(*command);
   }

@@ -27,8 +27,8 @@ using nvidia::HookOptions;
 
 constexpr std::size_t kMostCache = std::size_t(16) << 20U;
 constexpr std::size_t kMostLoader = std::size_t(4) << 20U;
-constexpr std::size_t kMostLookups = 128;   // of paths in the cache: two for a library of the same name as a driver's
 constexpr std::size_t kMostLeftOver = 256;  // entries of the cache that may be left from another driver
+constexpr const char* kTooManyLookups = "too many paths of the image would have to be looked up";
 
 // Where programs of this architecture expect glibc's loader.
 #if defined(__aarch64__)
@@ -57,18 +57,43 @@ bool is_missing(const Result<std::string>& file) {
   return !file && file.error().code == std::errc::no_such_file_or_directory;
 }
 
-// Glibc's loader has the directories that it searches without a cache in its own text, each with "/" at the end.
-bool searches(const std::string& loader, const std::string& directory) {
-  return loader.find(directory + "/" + '\0') != std::string::npos;
+// Glibc's loader has the directories that it searches without a cache in its own text, in their order, each with "/" at
+// the end. Returns those before this one; absent where it is not among them.
+std::optional<std::vector<std::string>> find_searched_before(std::string_view loader, const std::string& directory) {
+  constexpr std::size_t kMostDirectories = 16;
+  std::vector<std::string> directories;
+  std::size_t end = loader.find(std::string(1, '\0').append(directory).append("/").append(1, '\0'));
+  if (end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  while (directories.size() <= kMostDirectories) {
+    const std::string_view before = loader.substr(0, end);
+    end = before.rfind('\0');
+    const std::string_view text = end == std::string_view::npos ? before : before.substr(end + 1);
+    if (!text.starts_with('/') || !text.ends_with('/')) {
+      return directories;
+    }
+    directories.emplace_back(text.substr(0, text.size() - 1));
+  }
+  return std::nullopt;
 }
 
 // Decides about the loader's cache. Nothing of the image is executed.
 class CachePlan {
  public:
   CachePlan(const kernel::Host& host, int root, const HookOptions& options, const RootInput& input)
-      : host_(host), root_(root), options_(options), paths_(root, input.mounts, input.identities), image_(root) {}
+      : host_(host),
+        root_(root),
+        options_(options),
+        paths_(root, input.mounts, input.identities),
+        image_(root, paths_) {}
 
   void make(RootPlan& plan, const RootInput& input) {
+    if (paths_.has_too_many_lookups()) {  // where mounts lead is not known, and the hook sees them
+      plan.rest.links = std::exchange(plan.links, {});
+      leave_to_hook(plan, input, kTooManyLookups);
+      return;
+    }
     // Runtimes follow symlinks where they mount: such a link would put a file of the user over another one.
     std::erase_if(plan.links, [this](const HookOptions::Link& link) { return paths_.is_mounted(link.path); });
     if (options_.directories.empty()) {
@@ -82,18 +107,29 @@ class CachePlan {
     if (input.is_read_only) {
       do_without_links(plan);
     }
-    const Reason reason = decide(plan);
-    if (reason && input.is_read_only) {
-      plan.notes.push_back(*reason);  // the hook could not write either
-    } else if (reason) {
-      plan.reasons.push_back(*reason);
-      plan.rest.directories = options_.directories;
-      plan.rest.driver_version = options_.driver_version;
+    Reason reason = decide(plan);
+    if (const std::string problem = paths_.has_too_many_lookups() ? kTooManyLookups : image_.problem();
+        !problem.empty()) {
+      plan.cache.reset();
+      reason = problem;
+    }
+    if (reason) {
+      leave_to_hook(plan, input, *reason);
     }
   }
 
  private:
   using Reason = std::optional<std::string>;  // why the hook has to do it; absent where it is decided
+
+  void leave_to_hook(RootPlan& plan, const RootInput& input, const std::string& reason) const {
+    if (input.is_read_only) {
+      plan.notes.push_back(reason);  // the hook could not write either
+      return;
+    }
+    plan.reasons.push_back(reason);
+    plan.rest.directories = options_.directories;
+    plan.rest.driver_version = options_.driver_version;
+  }
 
   // A symlink of the image that leads to a library is kept. A symlink of an earlier start is not: it leads to the empty
   // file that the runtime left where it mounted an older driver.
@@ -160,9 +196,25 @@ class CachePlan {
     });
   }
 
-  // musl and static programs use no cache. Glibc needs none where it searches the directories anyway, and the image has
-  // no newer libraries in another one. Otherwise a cache with these libraries alone is enough, unless the image has
-  // more directories in mind.
+  // Without a cache, and with no library of the same name in an earlier directory.
+  bool finds_driver(const std::string& loader) {
+    return std::ranges::all_of(options_.directories, [&](const std::string& directory) {
+      const auto earlier = find_searched_before(loader, directory);
+      return earlier && std::ranges::none_of(*earlier, [&](const std::string& other) {
+               return paths_.resolve(other) != paths_.resolve(directory) && has_drivers_names(other);
+             });
+    });
+  }
+
+  bool has_drivers_names(const std::string& directory) {
+    return std::ranges::any_of(driver_, [&](const Library& library) {
+      return !paths_.resolve(std::string(directory).append("/").append(library.name)).empty();
+    });
+  }
+
+  // musl and static programs use no cache. Glibc needs none where it finds the driver anyway, and the image has no
+  // newer libraries. Otherwise a cache with these libraries alone is enough, unless the image has more directories in
+  // mind.
   Reason do_without(RootPlan& plan) {
     for (const char* loader : kLoaders) {
       const Result<std::string> text = read_file_in(root_, loader, kMostLoader);
@@ -172,10 +224,7 @@ class CachePlan {
       if (!text) {
         return text.error().message;
       }
-      const bool is_enough =
-          own_.empty() && std::ranges::all_of(options_.directories, [&text](const std::string& directory) {
-            return searches(*text, directory);
-          });
+      const bool is_enough = own_.empty() && finds_driver(*text);
       if (!is_enough && kernel::find_in(root_, std::string(kEtc) + "/ld.so.conf")) {
         return "the image has no loader's cache but an ld.so.conf";
       }
@@ -192,63 +241,78 @@ class CachePlan {
     }
     Result<nvidia::LoaderCache> cache = nvidia::parse_loader_cache(text);
     if (!cache || !is_ordered(*cache)) {
-      return cache ? "the entries of the image's loader's cache are out of order" : cache.error().message;
+      return cache ? "the image's loader's cache has names out of order, or that the loader cannot compare"
+                   : cache.error().message;
     }
-    if (!remove_left_over(*cache)) {
-      return "the image's loader's cache has too many libraries that may be left from another driver";
+    if (const Reason reason = remove_left_over(*cache)) {
+      return reason;
     }
-    if (!put_first(*cache) || image_.has_too_many_links()) {
-      return "the image's loader's cache has too many libraries of the same names as the driver's";
-    }
+    put_first(*cache);
     std::string edited = render_loader_cache(*cache);
     const Result<nvidia::LoaderCache> again = nvidia::parse_loader_cache(edited);
     if (!again || !is_ordered(*again)) {
-      return "with the driver's libraries: " + (again ? "the entries are out of order" : again.error().message);
+      return "with the image's own libraries: " +
+             (again ? "the cache has names that the loader cannot compare" : again.error().message);
     }
     plan.cache = edited == text ? std::nullopt : std::optional(std::move(edited));
     return std::nullopt;
   }
 
   // Of what an earlier start added, with another driver or with newer CUDA libraries, only empty files and symlinks to
-  // them may be left. ldconfig would not list those either. False where too many paths would have to be looked up.
-  bool remove_left_over(nvidia::LoaderCache& cache) {
-    std::size_t looked_up = 0;
-    std::erase_if(cache.libraries, [&](const CachedLibrary& library) {
-      const std::string path(library.path);
-      return may_be_left_over(library, directory_of(path)) && ++looked_up <= kMostLeftOver &&
-             !paths_.is_mounted(paths_.follow(path)) && !image_.read(path);
-    });
-    return looked_up <= kMostLeftOver;
+  // them may be left. ldconfig would not list those either. CUDA libraries that are not newer any more are there, and
+  // only ldconfig knows whether the image itself lists them.
+  Reason remove_left_over(nvidia::LoaderCache& cache) {
+    std::vector<CachedLibrary*> found;
+    for (CachedLibrary& library : cache.libraries) {
+      if (may_be_left_over(library, directory_of(std::string(library.path)))) {
+        found.push_back(&library);
+      }
+    }
+    if (found.size() > kMostLeftOver) {
+      return "the image's loader's cache has too many libraries that may be left from another driver";
+    }
+    for (CachedLibrary* const library : found) {
+      const std::string path(library->path);
+      if (!paths_.is_mounted(paths_.follow(path)) && !image_.read(path)) {
+        library->path = {};
+      } else if (directory_of(path) == kCompat && own_.empty() && !options_.driver_version.empty()) {
+        return "the image's loader's cache lists CUDA libraries that are not newer than the driver's";
+      }
+    }
+    std::erase_if(cache.libraries, [](const CachedLibrary& library) { return library.path.empty(); });
+    return std::nullopt;
   }
 
   // The loader prefers libraries for certain processors, in glibc-hwcaps directories, also to those that are put first.
   [[nodiscard]] bool may_be_left_over(const CachedLibrary& library, const std::string& directory) const {
+    if (directory == kCompat) {
+      return true;
+    }
     if (std::ranges::find(driver_, library.name, &Library::name) != driver_.end()) {
       return library.hardware != 0;
     }
-    return directory == kCompat || (!nvidia::capability_of_library(library.name).empty() &&
-                                    std::ranges::find(options_.directories, directory) != options_.directories.end());
+    return !nvidia::capability_of_library(library.name).empty() &&
+           std::ranges::find(options_.directories, directory) != options_.directories.end();
   }
 
-  // False where too many paths would have to be looked up.
-  bool put_first(nvidia::LoaderCache& cache) {
+  void put_first(nvidia::LoaderCache& cache) {
     std::vector<CachedLibrary> libraries;
     for (const std::vector<Library>* part : {&own_, &driver_}) {
       std::ranges::transform(*part, std::back_inserter(libraries), [](const Library& library) {
         return CachedLibrary{library.name, library.path, library.flags};
       });
     }
-    const std::size_t most = paths_.lookups() + kMostLookups;
-    nvidia::put_first(cache, libraries,
-                      [&](std::string_view path) { return paths_.lookups() <= most && is_gone(std::string(path)); });
-    return paths_.lookups() <= most;
+    nvidia::put_first(cache, libraries, [this](std::string_view path) {
+      return !paths_.has_too_many_lookups() && is_gone(std::string(path));
+    });
   }
 
   // Libraries of the same names as the driver's: is it the same directory under another name, or no file any more?
   bool is_gone(const std::string& path) {
     const std::string& directory = paths_.resolve(directory_of(path));
     const auto is_same = [&](const std::string& ours) { return paths_.resolve(ours) == directory; };
-    return directory.empty() || std::ranges::any_of(options_.directories, is_same) || paths_.resolve(path).empty();
+    return directory.empty() || std::ranges::any_of(options_.directories, is_same) ||
+           (!own_.empty() && is_same(kCompat)) || paths_.resolve(path).empty();
   }
 
   const kernel::Host& host_;

@@ -1,5 +1,8 @@
 #include "services/shim/cache_plan.h"
 
+#include <csignal>
+
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "services/shim/hook.h"
@@ -170,6 +173,45 @@ TEST_F(CachePlanTest, PrefersNewerCudaLibrariesOfTheImage) {
             "/usr/lib/x86_64-linux-gnu/libcuda.so ");
 }
 
+TEST_F(CachePlanTest, PrefersNewerCudaLibrariesOfTheImageUnderTheNamesForLinkingToo) {
+  write_cache({});
+  write_own_cuda();
+  const std::string compat = root_path() + "/usr/local/cuda/compat/";
+  fs::create_symlink("libcuda.so.1", compat + "libcuda.so");
+  fs::create_symlink("libcuda.so.1", compat + "libother.so");
+  write_in_image("usr/local/cuda/compat/libcopy.so", test::make_library("libcopy.so.1"));
+  const RootPlan planned = plan();
+  ASSERT_TRUE(planned.cache);
+  EXPECT_EQ(list(*planned.cache),
+            "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 "
+            "/usr/local/cuda/compat/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so.1 "
+            "/usr/local/cuda/compat/libcuda.so /usr/lib/x86_64-linux-gnu/libcuda.so ")
+      << "as ldconfig, only symlinks whose names the library's begins with";
+}
+
+TEST_F(CachePlanTest, ListsNewerCudaLibrariesOnceWhereTheImageListsThemUnderAnotherName) {
+  write_in_image("usr/local/cuda-12.4/compat/libcuda.so.560.10", test::make_library("libcuda.so.1"));
+  fs::create_symlink("libcuda.so.560.10", root_path() + "/usr/local/cuda-12.4/compat/libcuda.so.1");
+  fs::create_directory_symlink("cuda-12.4", root_path() + "/usr/local/cuda");
+  write_cache({{"libcuda.so.1", "/usr/local/cuda-12.4/compat/libcuda.so.1"}});
+  ASSERT_TRUE(plan().cache);
+  EXPECT_EQ(list(*plan().cache),
+            "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 /usr/local/cuda/compat/libcuda.so.1 "
+            "/usr/lib/x86_64-linux-gnu/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so ");
+}
+
+TEST_F(CachePlanTest, LeavesItToTheHookWhereListedCudaLibrariesAreNotNewerAnyMore) {
+  write_cache({});
+  write_own_cuda();
+  ASSERT_TRUE(carry_out(root_.get(), plan()));
+  EXPECT_TRUE(plan().reasons.empty());
+  const std::string compat = root_path() + "/usr/local/cuda/compat/";
+  fs::rename(compat + "libcuda.so.560.10", compat + "libcuda.so.540.10");
+  fs::remove(compat + "libcuda.so.1");
+  fs::create_symlink("libcuda.so.540.10", compat + "libcuda.so.1");
+  EXPECT_EQ(why(), "the image's loader's cache lists CUDA libraries that are not newer than the driver's");
+}
+
 TEST_F(CachePlanTest, WritesNoCacheWhereNoneIsNeeded) {
   EXPECT_FALSE(plan().cache) << "no loader";
   EXPECT_TRUE(plan().reasons.empty());
@@ -190,6 +232,26 @@ TEST_F(CachePlanTest, WritesANewCacheWhereTheLoaderWouldNotFindTheDriver) {
             "/usr/lib/x86_64-linux-gnu/libcuda.so ");
 }
 
+TEST_F(CachePlanTest, WritesANewCacheWhereTheLoaderWouldFindAnotherDriverFirst) {
+  write_in_image(kLoader, "\0/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0"s);
+  write_in_image("lib/libcuda.so.1", "in a directory that it searches later");
+  EXPECT_FALSE(plan().cache);
+  write_in_image("lib/x86_64-linux-gnu/libcuda.so.1", "of another driver");
+  ASSERT_TRUE(plan().cache);
+  EXPECT_EQ(list(*plan().cache).find("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 "), 0U);
+  write_in_image("etc/ld.so.conf", "/opt/lib\n");
+  EXPECT_EQ(why(), "the image has no loader's cache but an ld.so.conf");
+  fs::remove_all(root_path() + "/lib");
+  write_in_image(std::string(kDirectory) + "/libcuda.so.1", "of another driver");
+  fs::create_directory_symlink("usr/lib", root_path() + "/lib");
+  EXPECT_EQ(why(), "") << "it is the same directory";
+}
+
+TEST_F(CachePlanTest, WritesANewCacheWhereTheLoaderSearchesADirectoryWithALongerName) {
+  write_in_image(kLoader, "\0/opt/usr/lib/x86_64-linux-gnu/\0"s);
+  EXPECT_TRUE(plan().cache);
+}
+
 TEST_F(CachePlanTest, TakesIdentitiesThatAreKnown) {
   write_cache({});
   input_.identities["/driver/libcuda.so.550.54.15"] = {"libknown.so.7", test::kNativeLibrary};
@@ -203,7 +265,7 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereItCannotDecide) {
   write_in_image("etc/ld.so.cache", "something else");
   EXPECT_EQ(why(), "read the loader's cache: it has another format");
   write_cache({{"liba.so", "/lib/liba.so"}, {"libb.so", "/lib/libb.so"}});
-  EXPECT_EQ(why(), "the entries of the image's loader's cache are out of order");
+  EXPECT_EQ(why(), "the image's loader's cache has names out of order, or that the loader cannot compare");
   write_cache({{"../x", "/lib/x"}});
   EXPECT_NE(why().find("impossible name"), std::string::npos);
   write_cache({});
@@ -213,13 +275,15 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereItCannotDecide) {
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheLoaderCannotOrderANameOfTheImage) {
   write_cache({{"libx.so.4000000000", "/lib/libx.so.4000000000"}});
-  EXPECT_NE(why().find("impossible name: 'libx.so.4000000000'"), std::string::npos) << why();
+  EXPECT_NE(why().find("that the loader cannot compare"), std::string::npos) << why();
+  write_cache({{"lib\xc3\xa4.so", "/lib/lib\xc3\xa4.so"}});
+  EXPECT_NE(why().find("that the loader cannot compare"), std::string::npos) << why();
   write_cache({});
   write_own_cuda();
   EXPECT_EQ(why_not_edited(), "");
   const std::string name = "libnvidia-own.so.4000000000";
   write_in_image("usr/local/cuda/compat/" + name, test::make_library(name));
-  EXPECT_NE(why().find("impossible name: '" + name + "'"), std::string::npos) << why();
+  EXPECT_NE(why().find("that the loader cannot compare"), std::string::npos) << why();
 }
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheCacheCannotBeRead) {
@@ -237,6 +301,27 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereTheCacheCannotBeRead) {
   fs::remove(cache);
   fs::create_symlink("ld.so.cache", cache);
   EXPECT_NE(why(), "") << "a symlink to itself";
+}
+
+TEST_F(CachePlanTest, LeavesItToTheHookWhereALibraryCannotBeRead) {
+  const std::string directory = std::string(kDirectory) + "/";
+  write_cache({{"libnvidia-tls.so.1", directory + "libnvidia-tls.so.1"}});
+  const std::string path = root_path() + directory + "libnvidia-tls.so.1";
+  write_in_image(directory + "libnvidia-tls.so.1", test::make_library("libnvidia-tls.so.1"));
+  EXPECT_EQ(why_not_edited(), "");
+  (void)::signal(SIGIO, SIG_IGN);  // the kernel tells the holder of a lease
+  {
+    const kernel::Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(::fcntl(file.get(), F_SETLEASE, F_WRLCK), 0);
+    EXPECT_NE(why().find("libnvidia-tls.so.1"), std::string::npos) << "it may be there";
+  }
+  (void)::signal(SIGIO, SIG_DFL);
+  fs::remove(path);
+  fs::create_symlink("libnvidia-tls.so.1", path);
+  EXPECT_NE(why().find("libnvidia-tls.so.1"), std::string::npos) << "a symlink to itself";
+  fs::remove(path);
+  fs::create_symlink("nowhere", path);
+  EXPECT_EQ(why_not_edited(), "") << "it is not there";
 }
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheLoaderCannotBeRead) {
@@ -267,8 +352,48 @@ TEST_F(CachePlanTest, LooksUpAFewPathsOfTheCacheOnly) {
   };
   write_alike(60);
   EXPECT_EQ(why_not_edited(), "");
-  write_alike(70);
-  EXPECT_EQ(why(), "the image's loader's cache has too many libraries of the same names as the driver's");
+  write_alike(600);
+  EXPECT_EQ(why(), "too many paths of the image would have to be looked up");
+}
+
+// Each part of their paths is a symlink, and nothing is at their end.
+TEST_F(CachePlanTest, LooksUpAFewPartsOfPathsOfTheCacheOnly) {
+  fs::create_directories(root_path() + "/a");
+  fs::create_symlink(".", root_path() + "/a/a");
+  std::string deep = "/a";
+  for (int i = 0; i < 20; ++i) {
+    deep += "/a";
+  }
+  const auto write_deep = [&](std::size_t count) {
+    constexpr std::uint64_t kNamedHardware = std::uint64_t(1) << 62U;
+    std::vector<std::string> paths;
+    std::vector<nvidia::CachedLibrary> libraries;
+    for (std::size_t i = 0; i < count; ++i) {
+      paths.push_back(deep + "/" + std::to_string(i) + "/b/c/d/libcuda.so.1");
+    }
+    for (const std::string& path : paths) {
+      libraries.push_back({"libcuda.so.1", path, test::kNativeLibrary, 0, kNamedHardware});
+    }
+    write_in_image(kLoader, "a loader");
+    write_in_image("etc/ld.so.cache", nvidia::render_loader_cache({libraries, {"x86-64-v3"}}));
+  };
+  write_deep(10);
+  EXPECT_EQ(why_not_edited(), "");
+  write_deep(250);
+  EXPECT_EQ(why(), "too many paths of the image would have to be looked up");
+}
+
+TEST_F(CachePlanTest, LeavesSymlinksToTheHookWhereTheMountsTakeTooManyLookups) {
+  write_cache({});
+  for (int i = 0; i < 600; ++i) {
+    mount("/home", "/missing" + std::to_string(i) + "/file");
+  }
+  const RootPlan planned = plan();
+  EXPECT_EQ(planned.reasons, std::vector<std::string>{"too many paths of the image would have to be looked up"});
+  EXPECT_TRUE(planned.links.empty());
+  EXPECT_EQ(planned.rest.links, options_.links);
+  EXPECT_EQ(planned.rest.directories, options_.directories);
+  EXPECT_FALSE(planned.cache);
 }
 
 TEST_F(CachePlanTest, LooksUpAFewLeftOversOfTheCacheOnly) {
@@ -282,9 +407,9 @@ TEST_F(CachePlanTest, LooksUpAFewLeftOversOfTheCacheOnly) {
                       [](const auto& a, const auto& b) { return ::strverscmp(b.first.c_str(), a.first.c_str()) < 0; });
     write_cache(libraries);
   };
-  write_left_over(257);
+  write_left_over(256);
   EXPECT_EQ(why_not_edited(), "");
-  write_left_over(258);  // one has the name of a library of the driver
+  write_left_over(257);
   EXPECT_EQ(why(), "the image's loader's cache has too many libraries that may be left from another driver");
 }
 

@@ -155,7 +155,8 @@ Result<void> run_hook(const HookOptions& options, const Result<std::string>& inp
   const kernel::Fd root = TRY(open_root_of(state, options.spec));
   const kernel::Fd ours = TRY(kernel::open_directory(AT_FDCWD, "/"));
   const bool is_hosts = kernel::is_same_directory(root.get(), ours.get());  // the host's files stay as they are
-  const Result<void> done = is_hosts ? Result<void>() : set_up_libraries(root.get(), options);
+  const Result<void> done =
+      is_hosts || !options.changes_root() ? Result<void>() : set_up_libraries(root.get(), options);
   // On a read-only root file system the container starts with the mounts alone.
   if (!done && done.error().code != std::errc::read_only_file_system) {
     return done;

@@ -9,7 +9,6 @@
 #include "kernel/files/file.h"
 #include "kernel/files/rooted_fs.h"
 #include "services/shim/hook.h"
-#include "services/shim/image_paths.h"
 
 namespace hf::shim {
 namespace {
@@ -37,6 +36,12 @@ std::optional<Library> library_at(const std::string& path, const std::optional<n
   return Library{name, directory_of(path) + "/" + name, file, identity->flags};
 }
 
+// "libcuda.so" beside "libcuda.so.1". ldconfig lists such symlinks under their own names: programs that load a library
+// by themselves ask for them, and would get the driver's.
+bool is_for_linking(int directory, const std::string& file, const std::string& name) {
+  return file.ends_with(".so") && name.starts_with(file) && !kernel::read_link(directory, file).empty();
+}
+
 Result<std::vector<std::string>> list_libraries(int directory) {
   std::vector<std::string> names;
   std::size_t count = 0;
@@ -56,19 +61,30 @@ Result<std::vector<std::string>> list_libraries(int directory) {
 }  // namespace
 
 std::optional<nvidia::LibraryIdentity> ImageLibraries::read(const std::string& path) {
+  const Result<kernel::Fd> file = open(path);
+  const bool is_known = file || file.error().code == std::errc::no_such_file_or_directory ||
+                        file.error().code == std::errc::invalid_argument;  // not a regular file
+  if (!is_known) {
+    problem_ = file.error().message;
+  }
+  return identity_of(file);
+}
+
+Result<kernel::Fd> ImageLibraries::open(const std::string& path) {
+  const auto too_many = [&path] { return fail(std::errc::too_many_symbolic_link_levels, "open " + path); };
   const auto [directory, is_new] = directories_.try_emplace(directory_of(path));
   if (is_new) {
-    directory->second = kernel::open_directory_inside(root_, directory->first).value_or(kernel::Fd());
+    directory->second =
+        paths_.may_look_up() ? kernel::open_directory_inside(root_, directory->first) : Result<kernel::Fd>(too_many());
   }
   if (!directory->second) {
-    return std::nullopt;
+    return std::unexpected(directory->second.error());
   }
-  const Result<kernel::Fd> file = kernel::open_file_at(directory->second.get(), std::string(base_name(path)));
+  Result<kernel::Fd> file = kernel::open_file_at(directory->second->get(), std::string(base_name(path)));
   if (file || file.error().code != std::errc::too_many_symbolic_link_levels) {
-    return identity_of(file);
+    return file;
   }
-  return ++links_ <= kMostLinks ? identity_of(kernel::open_file_in(root_, path, kernel::Mounts::of_root))
-                                : std::nullopt;
+  return paths_.may_look_up() ? kernel::open_file_in(root_, path, kernel::Mounts::of_root) : too_many();
 }
 
 std::vector<Library> read_mounted_libraries(const kernel::Host& host, const RootInput& input,
@@ -102,7 +118,11 @@ Result<std::vector<Library>> read_own_libraries(int root, const std::string& dri
   std::vector<Library> libraries;
   for (const std::string& name : names) {
     const std::string path = std::string(directory).append("/").append(name);
-    const std::optional<Library> library = library_at(path, image.read(path));
+    std::optional<Library> library = library_at(path, image.read(path));
+    if (library && is_for_linking(opened.get(), name, library->name)) {
+      library->name = name;
+      library->path = path;
+    }
     const bool is_known = library && std::ranges::find(libraries, library->name, &Library::name) != libraries.end();
     if (library && !is_known && std::ranges::binary_search(names, library->name)) {
       libraries.push_back(*library);

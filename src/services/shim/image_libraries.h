@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "kernel/files/fd.h"
 #include "kernel/files/host.h"
+#include "services/shim/image_paths.h"
 #include "services/shim/root_files.h"
 
 namespace hf::shim {
@@ -25,20 +26,24 @@ struct Library {
   std::uint32_t flags = 0;
 };
 
-// Reads libraries of an image. Directories are looked up once, and only so many symlinks: an image may chain them.
+// Reads libraries of an image. Directories are looked up once. Lookups of directories and symlinks count with those of
+// its paths.
 class ImageLibraries {
  public:
-  explicit ImageLibraries(int root) : root_(root) {}
+  ImageLibraries(int root, ImagePaths& paths) : root_(root), paths_(paths) {}
 
+  // Absent where there is none.
   std::optional<nvidia::LibraryIdentity> read(const std::string& path);
-  [[nodiscard]] bool has_too_many_links() const { return links_ > kMostLinks; }
+  // Why one could not be read although there may be one: then nothing is known about it. "": all were read.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
-  static constexpr std::size_t kMostLinks = 256;
+  Result<kernel::Fd> open(const std::string& path);
 
   int root_;
-  std::map<std::string, kernel::Fd> directories_;
-  std::size_t links_ = 0;
+  ImagePaths& paths_;
+  std::map<std::string, Result<kernel::Fd>> directories_;
+  std::string problem_;
 };
 
 // The driver's, and those of the user that have the names by which programs ask for them: no symlink is made to a file

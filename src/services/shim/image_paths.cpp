@@ -12,7 +12,7 @@
 namespace hf::shim {
 namespace {
 
-constexpr std::ptrdiff_t kMostParts = 64;
+constexpr std::ptrdiff_t kMostParts = 32;
 
 // Users write "/usr/local/" and "//usr/local" too.
 std::string clean(const std::string& path) {
@@ -44,7 +44,7 @@ ImagePaths::ImagePaths(int root, const std::vector<container::MountEdit>& mounts
 
 const std::string& ImagePaths::resolve(const std::string& path) {
   const auto [known, is_new] = known_.try_emplace(path);
-  if (is_new) {
+  if (is_new && may_look_up()) {
     std::optional<kernel::Found> found = kernel::find_in(root_, path);
     known->second = found ? std::move(found->path) : std::string();
   }
@@ -80,8 +80,9 @@ std::string ImagePaths::follow_parts(const std::string& path) {
   return real.empty() ? joined : real;
 }
 
-std::string ImagePaths::read_link(const std::string& path) const {
-  const Result<kernel::Fd> link = kernel::open_inside(root_, path, O_PATH | O_NOFOLLOW);
+std::string ImagePaths::read_link(const std::string& path) {
+  const Result<kernel::Fd> link = may_look_up() ? kernel::open_inside(root_, path, O_PATH | O_NOFOLLOW)
+                                                : fail(std::errc::too_many_symbolic_link_levels, "open " + path);
   return link ? kernel::read_link(link->get(), "") : std::string();
 }
 

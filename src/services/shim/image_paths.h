@@ -25,8 +25,10 @@ class ImagePaths {
   // Where a runtime that mounts at this path does so: symlinks are followed as far as there are any, and what is
   // missing is made.
   std::string follow(const std::string& path);
-  // Lookups are slow where an image chains symlinks.
-  [[nodiscard]] std::size_t lookups() const { return known_.size(); }
+  // Before each lookup in the image: false where there were too many. An image that chains symlinks makes each take a
+  // millisecond, and the runtime has no deadline. Beyond the limit nothing that this class says counts.
+  bool may_look_up() { return ++lookups_ <= kMostLookups; }
+  [[nodiscard]] bool has_too_many_lookups() const { return lookups_ > kMostLookups; }
 
   // Will something be mounted at this very path?
   bool is_mounted(const std::string& path);
@@ -35,11 +37,14 @@ class ImagePaths {
 
  private:
   std::string follow_parts(const std::string& path);
-  std::string read_link(const std::string& path) const;
+  std::string read_link(const std::string& path);
   std::string place_of(const std::string& path);
   bool is_covered(const std::string& directory);
 
+  static constexpr std::size_t kMostLookups = 1024;
+
   int root_;
+  std::size_t lookups_ = 0;
   std::map<std::string, std::string> known_;
   std::map<std::string, std::string> followed_;
   int links_left_ = 64;            // symlinks that lead nowhere may be followed, in all

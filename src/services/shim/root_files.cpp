@@ -8,6 +8,7 @@
 #include <fcntl.h>
 
 #include "adapters/nvidia/graphics_profile.h"
+#include "core/base/add_missing.h"
 #include "core/base/text.h"
 #include "kernel/files/container_fs.h"
 #include "kernel/files/file.h"
@@ -29,8 +30,8 @@ constexpr std::chrono::milliseconds kLongestWait{100};
 // A root file system that was prepared before has it already.
 bool lacks_graphics_profile(int root, const RootPlan& plan) {
   const std::string path = std::string(nvidia::kGraphicsProfileDirectory) + "/" + nvidia::kGraphicsProfileName;
-  return !plan.graphics_profile.empty() &&
-         kernel::read_start_in(root, path, plan.graphics_profile.size() + 1) != plan.graphics_profile;
+  return !plan.graphics_profile.empty() && kernel::read_start_in(root, path, plan.graphics_profile.size() + 1,
+                                                                 kernel::Mounts::of_root) != plan.graphics_profile;
 }
 
 // NVIDIA's libraries create device nodes of GPUs that a container does not have, where they may.
@@ -71,8 +72,12 @@ class HookReplacement {
   Result<ReplacedHooks> replace() {
     std::vector<HookEdit> hooks = std::exchange(delivery_.change.edits.hooks, {});
     for (const oci::Hook& hook : input_.spec.hooks) {
-      if (is_replaceable(hook)) {
-        delivery_.change.dropped_hooks.push_back(hook.path);
+      if (!is_replaceable(hook)) {
+        continue;
+      }
+      add_missing(delivery_.change.dropped_hooks, {hook.path});
+      // With a CDI device that is named by an annotation, the spec has the hook already.
+      if (std::ranges::none_of(hooks, [&hook](const HookEdit& other) { return is_same(other, edit_of(hook)); })) {
         hooks.push_back(edit_of(hook));
       }
     }
@@ -86,7 +91,13 @@ class HookReplacement {
   static HookEdit edit_of(const oci::Hook& hook) {
     return {.stage = container::parse_hook_stage(hook.stage).value_or(container::HookStage::prestart),
             .path = hook.path,
-            .arguments = hook.arguments};
+            .arguments = hook.arguments,
+            .environment = hook.environment,
+            .timeout = hook.timeout};
+  }
+
+  static bool is_same(const HookEdit& a, const HookEdit& b) {
+    return a.path == b.path && nvidia::options_of(a) == nvidia::options_of(b);
   }
 
   // Hooks are dropped by their paths: all that have this path must be ours, with options that are known here.

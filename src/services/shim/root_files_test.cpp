@@ -213,6 +213,18 @@ TEST_F(ReadOnlyRootTest, StaysAsItIsWhereItWasPreparedBefore) {
   EXPECT_EQ(cache_in_bundle(), "");
 }
 
+TEST_F(ReadOnlyRootTest, IsNotReadOnOtherMounts) {
+  options_.limits_graphics = true;
+  delivery_.change.edits.nodes = {{.path = "/dev/nvidia0", .device = std::nullopt}};
+  delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+  EXPECT_TRUE(replace().empty());
+  const std::string volume = root_path() + "/etc/nvidia";
+  ASSERT_EQ(::mount(volume.c_str(), volume.c_str(), nullptr, MS_BIND, nullptr), 0);
+  delivery_.change.edits.hooks = {nvidia::hook_of(options_, "/usr/bin/holdfast-runtime")};
+  EXPECT_EQ(replace().size(), 1U) << "the hook passes over the profile";
+  EXPECT_EQ(hooks().size(), 1U);
+}
+
 TEST_F(ReadOnlyRootTest, HasANoteWhereGraphicsIsNotLimited) {
   options_.limits_graphics = true;
   delivery_.change.edits.nodes = {{.path = "/dev/nvidia0", .device = std::nullopt}};
@@ -250,6 +262,26 @@ TEST_F(ReplaceHooksTest, KeepsHooksOfOthers) {
   delivery_.change.edits.hooks.push_back(other);
   EXPECT_TRUE(replace().empty());
   EXPECT_EQ(hooks(), std::vector{other});
+}
+
+TEST_F(ReplaceHooksTest, TakesTheSameHookOnceWhereAnEngineTookItFromACdiSpecToo) {
+  const HookEdit ours = delivery_.change.edits.hooks[0];
+  spec_.hooks = {{"createContainer", ours.path, ours.arguments}, {"createContainer", ours.path, ours.arguments}};
+  spec_.has_user_namespace = true;
+  EXPECT_EQ(replace().size(), 1U);
+  EXPECT_EQ(hooks(), std::vector{ours});
+  EXPECT_EQ(delivery_.change.dropped_hooks, std::vector<std::string>{ours.path});
+}
+
+TEST_F(ReplaceHooksTest, KeepsAHookOfTheSpecWithItsEnvironmentAndDeadline) {
+  HookEdit ours = delivery_.change.edits.hooks[0];
+  ours.environment = {"PATH=/bin"};
+  ours.timeout = 30;
+  delivery_.change.edits.hooks.clear();
+  spec_.hooks = {{"createContainer", ours.path, ours.arguments, ours.environment, ours.timeout}};
+  spec_.has_user_namespace = true;
+  EXPECT_EQ(replace().size(), 1U);
+  EXPECT_EQ(hooks(), std::vector{ours});
 }
 
 TEST_F(ReplaceHooksTest, ReplacesOurHookThatAnEngineTookFromACdiSpec) {

@@ -39,15 +39,24 @@ std::string fingerprint_of(const kernel::Host& host, const device::Inventory& in
   return fingerprint;
 }
 
+bool has_sleeping_gpu(const kernel::Host& host, const device::Inventory& inventory) {
+  return std::ranges::any_of(inventory.units, [&host](const device::Unit& unit) {
+    const std::string status = "sys/bus/pci/devices/" + unit.pci + "/power/runtime_status";
+    return unit.device_class == "nvidia" &&
+           kernel::read_text(host.root.get(), status).value_or("").starts_with("suspended");
+  });
+}
+
 bool knows_mig(const device::Inventory& inventory) {
   return std::ranges::any_of(inventory.units, &device::Unit::is_mig_capable);
 }
 
 }  // namespace
 
-// Enabling MIG changes nothing that can be read.
-bool FreshSpec::must_ask_for_mig(const config::Config& config, Time now) const {
-  return now - asked_at_ >= kMigInterval && config.cdi.device_class == "nvidia" && host::may_have_mig(host_);
+// Enabling MIG changes nothing that can be read. It wakes the GPU.
+bool FreshSpec::must_ask_for_mig(const config::Config& config, const device::Inventory& inventory, Time now) const {
+  return now - asked_at_ >= kMigInterval && config.cdi.device_class == "nvidia" && host::may_have_mig(host_) &&
+         !has_sleeping_gpu(host_, inventory);
 }
 
 Result<bool> FreshSpec::refresh(const config::Config& config, Time now) {
@@ -59,7 +68,7 @@ Result<bool> FreshSpec::refresh(const config::Config& config, Time now) {
   const std::string fingerprint =
       fingerprint_of(host_, plain, file + " " + config.cdi.device_class + " " + config.cdi.hook);
   const bool is_current = fingerprint == last_ && kernel::exists(host_.root.get(), kernel::below_root(file));
-  if (is_current && !must_ask_for_mig(config, now)) {
+  if (is_current && !must_ask_for_mig(config, plain, now)) {
     return false;
   }
   asked_at_ = now;

@@ -21,14 +21,14 @@ class FreshSpec {
   explicit FreshSpec(const kernel::Host& host, Settings settings = {}) : host_(host), settings_(std::move(settings)) {}
 
   // Cheap if nothing has changed: only after a change it asks NVIDIA's library, which may wake a GPU, and every 5
-  // minutes where a GPU may have MIG devices. Returns true if the file was written. If the devices are gone the file
-  // stays, so that a request for one fails with "stale" rather than "unknown".
+  // minutes where a GPU may have MIG devices and none sleeps. Returns true if the file was written. If the devices are
+  // gone the file stays, so that a request for one fails with "stale" rather than "unknown".
   Result<bool> refresh(const config::Config& config, Time now = std::chrono::steady_clock::now());
   // Why the last attempt to write it failed; absent where the file is current.
   [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
 
  private:
-  [[nodiscard]] bool must_ask_for_mig(const config::Config& config, Time now) const;
+  [[nodiscard]] bool must_ask_for_mig(const config::Config& config, const device::Inventory& inventory, Time now) const;
 
   const kernel::Host& host_;
   Settings settings_;

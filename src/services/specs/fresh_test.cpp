@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <tuple>
 
 #include <sys/stat.h>
@@ -115,6 +116,23 @@ TEST_F(FreshMigTest, NoticesAfterAWhileThatMigWasEnabled) {
   ::setenv("HOLDFAST_FAKE_NVML_ERROR", "999", 1);
   EXPECT_FALSE(spec.refresh(config_, start + std::chrono::minutes(15)).value_or(true));
   EXPECT_TRUE(spec.problem()) << "a library that does not answer does not say that MIG is disabled";
+}
+
+// Asking would wake it every few minutes, for ever.
+TEST_F(FreshMigTest, AsksNoSleepingGpu) {
+  const std::string power = fake_.root() + "/sys/bus/pci/devices/0000:ca:00.0/power";
+  std::filesystem::create_directories(power);
+  FreshSpec spec(host_);
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(spec.refresh(config_, start).value_or(false));
+  ::setenv("HOLDFAST_FAKE_MIG", "0", 1);
+  ::setenv("HOLDFAST_FAKE_MIG_EMPTY", "1", 1);
+  std::ofstream(power + "/runtime_status") << "suspended\n";
+  EXPECT_FALSE(spec.refresh(config_, start + std::chrono::minutes(5)).value_or(true));
+  std::ofstream(power + "/runtime_status") << "active\n";
+  const Result<bool> awake = spec.refresh(config_, start + std::chrono::minutes(6));
+  ASSERT_FALSE(awake);
+  EXPECT_NE(awake.error().message.find("MIG is enabled"), std::string::npos) << awake.error().message;
 }
 
 }  // namespace

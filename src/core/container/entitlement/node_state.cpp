@@ -27,6 +27,10 @@ Diagnosis refused(const NodeView& seen, const NodeFacts& facts) {
   if (*seen.access != EACCES) {
     return {AccessFailure::unknown, "access gives error " + std::to_string(*seen.access)};
   }
+  if (facts.bits_allow && seen.is_enclosed) {
+    return {AccessFailure::permission_bits,
+            "access gives EACCES: a directory above it does not let the container's user in"};
+  }
   if (facts.bits_allow) {
     return {AccessFailure::security_module,
             "access gives EACCES although owner and mode allow it: a security module (SELinux, AppArmor) denies it"};
@@ -146,8 +150,8 @@ bool can_be_recreated(const NodeState& node) {
     case AccessFailure::missing:
     case AccessFailure::missing_on_host:
     case AccessFailure::wrong_driver:
-    case AccessFailure::no_device_node:
-    case AccessFailure::permission_bits: return true;
+    case AccessFailure::no_device_node: return true;
+    case AccessFailure::permission_bits: return !node.seen.is_enclosed;
     case AccessFailure::no_driver: return node.seen.device != node.owed->device;
     default: return false;
   }
@@ -209,7 +213,8 @@ std::optional<int> access_by_rules(const NodeView& seen, const OwedNode& owed, c
   Credentials certain = user;
   certain.overrides_bits = user.overrides_bits && user.uid == 0;
   const bool is_asked = contains(owed.access, kReadWrite) && seen.device && seen.device == owed.device;
-  if (!is_asked || !bits_allow(seen, certain) || gates.kind == Answer::Kind::unknown) {
+  const bool is_reached = certain.overrides_bits || !seen.is_enclosed;
+  if (!is_asked || !is_reached || !bits_allow(seen, certain) || gates.kind == Answer::Kind::unknown) {
     return std::nullopt;
   }
   // Kernel: permission bits come first, then the device cgroup (fs/namei.c, inode_permission).

@@ -25,6 +25,7 @@ struct NodeView {
   bool is_on_nodev_mount = false;
   std::optional<int> access;  // error of access(2) for read and write, in its cgroup, as its user; absent: not tried
   std::optional<int> open;    // error of open(2); absent: not tried, as opening may wake a device
+  bool is_enclosed = false;   // not every user may search the directories above it, or a symlink leads to it
 };
 
 // Why the container cannot use the device; docs/FINDINGS.md has a page for each.
@@ -96,7 +97,7 @@ struct Credentials {
 bool bits_allow(const NodeView& seen, const Credentials& user);
 
 // What access(2) for reading and writing gives a process of the container, where that follows from rules and permission
-// bits. Absent where only a try tells.
+// bits, also those of directories. Absent where only a try tells.
 std::optional<int> access_by_rules(const NodeView& seen, const OwedNode& owed, const Answer& gates,
                                    const Credentials& user);
 

@@ -68,6 +68,16 @@ TEST(Classifier, DistinguishesPermissionBitsFromSecurityModules) {
             AccessFailure::permission_bits);
   EXPECT_EQ(classify(seen, {true, "nvidia", kGpu, Answer::Kind::allow, true, {}}).failure,
             AccessFailure::security_module);
+  NodeView enclosed = seen;
+  enclosed.is_enclosed = true;
+  NodeState state;
+  OwedNode owed;
+  owed.device = kGpu;
+  state.owed = owed;
+  state.seen = enclosed;
+  state.diagnosis = classify(enclosed, {true, "nvidia", kGpu, Answer::Kind::allow, true, {}});
+  EXPECT_EQ(state.diagnosis.failure, AccessFailure::permission_bits);
+  EXPECT_FALSE(can_be_recreated(state)) << "a new node would be in the same directory";
 }
 
 TEST(Classifier, DistinguishesMissingInTheContainerFromMissingOnTheHost) {
@@ -155,6 +165,8 @@ TEST(AccessByRules, IsKnownWhereBitsAllowAndRulesDecide) {
   const NodeView for_root = seen_as(kGpu, 0600);
   const NodeView other = seen_as(kOther, 0666);
   const NodeView no_device = seen_as(std::nullopt, 0666);
+  NodeView enclosed = seen_as(kGpu, 0666);
+  enclosed.is_enclosed = true;
   const Credentials root{.uid = 0, .gids = {0}, .overrides_bits = true};
   const Credentials mapped{.uid = 100000, .gids = {100000}, .overrides_bits = true};
   const std::vector<AccessCase> cases = {
@@ -165,6 +177,8 @@ TEST(AccessByRules, IsKnownWhereBitsAllowAndRulesDecide) {
       {.name = "bits refuse", .expected = std::nullopt, .seen = for_root},
       {.name = "root of a user namespace", .expected = std::nullopt, .seen = for_root, .user = mapped},
       {.name = "other numbers than the rules were asked for", .expected = std::nullopt, .seen = other},
+      {.name = "in a directory of root", .expected = std::nullopt, .seen = enclosed},
+      {.name = "in a directory of root, for root", .expected = 0, .seen = enclosed, .user = root},
       {.name = "no device", .expected = std::nullopt, .seen = no_device},
       {.name = "only reading is owed", .expected = std::nullopt, .access = Access::read}};
   for (const AccessCase& one : cases) {
