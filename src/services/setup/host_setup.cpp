@@ -1,5 +1,6 @@
 #include "services/setup/host_setup.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "adapters/config/config.h"
@@ -33,6 +34,15 @@ Result<HostDeviceFacts> read_facts(const kernel::Host& host) {
     }
   }
   return facts;
+}
+
+// Some containers get a hook that keeps the driver's libraries from creating nodes of other GPUs.
+bool leaves_hooks(const HostDeviceFacts& facts) {
+  const auto param = facts.params.find("ModifyDeviceFiles");
+  const auto gpus = std::ranges::count_if(facts.inventory.units, [](const device::Unit& unit) {
+    return unit.device_class == "nvidia" && !unit.nodes.empty() && !unit.is_excluded;
+  });
+  return param != facts.params.end() && param->second != "0" && gpus > 1;
 }
 
 Result<void> apply(const kernel::Host& host, const HostStep& step) {
@@ -187,9 +197,16 @@ Result<SetupReport> set_up_host(const kernel::Host& host, const HostSetupOptions
   if (options.modules == Modules::load) {
     load_modules(host, options, report);
   }
-  set_up_devices(host, TRY(read_facts(host)), report);
+  const HostDeviceFacts facts = TRY(read_facts(host));
+  set_up_devices(host, facts, report);
   TRY(report.is_done ? check_devices(host, report) : Result<void>());
   TRY(install_files(host, options, report));
+  if (leaves_hooks(facts) && !kernel::exists(host.root.get(), kernel::below_root(kModuleOptions))) {
+    report.notes.emplace_back(
+        "containers with CAP_MKNOD and a part of the GPUs have a hook, because the driver creates device nodes in "
+        "them: "
+        "'holdfast setup node --keep-device-files' ends that");
+  }
   report.verdict = verdict_of(report);
   return report;
 }

@@ -1,5 +1,6 @@
 #include "services/setup/host_setup.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -184,6 +185,30 @@ TEST_F(HostSetupTest, KeepsTheDriverFromCreatingNodesOnRequest) {
   EXPECT_TRUE(set_up_host(host_, options)->changes_nothing());
   EXPECT_EQ(undo_host(host_, options)->steps.size(), 2U);
   EXPECT_FALSE(std::filesystem::exists(fake_.root() + kModuleOptions));
+}
+
+TEST_F(HostSetupTest, OffersToEndHooksWhereThereAreSeveralGpus) {
+  HostSetupOptions options;
+  options.program = "/usr/bin/holdfast";
+  const auto is_offered = [&] {
+    const Result<report::SetupReport> done = set_up_host(host_, options);
+    EXPECT_TRUE(done);
+    return done && std::ranges::any_of(done->notes, [](const std::string& note) {
+             return note.find("--keep-device-files") != std::string::npos;
+           });
+  };
+  EXPECT_FALSE(is_offered()) << "every container has the only GPU as a whole";
+  const std::string gpu = fake_.root() + "/proc/driver/nvidia/gpus/0000:66:00.0";
+  std::filesystem::create_directories(gpu);
+  std::ofstream(gpu + "/information") << "Model: \t NVIDIA X\nDevice Minor: \t 1\n";
+  EXPECT_TRUE(is_offered());
+  options.device_files = DeviceFiles::by_setup;
+  EXPECT_FALSE(is_offered()) << "it was asked for";
+  options.device_files = DeviceFiles::by_driver;
+  EXPECT_FALSE(is_offered()) << "it waits for the next load of the driver";
+  ASSERT_TRUE(undo_host(host_, options));
+  std::ofstream(fake_.root() + "/proc/driver/nvidia/params") << "ModifyDeviceFiles: 0\n";
+  EXPECT_FALSE(is_offered()) << "the driver creates none";
 }
 
 TEST_F(HostSetupTest, LeavesARuleThatIsNotOurs) {
