@@ -28,8 +28,8 @@ struct Finding {
 std::string sentence_of(const Finding& finding);  // what it is, and because of what: its verdict in every rendering
 
 // What programs decide by a code.
-bool is_undecided(const Finding& finding);  // what a container may open could not be determined
-bool is_denied(const Finding& finding);     // something took the right to open a device away
+bool is_undecided(const Finding& finding);   // what a container may open could not be determined
+bool is_denied(const Finding& finding);      // something took the right to open a device away
 bool is_about_risk(const Finding& finding);  // nothing is lost yet, and nothing will keep it
 // Devices that cannot be opened, and nothing else: a later probe from inside that opens them disproves it.
 bool is_about_access(std::string_view code);

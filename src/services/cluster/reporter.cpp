@@ -180,8 +180,8 @@ void Reporter::take_condition(const Result<apiserver::Response>& answer) {
 // Without its node the server may be one of another cluster, or know this host by another name.
 std::uint64_t Reporter::pause_after(const Result<apiserver::Response>& answer) {
   const bool is_missing = answer && answer->status == 404;
-  missing_pause_ = is_missing ? std::clamp(missing_pause_ * 2, kShortest, kHeartbeat) : kShortest;
-  return missing_pause_;
+  missing_pause_ = is_missing ? std::clamp(missing_pause_ * 2, kShortest, kHeartbeat) : 0;
+  return std::max(missing_pause_, kShortest);
 }
 
 // The write may have waited for minutes: what is wanted may be something else by now.

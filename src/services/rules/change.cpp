@@ -80,7 +80,8 @@ Result<report::ChangeReport> change(host::HostOpener& opener, const NamedTarget&
                                     RunMode mode) {
   const auto& [target, place] = named;
   if (std::holds_alternative<FilePath>(place) || std::holds_alternative<container::ProgramId>(place)) {
-    return fail(std::errc::invalid_argument, "target " + quote(target) + ": only containers, pid:N and cgroup:PATH can be changed");
+    return fail(std::errc::invalid_argument,
+                "target " + quote(target) + ": only containers, pid:N and cgroup:PATH can be changed");
   }
   const host::OpenHost& open = *TRY(opener.get());
   const kernel::CgroupsPtr own = TRY(open_own_cgroups(open.host, place));
