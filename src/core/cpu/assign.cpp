@@ -36,9 +36,9 @@ CpuSet not_allowed(const State& state, const Tenant& tenant) {
 }
 
 // Says so where it may not have others.
-std::unexpected<Error> refuse(const Tenant& tenant, const Error& error) {
-  return fail(error.code,
-              error.message + (tenant.confined ? "; it is confined to " + to_string(*tenant.confined) : ""));
+std::unexpected<Error> refuse(const Tenant& tenant, Error error) {
+  error.message += tenant.confined ? "; it is confined to " + to_string(*tenant.confined) : "";
+  return std::unexpected(std::move(error));
 }
 
 Result<CpuSet> give(const Policy& policy, State& state, const Tenant& tenant, const CpuRequest& request) {
