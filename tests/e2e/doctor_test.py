@@ -123,8 +123,14 @@ class Engines(Case):
         with self.subTest("nodev"):
             remount(container.pid, point, MS_NODEV)
             self.assertEqual(self.codes(container), ["HF-110"])
+            for more in ([], ["--dry-run"]):
+                healed = holdfast("heal", container.id, *more)
+                self.assertEqual(healed.returncode, 1, "its rules are fine, and it cannot open the device: " + healed.stdout)
+                self.assertIn(f"still lack{'' if more else 's'} {FUSE}", healed.stdout)
+                self.assertIn("nodev", healed.stdout)
             remount(container.pid, point, 0)
             self.assertEqual(self.codes(container), [])
+            self.ok("heal", container.id)
 
     def break_parent(self, container: engines.Container) -> None:
         with self.subTest("an ancestor denies"):
