@@ -862,7 +862,7 @@ class Daemons(Plainly):
         FIGURES.append(f"lock: 15 attacks, {counts['ok']} opens, none failed")
         self.check_rules(container, before, [])
         with self.subTest("also after a manual heal"):
-            self.assertEqual(holdfast("heal", container.id).returncode, 0)
+            self.healed(container.id)
             self.assertIn("PermissionError", attacks("deny", container.cgroup).stderr)
         with self.subTest("and lets them in again when the policy says so"):
             daemon.config.write_text(policy("heal"))

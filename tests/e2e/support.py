@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -102,6 +103,17 @@ class Case(unittest.TestCase):
         done = holdfast(*arguments)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
+
+    def healed(self, *arguments: str) -> str:
+        """`holdfast heal` leaves nothing undone but nodes of a GPU, which has no driver on this host. A dry run has more to say."""
+        done = holdfast("heal", *arguments)
+        self.check_healed(done)
+        return done.stdout
+
+    def check_healed(self, done: subprocess.CompletedProcess) -> None:
+        lacks = re.search(r": (?:would )?still lacks? (.+)$", done.stdout, re.M)
+        left = [path for path in lacks[1].split(", ") if not path.startswith("/dev/nvidia")] if lacks else []
+        self.assertEqual((left, done.returncode), ([], 1 if lacks else 0), done.stdout + done.stderr)
 
     def refused(self, status: int, contains: str, *arguments: str, stdin: str | None = None) -> None:
         """One line on standard error that names the thing, nothing on standard output, and this exit code."""
