@@ -99,27 +99,25 @@ Result<std::string> journal_directory(const kernel::Host& host, const GuardOptio
                                  : std::filesystem::absolute(options.journal).lexically_normal().string();
 }
 
-// No journal is fine where none was named: then no guard has run here yet.
-Result<journal::Kept> read_kept(const kernel::Host& host, const GuardOptions& options) {
-  const std::string directory = TRY(journal_directory(host, options));
-  journal::Kept kept = TRY(journal::read_journal(host, directory));
-  if (!kept.has_directory && !options.journal.empty()) {
-    return fail(std::errc::no_such_file_or_directory, "there is no directory " + printable(directory));
-  }
+// Why the records may not be all that there were.
+void warn_of_gaps(const journal::Kept& kept, const std::string& directory) {
   if (!kept.has_directory) {
     warn("holdfastd has never run here: there is no " + printable(directory));
   }
   if (kept.damaged > 0) {
     warn(std::to_string(kept.damaged) + " lines of the records in " + printable(directory) + " cannot be read");
   }
-  return kept;
 }
 
 Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
   const kernel::Host host = TRY(kernel::open_host());
   const std::int64_t span = TRY(parse_span(options.since, "--since"));
   const std::int64_t after = options.since.empty() ? 0 : kernel::wall_now() - span;
-  journal::Kept kept = TRY(read_kept(host, options));
+  const std::string directory = TRY(journal_directory(host, options));
+  journal::Kept kept = TRY(journal::read_journal(host, directory));
+  if (!kept.has_directory && !options.journal.empty()) {
+    return fail(std::errc::no_such_file_or_directory, "there is no directory " + printable(directory));
+  }
   Subject subject = {options.container, {}};
   if (std::ranges::none_of(kept.records, [&subject](const BlameRecord& record) { return subject.has(record); }) &&
       !subject.argument.empty()) {
@@ -132,6 +130,7 @@ Result<std::vector<BlameRecord>> read_records(const GuardOptions& options) {
       return fail(found.error().code, found.error().message + ", and none in the journal was");
     }
   }
+  warn_of_gaps(kept, directory);
   std::erase_if(kept.records, [&](const BlameRecord& record) {
     return !subject.has(record) || record.at < after || (options.losses && !record.is_loss());
   });
