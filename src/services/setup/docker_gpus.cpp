@@ -81,4 +81,27 @@ Result<void> stop_offering_gpus(const kernel::Host& host, report::SetupReport& r
   return {};
 }
 
+GpuLinks read_gpu_links(const kernel::Host& host) {
+  GpuLinks links;
+  for (const FoundHook& found : find_hooks(host)) {
+    if (found.is_ours) {
+      links.emplace(found.path, found.target);
+    }
+  }
+  return links;
+}
+
+Result<void> restore_gpu_links(const kernel::Host& host, const GpuLinks& before) {
+  const GpuLinks now = read_gpu_links(host);
+  for (const auto& [path, target] : now) {
+    TRY(before.contains(path) ? Result<void>() : kernel::remove_symlink_on(host, path));
+  }
+  for (const auto& [path, target] : before) {
+    const auto found = now.find(path);
+    const bool is_there = found != now.end() && found->second == target;
+    TRY(is_there ? Result<void>() : kernel::make_symlink_on(host, path, target));
+  }
+  return {};
+}
+
 }  // namespace hf::setup

@@ -2,6 +2,7 @@
 // installed, a symlink to holdfast-runtime takes its place.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "core/base/result.h"
@@ -14,5 +15,9 @@ namespace hf::setup {
 Result<void> offer_gpus(const kernel::Host& host, const std::string& program, report::SetupReport& report);
 // Removes the symlink, if it is ours.
 Result<void> stop_offering_gpus(const kernel::Host& host, report::SetupReport& report);
+
+using GpuLinks = std::map<std::string, std::string>;  // the targets of our symlinks, by path
+GpuLinks read_gpu_links(const kernel::Host& host);
+Result<void> restore_gpu_links(const kernel::Host& host, const GpuLinks& before);
 
 }  // namespace hf::setup

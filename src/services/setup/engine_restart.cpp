@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "kernel/files/file.h"
+#include "services/setup/docker_gpus.h"
 #include "services/setup/engines.h"
 #include "services/setup/host_file.h"
 
@@ -45,46 +46,36 @@ class Restart {
     return command ? std::optional(*command) : std::nullopt;
   }
 
-  Result<SetupReport> carry_out(const EngineChange& change, const std::optional<std::string>& earlier) {
+  Result<SetupReport> carry_out(const SetupReport& planned, const EngineChange& change,
+                                const std::optional<std::string>& earlier) {
     if (const Result<std::string> unit = control_.run({"systemctl", "cat", engine_.unit}, kAskLimit); !unit) {
       return fail(unit.error().code, "setup " + engine_.name + ": nothing was changed: " + unit.error().message +
                                          " (--unit names the unit of the engine)");
     }
+    earlier_ = earlier;
     control_.wait(control_.delay);
-    old_ = TRY(file_.read());
-    old_backup_ = TRY(backup_.read());
+    TRY(remember());
+    const bool was_active = is_active().has_value();
     const bool was_valid = check().has_value();  // otherwise it may be the program of another engine
-    SetupReport report = TRY(change(RunMode::carry_out));
-    if (const Result<std::string> checked = was_valid && !report.files.empty() ? check() : ""; !checked) {
-      TRY(restore());
-      return restored("refuses the new one", checked.error());
+    mark(earlier.value_or(planned.command));     // before the change: what is interrupted is repeated
+    Result<SetupReport> changed = change(RunMode::carry_out);
+    const Result<HostFile::Content> written = file_.read();
+    new_ = written ? *written : std::nullopt;
+    if (!changed) {
+      return take_back(std::move(changed).error());
     }
-    if (report.command.empty()) {
-      report.verdict = "the config was changed earlier, and the restart failed";
+    if (was_valid && new_ && !changed->files.empty()) {  // an engine refuses to check a file that is not there
+      if (const Result<std::string> checked = check(); !checked) {
+        return take_back("refuses the new one", checked.error());
+      }
     }
-    const bool restarts = report.command == engine_.restart_command || (earlier && earlier->contains(" restart "));
-    report.command = restarts ? engine_.restart_command : engine_.command;  // a reload does less
-    mark(report.command);
-    const Result<void> runs = run(report.command);
-    if (runs) {
-      report.steps.push_back("run " + report.command);
-      report.command.clear();
+    if (!was_active && !earlier) {
       TRY(unmark());
-      return report;
+      changed->command.clear();
+      changed->notes.push_back(engine_.unit + " does not run: it reads the config when it starts");
+      return changed;
     }
-    if (report.files.empty()) {
-      report.failed.push_back(runs.error().message);
-      return report;
-    }
-    TRY(restore());
-    report = restored("did not run with the new one", runs.error());
-    if (const Result<void> again = run(engine_.restart_command); !again) {
-      report.failed.push_back("with the config from before, too: " + again.error().message);
-      report.command = engine_.restart_command;
-      return report;
-    }
-    TRY(unmark());
-    return report;
+    return put_into_effect(*std::move(changed));
   }
 
  private:
@@ -101,6 +92,38 @@ class Restart {
   [[nodiscard]] Result<std::string> check() const {
     return control_.run(check_command(engine_, file_.path()), kAskLimit);
   }
+  [[nodiscard]] Result<std::string> is_active() const {
+    return control_.run({"systemctl", "is-active", engine_.unit}, kAskLimit);
+  }
+
+  Result<SetupReport> put_into_effect(SetupReport report) {
+    if (report.command.empty()) {
+      report.verdict = "the config was changed earlier, and the restart failed";
+    }
+    const bool restarts = report.command == engine_.restart_command || (earlier_ && earlier_->contains(" restart "));
+    report.command = restarts ? engine_.restart_command : engine_.command;  // a reload does less
+    mark(report.command);
+    const Result<void> runs = run(report.command);
+    if (runs) {
+      report.steps.push_back("run " + report.command);
+      report.command.clear();
+      TRY(unmark());
+      return report;
+    }
+    if (report.files.empty()) {
+      report.failed.push_back(runs.error().message);
+      return report;
+    }
+    report = take_back("did not run with the new one", runs.error());
+    mark(engine_.restart_command);
+    if (const Result<void> again = run(engine_.restart_command); !again) {
+      report.failed.push_back("with the config from before, too: " + again.error().message);
+      report.command = engine_.restart_command;
+      return report;
+    }
+    TRY(unmark());
+    return report;
+  }
 
   [[nodiscard]] Result<void> run(const std::string& command) const {
     std::vector<std::string> arguments;
@@ -113,7 +136,7 @@ class Restart {
     std::string why;
     for (int checks = 0, calm = 0; checks < kMostChecks; ++checks) {
       control_.wait(seconds(1));
-      const Result<std::string> active = control_.run({"systemctl", "is-active", engine_.unit}, kAskLimit);
+      const Result<std::string> active = is_active();
       calm = active ? calm + 1 : 0;
       why = active ? why : active.error().message;
       if (calm == kCalmChecks) {
@@ -123,19 +146,50 @@ class Restart {
     return fail(std::errc::timed_out, "run " + command + ": it does not stay active: " + why);
   }
 
-  [[nodiscard]] Result<void> restore() const {
-    for (const auto& [file, content] : {std::pair(&file_, &old_), std::pair(&backup_, &old_backup_)}) {
-      TRY(*content ? file->write_copy(**content) : file->remove(TRY(file->read())));
-    }
+  [[nodiscard]] Result<void> remember() {
+    old_ = TRY(file_.read());
+    old_backup_ = TRY(backup_.read());
+    links_ = read_gpu_links(host_);
     return {};
   }
 
-  [[nodiscard]] SetupReport restored(const std::string& what, const Error& why) const {
+  // What another program has written meanwhile is not overwritten.
+  [[nodiscard]] Result<void> restore() const {
+    const HostFile::Content now = TRY(file_.read());
+    if (text_of(now) != text_of(new_)) {
+      return fail(std::errc::resource_unavailable_try_again, "restore " + file_.path() + ": it was changed meanwhile");
+    }
+    for (const auto& [file, content] : {std::pair(&file_, &old_), std::pair(&backup_, &old_backup_)}) {
+      TRY(*content ? file->write_copy(**content) : file->remove(TRY(file->read())));
+    }
+    return restore_gpu_links(host_, links_);
+  }
+
+  static std::string text_of(const HostFile::Content& content) { return content ? content->text : std::string(); }
+
+  // A restart that an earlier call owes is still owed.
+  [[nodiscard]] std::unexpected<Error> take_back(Error error) const {
+    const Result<void> restored = restore();
+    error.message += restored ? "" : "; " + restored.error().message;
+    if (restored && !earlier_) {
+      (void)unmark();
+    }
+    return std::unexpected(std::move(error));
+  }
+
+  [[nodiscard]] SetupReport take_back(const std::string& what, const Error& why) const {
     SetupReport report;
     report.subject = engine_.name;
     report.is_done = true;
-    report.verdict = file_.path() + " is as it was: " + engine_.name + " " + what;
     report.failed.push_back(why.message);
+    const Result<void> restored = restore();
+    report.verdict =
+        file_.path() + (restored ? " is as it was: " : " could not be restored: ") + engine_.name + " " + what;
+    if (!restored) {
+      report.failed.push_back(restored.error().message);
+    } else if (!earlier_) {
+      (void)unmark();
+    }
     return report;
   }
 
@@ -145,7 +199,10 @@ class Restart {
   HostFile file_;
   HostFile backup_;
   HostFile::Content old_;
+  HostFile::Content new_;
   HostFile::Content old_backup_;
+  GpuLinks links_;
+  std::optional<std::string> earlier_;
 };
 
 }  // namespace
@@ -155,7 +212,7 @@ Result<SetupReport> change_and_restart(const kernel::Host& host, const EngineSet
   const SetupReport planned = TRY(change(RunMode::dry_run));
   Restart restart(host, TRY(find_engine(options.engine, options.unit)), options, control);
   const std::optional<std::string> earlier = restart.read_marker();
-  return planned.command.empty() && !earlier ? change(RunMode::carry_out) : restart.carry_out(change, earlier);
+  return planned.command.empty() && !earlier ? change(RunMode::carry_out) : restart.carry_out(planned, change, earlier);
 }
 
 }  // namespace hf::setup

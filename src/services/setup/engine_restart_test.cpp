@@ -43,7 +43,9 @@ class RestartTest : public testing::Test {
     if (command == "systemctl is-active " + unit_ && is_active_) {
       return "active";
     }
-    if (command.starts_with("containerd --config") && !(is_new && is_refused_) && !refuses_all_) {
+    const bool is_check = command.starts_with("containerd --config") || command.starts_with("dockerd --validate");
+    const std::string file = is_check ? command.substr(command.find('/')) : "";
+    if (is_check && exists(file.substr(0, file.find(' '))) && !(is_new && is_refused_) && !refuses_all_) {
       return "";
     }
     return fail(std::errc::io_error, "run " + command.substr(0, command.find(' ')) + ": no");
@@ -61,6 +63,17 @@ class RestartTest : public testing::Test {
     const auto change = [&](RunMode mode) {
       options.mode = mode;
       return register_runtime(host_, options);
+    };
+    return change_and_restart(host_, options, change, control_);
+  }
+
+  // Without a file at first, which docker's packages do not have.
+  Result<report::SetupReport> set_up_docker(bool undoes) {
+    unit_ = "docker";
+    EngineSetupOptions options{"docker", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out, ""};
+    const auto change = [&](RunMode mode) {
+      options.mode = mode;
+      return undoes ? undo_registration(host_, options) : register_runtime(host_, options);
     };
     return change_and_restart(host_, options, change, control_);
   }
@@ -156,6 +169,59 @@ TEST_F(RestartTest, RepeatsARestartThatFailed) {
   EXPECT_TRUE(set_up()->failed.empty());
   EXPECT_EQ(count("systemctl restart containerd"), 1);
   EXPECT_FALSE(exists(kMarker));
+}
+
+TEST_F(RestartTest, AnEngineThatDoesNotRunIsNotStarted) {
+  is_active_ = false;
+  const Result<report::SetupReport> done = set_up();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->command, "");
+  EXPECT_EQ(done->notes.back(), "containerd does not run: it reads the config when it starts");
+  EXPECT_EQ(count("systemctl restart containerd"), 0);
+  EXPECT_NE(read(kFile), kOld);
+  EXPECT_FALSE(exists(kMarker));
+}
+
+TEST_F(RestartTest, DockersFileAndSymlinkComeAndGoTogether) {
+  std::filesystem::create_directories(fake_.root() + "/usr/bin");
+  const std::string link = fake_.root() + "/usr/bin/nvidia-container-runtime-hook";
+  const auto has_link = [&link] { return std::filesystem::is_symlink(std::filesystem::symlink_status(link)); };
+  is_broken_ = true;
+  const Result<report::SetupReport> failed = set_up_docker(false);
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(failed->verdict, "/etc/docker/daemon.json is as it was: docker did not run with the new one");
+  EXPECT_FALSE(exists("/etc/docker/daemon.json"));
+  EXPECT_FALSE(has_link());
+  is_broken_ = false;
+  is_active_ = true;
+  ASSERT_TRUE(set_up_docker(false)->failed.empty());
+  EXPECT_TRUE(has_link());
+  is_broken_ = true;
+  EXPECT_FALSE(set_up_docker(true)->failed.empty());
+  EXPECT_TRUE(exists("/etc/docker/daemon.json"));
+  EXPECT_TRUE(has_link()) << "the runtime is registered again";
+  is_broken_ = false;
+  is_active_ = true;
+  const Result<report::SetupReport> undone = set_up_docker(true);
+  ASSERT_TRUE(undone) << undone.error().message;
+  EXPECT_TRUE(undone->failed.empty()) << join(undone->failed, "; ");
+  EXPECT_FALSE(exists("/etc/docker/daemon.json")) << "nothing is left to check";
+  EXPECT_FALSE(has_link());
+}
+
+TEST_F(RestartTest, AChangeThatFailsHalfWayIsTakenBack) {
+  const EngineSetupOptions options{"containerd", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out, ""};
+  const auto change = [&](RunMode mode) -> Result<report::SetupReport> {
+    EngineSetupOptions now = options;
+    now.mode = mode;
+    Result<report::SetupReport> report = register_runtime(host_, now);
+    return mode == RunMode::dry_run ? std::move(report) : fail(std::errc::read_only_file_system, "make symlink");
+  };
+  const Result<report::SetupReport> done = change_and_restart(host_, options, change, control_);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "make symlink");
+  EXPECT_FALSE(exists(kMarker));
+  expect_as_it_was();
 }
 
 TEST_F(RestartTest, ARestartOfAnotherUnitThatFailedIsRepeatedWithTheUnitOfNow) {
