@@ -295,7 +295,10 @@ Result<void> read_root(const YAML::Node& node, KubeSettings& settings) {
     return {};
   }
   settings.root_dir = TRY(scalar_of(node, "kube.root_dir"));
-  if (!settings.root_dir.starts_with('/') || settings.root_dir.ends_with('/')) {
+  while (settings.root_dir.ends_with('/')) {
+    settings.root_dir.pop_back();
+  }
+  if (!settings.root_dir.starts_with('/')) {
     return malformed("kube.root_dir: " + quote(settings.root_dir) + " is not an absolute path");
   }
   settings.directory = settings.root_dir + "/device-plugins";

@@ -17,8 +17,9 @@ TEST(Reload, NamesWhatCountsOnlyAfterARestart) {
   read.journal.size = 1;
   read.kube.serves_device_plugin = false;
   read.kube.ignored_xids = {13};
-  EXPECT_EQ(waits_for_restart_of_guard({}, read), (Keys{"web", "journal"}));
-  EXPECT_EQ(waits_for_restart_of_plugin({}, read), (Keys{"kube.device_plugin", "kube.xids"}));
+  read.kube.root_dir = "/var/lib/k0s/kubelet";
+  EXPECT_EQ(waits_for_restart_of_guard({}, read), (Keys{"web", "journal", "kube.root_dir"}));
+  EXPECT_EQ(waits_for_restart_of_plugin({}, read), (Keys{"kube.root_dir", "kube.device_plugin", "kube.xids"}));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ Result<kernel::Fd> lock_file(int directory, const std::string& name, const std::
 
 // Held while a guard runs: two of them would undo each other's repairs, whatever their journals are.
 Result<kernel::Fd> lock_host(const kernel::Host& host);
-// The guard that runs.
+// The guard that runs. Not for a process that holds the lock itself: it would lose it.
 std::optional<container::Pid> holder_of_host_lock(const kernel::Host& host);
 // Removes the file of the lock, which must be held.
 void remove_host_lock(const kernel::Host& host);

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "adapters/config/config.h"
 #include "adapters/cpu_file/scenario_file.h"
 #include "adapters/cpu_file/topology_file.h"
 #include "commands.h"
@@ -206,6 +207,12 @@ bool is_kubelet_running() {
          });
 }
 
+std::string kubelets_state_file() {
+  const Result<kernel::Host> host = kernel::open_host();
+  const Result<config::Config> config = host ? config::read_config(*host) : config::Config();
+  return (config ? config->kube.root_dir : config::KubeSettings().root_dir) + "/cpu_manager_state";
+}
+
 // Kubelet keeps its state in memory and would write it over the new file, and a sound file is better than a guess.
 Result<void> check_rebuild(const CpuOptions& options, const cpu::Policy& policy) {
   if (options.file == std::string(cpus::kDirectory) + "/" + cpus::kStateFile) {
@@ -223,7 +230,7 @@ Result<void> check_rebuild(const CpuOptions& options, const cpu::Policy& policy)
     return fail(std::errc::file_exists,
                 options.file + " is sound: nothing needs to be rebuilt (--force does it all the same)");
   }
-  if (options.file == cpus::kKubeletState && is_kubelet_running()) {
+  if (options.file == kubelets_state_file() && is_kubelet_running()) {
     return fail(std::errc::device_or_resource_busy,
                 "kubelet runs, and would replace the new file: systemctl stop kubelet first (or --force)");
   }
@@ -342,9 +349,8 @@ void add_simulate(CLI::App& cpu, int& status) {
 
 void add_state(CLI::App& cpu, int& status) {
   const auto options = std::make_shared<CpuOptions>();
-  options->file = cpus::kKubeletState;
   CLI::App* command = cpu.add_subcommand("state", "what a cpu_manager_state says, and whether kubelet would accept it");
-  command->add_option("FILE", options->file, "the file; none: kubelet's own")->capture_default_str();
+  command->add_option("FILE", options->file, "the file; none: kubelet's own");
   command->add_option("--topology,--from", options->machine, kMachineHelp)->type_name("MACHINE");
   add_policy(*command, *options);
   command->add_option("--policy", options->policy, "the policy kubelet is configured with; none: the file's")
@@ -356,7 +362,10 @@ void add_state(CLI::App& cpu, int& status) {
   command->add_flag("--force", options->force, "with --rebuild: also where the file is sound, or kubelet runs");
   add_output(*command, options->output);
   command->footer("exit: 0 it is sound; 1 it is not; 2 usage, or it could not be read");
-  command->callback([options, &status] { run(*options, show_state, status); });
+  command->callback([options, &status] {
+    options->file = options->file.empty() ? kubelets_state_file() : options->file;
+    run(*options, show_state, status);
+  });
 }
 
 }  // namespace

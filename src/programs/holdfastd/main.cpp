@@ -137,7 +137,14 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
   settings.at_most = options.tier.empty() ? settings.at_most : *container::parse_tier(options.tier);
   Log log(options.log == "json" ? Log::Format::json : Log::Format::text);
   settings.version = HOLDFAST_VERSION;
-  settings.reload = [&host, &options] { return read_config(host, options); };
+  settings.reload = [&]() -> Result<config::Config> {
+    config::Config read = TRY(read_config(host, options));
+    if (const std::vector<std::string> keys = config::waits_for_restart_of_guard(config, read); !keys.empty()) {
+      log.write("config-waits-for-restart keys=" + join(keys, ","), true);
+    }
+    read.kube.root_dir = config.kube.root_dir;  // its directories are watched
+    return read;
+  };
   specs::FreshSpec spec(host);
   settings.refresh = [&spec](const config::Config& now) { return spec.refresh(now); };
   settings.notify = notify;
@@ -159,12 +166,7 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
   settings.census = [&](const auto& discovered, std::uint64_t began) { cpu_manager.take_census(discovered, began); };
   settings.offer_census = [&](std::function<void()> request) { cpu_manager.set_census_request(std::move(request)); };
   settings.newcomer = [&](const host::DiscoveredContainer& discovered) { cpu_manager.add(discovered); };
-  settings.reloaded = [&](const config::Config& now) {
-    cpu_manager.set_config(now);
-    if (const std::vector<std::string> keys = config::waits_for_restart_of_guard(config, now); !keys.empty()) {
-      log.write("config-waits-for-restart keys=" + join(keys, ","), true);
-    }
-  };
+  settings.reloaded = [&](const config::Config& now) { cpu_manager.set_config(now); };
   settings.callbacks.cpus = [&] { return cpu_board.latest(); };
   const std::unique_ptr<web::Server> server = open_web(config.web, board, log);
   const Result<void> ran = guard::run_daemon(host, settings);
@@ -198,8 +200,9 @@ void add_options(CLI::App& app, DaemonOptions& options) {
   app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
   app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
   app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none")
-      ->transform(
-          [](const std::string& path) { return path == "none" ? path : std::filesystem::absolute(path).string(); });
+      ->transform([](const std::string& path) {
+        return path.empty() || path == "none" ? path : std::filesystem::absolute(path).string();
+      });
 }
 
 int run(std::span<char* const> argv) {

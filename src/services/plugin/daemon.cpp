@@ -303,6 +303,10 @@ class Loop {
         }
         config->kube.dra = catalog_.config().kube.dra;  // sockets and slices have its names
         config->kube.serves_device_plugin = catalog_.config().kube.serves_device_plugin;
+        config->kube.root_dir = catalog_.config().kube.root_dir;
+        config->kube.directory = catalog_.config().kube.directory;
+        config->kube.registry = catalog_.config().kube.registry;
+        config->kube.uses_registry = catalog_.config().kube.uses_registry;
         catalog_.set_config(*config);
         settings_.log("config-read", false);
         refresh();
