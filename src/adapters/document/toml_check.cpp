@@ -25,6 +25,11 @@ bool has_value(std::string_view text, std::size_t at) {
   return value != std::string_view::npos && std::string_view("#\n\r").find(text[value]) == std::string_view::npos;
 }
 
+// A string is a value, or a part of a key: toml++ reads quotes elsewhere as characters, and what is between them.
+bool can_begin_string(char before_on_line, bool is_key) {
+  return std::string_view("\n=[{,").find(before_on_line) != std::string_view::npos || (before_on_line == '.' && is_key);
+}
+
 bool is_control(char character) {
   const auto code = static_cast<unsigned char>(character);
   return code > 0x7eU || (code < ' ' && character != '\t' && character != '\n' && character != '\r');
@@ -38,9 +43,13 @@ class Checker {
   [[nodiscard]] bool is_fine(std::size_t at) {
     const char character = text_[at];
     const bool is_missing = character == '=' && !has_value(text_, at + 1);
-    const bool is_allowed = !is_control(character) && !is_missing && can_follow(before_, character);
+    const bool is_quote = character == '"' || character == '\'';
+    const bool is_allowed = !is_control(character) && !is_missing && can_follow(before_, character) &&
+                            (!is_quote || can_begin_string(before_on_line_, is_key_));
     const bool is_blank = std::string_view(" \t\n\r").find(character) != std::string_view::npos;
     before_ = is_blank ? before_ : character;
+    is_key_ = character != '=' && (is_key_ || std::string_view("\n{,").find(character) != std::string_view::npos);
+    before_on_line_ = is_blank && character != '\n' ? before_on_line_ : character;
     dots_ =
         std::string_view("=,[{\n").find(character) != std::string_view::npos ? 0 : dots_ + (character == '.' ? 1 : 0);
     return is_allowed && dots_ < kMostKeys;
@@ -48,7 +57,9 @@ class Checker {
 
  private:
   std::string_view text_;
-  char before_ = '\n';    // the last character that was not whitespace
+  char before_ = '\n';  // the last character that was not whitespace
+  char before_on_line_ = '\n';
+  bool is_key_ = true;    // or an element of a list
   std::size_t dots_ = 0;  // since the key began
 };
 

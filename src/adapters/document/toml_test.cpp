@@ -17,6 +17,12 @@ TEST(Toml, AllowsNonAsciiCharactersInStringsAndCommentsOnly) {
   EXPECT_EQ(find_invalid_toml("a = \"open\n\u00e9"), 10U);
   EXPECT_EQ(find_invalid_toml("a = ''\u00e9"), 6U);
   EXPECT_TRUE(find_invalid_toml("\u00e9 = 1"));
+  EXPECT_EQ(find_invalid_toml("a = 2*c'rvD\u028dio]\n"), 7U);
+  for (const char* text : {"a = 1'\u00e9'", "a = '' '\u00e9'", "a'\u00e9' = 1", "a = 1.'\u00e9'", "[a]'\u00e9'"}) {
+    EXPECT_TRUE(find_invalid_toml(text)) << text;
+  }
+  EXPECT_FALSE(find_invalid_toml(
+      "'\u00e9' = {'\u00e9' = '\u00e9', \"b\".'\u00e9'=\"\"}\r\n ['\u00e9'.\"c\"]\nd = [ '\u00e9',\n'' ]\n"));
 }
 
 TEST(Toml, RequiresAValueForEveryKey) {
