@@ -150,7 +150,8 @@ Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& c
   }
   Claims claims = TRY(collect_claims(host, input, facts));
   const Entitlement owed = entitle(claims.claims, facts.inventory, config.classes);
-  if (facts.trusts_nvidia() && !facts.request.nvidia.mistakes.empty()) {
+  const bool heeds_variables = facts.trusts_nvidia() || (facts.request.is_by_environment && !facts.pod);
+  if (heeds_variables && !facts.request.nvidia.mistakes.empty()) {
     return refuse(facts.request.nvidia.mistakes.front());
   }
   Delivery delivery;

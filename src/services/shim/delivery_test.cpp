@@ -115,9 +115,13 @@ TEST_F(DeliveryTest, RefusesValuesThatMeanNothing) {
     EXPECT_NE(why_not(asking("\"NVIDIA_VISIBLE_DEVICES=0\",\"" + std::string(variable) + "\"")), "") << variable;
     EXPECT_EQ(why_not(asking("\"" + std::string(variable) + "\"")), "") << "without a request for GPUs: " << variable;
   }
-  const Result<Delivery> switched = plan(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_GDS=true")"));
-  ASSERT_TRUE(switched);
-  EXPECT_EQ(switched->notes, std::vector<std::string>{"NVIDIA_GDS=true has no effect: it takes 'enabled'"});
+  EXPECT_EQ(why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=0","NVIDIA_GDS=true")")),
+            "NVIDIA_GDS=true: valid: enabled, disabled");
+  EXPECT_EQ(why_not(asking("\"NVIDIA_GDS=true\"")), "");
+  EXPECT_NE(why_not(asking(R"("NVIDIA_VISIBLE_DEVICES=nvidia.com/gpu=0","NVIDIA_DRIVER_CAPABILITIES=compue")"))
+                .find("there is no 'compue'"),
+            std::string::npos)
+      << "where the environment names a CDI device";
 }
 
 TEST_F(DeliveryTest, RefusesChannelsAndMigDevicesThatTheDriverDoesNotOffer) {

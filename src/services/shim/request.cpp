@@ -51,7 +51,7 @@ void collect_features(const oci::Spec& spec, DeviceRequest& request) {
     if (value == "enabled") {
       request.features.emplace_back(name);
     } else if (!value.empty() && value != "disabled") {
-      ignore(request, std::string(name) + "=" + value, "it takes 'enabled'");
+      request.nvidia.mistakes.push_back(std::string(name) + "=" + value + ": valid: enabled, disabled");
     }
   }
 }
