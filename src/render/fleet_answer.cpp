@@ -49,7 +49,7 @@ NodeAnswer answer_of(FleetMember member, DoctorReport report, Notes notes) {
   const Level shown = answer.is_undecided ? std::max(answer.level, Level::warning) : answer.level;
   add_row(answer, {marked(colour_of(shown), summary_line(report)), report.guard});
   if (notes == Notes::hidden) {
-    std::erase_if(report.findings, [](const Finding& finding) { return finding.severity == Severity::note; });
+    std::erase_if(report.findings, is_hidden);
   }
   answer.left_out = report.findings.size() > kMostFindings ? report.findings.size() - kMostFindings : 0;
   shrink(report.findings, kMostFindings);

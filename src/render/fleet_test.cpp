@@ -89,6 +89,12 @@ TEST(FleetText, ShowsNotesOnRequest) {
   EXPECT_EQ(count(Notes::shown), 2U);
 }
 
+TEST(FleetText, ShowsAContainerThatRunsWithoutTheDevicesItAsksFor) {
+  DoctorReport report = sick();
+  report.findings = {{.code = "HF-125", .severity = Severity::note, .what = "asks for devices that nobody gave it"}};
+  EXPECT_EQ(answer_of(member("a"), report, Notes::hidden).findings.size(), 1U);
+}
+
 TEST(FleetText, KeepsLittleOfANodeThatSendsALot) {
   DoctorReport report = sick();
   report.findings.resize(1000, report.findings.front());

@@ -81,4 +81,8 @@ bool is_about_rules(std::string_view code) { return has(code, kRules); }
 
 bool is_unconfirmed_request(std::string_view code) { return has(code, kUnconfirmed); }
 
+bool is_hidden(const Finding& finding) {
+  return finding.severity == Severity::note && !is_unconfirmed_request(finding.code);
+}
+
 }  // namespace hf::report

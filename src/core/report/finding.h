@@ -39,5 +39,8 @@ bool is_hosts_fault(std::string_view code);
 bool is_about_rules(std::string_view code);
 // Devices that the container asks for, and no trusted source gives it.
 bool is_unconfirmed_request(std::string_view code);
+// Worth knowing, and not shown unless all is asked for. A container that runs without the devices it asks for is shown:
+// it may seem to work.
+bool is_hidden(const Finding& finding);
 
 }  // namespace hf::report

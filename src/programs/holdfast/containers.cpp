@@ -30,7 +30,6 @@ struct ContainerOptions {
   std::string device;
   std::string code;
   bool deep = false;
-  bool dry_run = false;
   bool all = false;
   bool watch = false;
   bool quiet = false;
@@ -104,12 +103,9 @@ int explain_code(const std::string& code, const Output& output) {
   return kFine;
 }
 
-// Without --all notes are counted. A container that runs without the devices it asks for keeps its note: it may seem to
-// work.
+// Without --all notes are counted.
 void fold_notes(report::DoctorReport& report) {
-  const std::size_t notes = std::erase_if(report.findings, [](const report::Finding& finding) {
-    return finding.severity == Severity::note && !report::is_unconfirmed_request(finding.code);
-  });
+  const std::size_t notes = std::erase_if(report.findings, report::is_hidden);
   if (notes > 0) {
     report.notes.push_back(std::to_string(notes) + (notes == 1 ? " thing" : " things") +
                            " worth knowing, nothing to do: holdfast doctor --all");
