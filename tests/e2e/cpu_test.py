@@ -327,6 +327,7 @@ class States(CpuCase):
         self.assertTrue(self.json("state", path)["sound"])
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         self.refused("is sound", *again)
+        self.refused("is sound", *again, "--dry-run")
         self.json(*again, "--force")
         self.assertTrue(pathlib.Path(path + ".damaged.1").exists())
 

@@ -173,7 +173,7 @@ CLAIMS: dict[str | tuple[str, str], Claim | NotHere] = {
     "holdfast cpu simulate scenario.json -o json": Claim((0,), ("json",), before="scenario"),
     "holdfast cpu state": Claim((0,), before="kubelet_state"),
     "holdfast cpu state --rebuild --reserved 0,64 --dry-run": Claim(
-        (0, 1), typed="" if HAS_MANY_CPUS else "holdfast cpu state --rebuild --reserved 0 --dry-run"
+        (1,), before="torn_kubelet_state", typed="" if HAS_MANY_CPUS else "holdfast cpu state --rebuild --reserved 0 --dry-run"
     ),
     "# holdfast cpu plan --cpus 40 --topology dgx-a100 --near-device /dev/nvidia0": Claim(),
     # Offer devices to Kubernetes
@@ -216,7 +216,7 @@ CLAIMS: dict[str | tuple[str, str], Claim | NotHere] = {
     ),
     "pgrep -a conmon | grep holdfast-runtime": Claim((1,)),
     "apt remove holdfast": PACKAGED,
-    "tools/build release holdfast holdfastd holdfast-runtime holdfast-kube": BUILDS,
+    "tools/build release holdfast holdfastd holdfast-runtime holdfast-kube kubectl-holdfast": BUILDS,
     "cmake --install build/release": BUILDS,
     "systemctl start holdfastd": Claim(),
     "systemctl enable holdfastd": Claim((0,), after="systemctl is-active holdfastd"),
@@ -492,6 +492,9 @@ class Story:
 
     def do_kubelet_state(self, _: str) -> None:
         self.machine.write("/var/lib/kubelet/cpu_manager_state", '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}')
+
+    def do_torn_kubelet_state(self, _: str) -> None:
+        self.machine.write("/var/lib/kubelet/cpu_manager_state", '{"policyName":"static","defau')
 
     # Lines of the documents
 

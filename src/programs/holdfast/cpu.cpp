@@ -221,7 +221,7 @@ Result<void> check_rebuild(const CpuOptions& options, const cpu::Policy& policy)
                     " is holdfastd's, which rebuilds it by itself where it is damaged, with the owners "
                     "outside pods: systemctl restart holdfastd");
   }
-  if (options.force || options.dry_run) {
+  if (options.force) {
     return {};
   }
   const Result<report::CpuStateReport> now =
@@ -361,7 +361,10 @@ void add_state(CLI::App& cpu, int& status) {
   command->add_flag("--dry-run", options->dry_run, "with --rebuild: only show it");
   command->add_flag("--force", options->force, "with --rebuild: also where the file is sound, or kubelet runs");
   add_output(*command, options->output);
-  command->footer("exit: 0 it is sound; 1 it is not; 2 usage, or it could not be read");
+  command->footer(
+      "exit: 0 it is sound, or was rebuilt; 1 it is not, or --dry-run would replace it; 2 usage, or it could not be "
+      "read "
+      "or rebuilt");
   command->callback([options, &status] {
     options->file = options->file.empty() ? kubelets_state_file() : options->file;
     run(*options, show_state, status);
