@@ -50,7 +50,6 @@ THIRD_PARTY = {
     "grpcpp/": (["services/plugin"], False),
     "google/protobuf": (["adapters/kube", "adapters/nri"], True),
     "toml++/": (["adapters/document"], True),
-    "fmt/": (["render"], False),
     "spdlog/": (["programs/daemon"], True),
     "CLI/": (["programs"], True),
     "gtest/": ([], True),

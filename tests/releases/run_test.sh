@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run_test.sh RELEASE [DIRECTORY]: types ./run in a clean root file system of bookworm, trixie (Debian 12, 13) or noble
-# (Ubuntu 24.04), as a new user would: the packages are installed, holdfast is built, the demo runs. Needs root,
-# mmdebstrap and the network. DIRECTORY: where the root file system is made, and stays; an existing one is used again.
+# (Ubuntu 24.04), as a new user would: the packages are installed, holdfast is built, the demo runs. Then the lines of
+# docs/INSTALL.md install it from source. Needs root, mmdebstrap and the network. DIRECTORY: where the root file system is
+# made, and stays; an existing one is used again.
 # MIRROR: lines of a sources.list, where mmdebstrap's own choice does not fit.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -28,5 +29,12 @@ exec unshare --mount --propagation private bash -euo pipefail -c '
   mkdir -p "$root/before"
   cd "$root"
   pivot_root . before
-  exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 TERM="${TERM:-dumb}" /src/holdfast/run
+  cd /src/holdfast
+  exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 TERM="${TERM:-dumb}" bash -euxo pipefail -c "
+    ./run
+    $(grep -m1 "^tools/build release" docs/INSTALL.md)
+    $(grep -m1 "^cmake --install" docs/INSTALL.md)
+    holdfast --version
+    kubectl-holdfast --version
+  "
 ' run "$root"

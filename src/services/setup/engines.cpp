@@ -36,66 +36,82 @@ auto without_others(Result<engine::Edited> (*add)(std::string_view, const engine
   };
 }
 
+Engine docker_engine(const std::string& unit, const std::string& restart) {
+  return Engine{"docker",
+                "/etc/docker/daemon.json",
+                {},
+                unit,
+                "systemctl reload " + unit,
+                restart,  // a reload removes no runtime and no default
+                "",
+                kDockerGpus,
+                without_others(engine::add_to_docker),
+                engine::remove_from_docker,
+                engine::find_in_docker,
+                engine::is_empty_docker_config};
+}
+
+Engine containerd_engine(const std::string& unit, const std::string& restart) {
+  return Engine{"containerd",
+                "/etc/containerd/config.toml",
+                {},
+                unit,
+                restart,
+                restart,
+                kRuntimeClass,
+                kPodAnnotations,
+                without_others(engine::add_to_containerd),
+                engine::remove_from_containerd,
+                engine::find_in_containerd,
+                engine::is_empty_containerd_config};
+}
+
+Engine crio_engine(const std::string& unit, const std::string& restart) {
+  return Engine{"crio",
+                "/etc/crio/crio.conf.d/99-holdfast.conf",
+                {"/etc/crio/crio.conf", "/etc/crio/crio.conf.d"},
+                unit,
+                restart,
+                restart,
+                kRuntimeClass,
+                "",
+                engine::add_to_crio,
+                engine::remove_from_crio,
+                engine::find_in_crio,
+                engine::is_empty_toml};
+}
+
+Engine podman_engine() {
+  return Engine{"podman",
+                "/etc/containers/containers.conf.d/99-holdfast.conf",
+                {},
+                "",
+                "",
+                "",
+                "",
+                kPodmanGpus,
+                without_others(engine::add_to_podman),
+                engine::remove_from_podman,
+                engine::find_in_podman,
+                engine::is_empty_toml};
+}
+
 }  // namespace
 
 Result<Engine> find_engine(std::string_view name, const std::string& own_unit) {
   const std::string unit = own_unit.empty() ? std::string(name) : own_unit;
   const std::string restart = "systemctl restart " + unit;
   if (name == "docker") {
-    return Engine{"docker",
-                  "/etc/docker/daemon.json",
-                  {},
-                  unit,
-                  "systemctl reload " + unit,
-                  restart,  // a reload removes no runtime and no default
-                  "",
-                  kDockerGpus,
-                  without_others(engine::add_to_docker),
-                  engine::remove_from_docker,
-                  engine::find_in_docker,
-                  engine::is_empty_docker_config};
+    return docker_engine(unit, restart);
   }
   if (name == "containerd") {
-    return Engine{"containerd",
-                  "/etc/containerd/config.toml",
-                  {},
-                  unit,
-                  restart,
-                  restart,
-                  kRuntimeClass,
-                  kPodAnnotations,
-                  without_others(engine::add_to_containerd),
-                  engine::remove_from_containerd,
-                  engine::find_in_containerd,
-                  engine::is_empty_containerd_config};
+    return containerd_engine(unit, restart);
   }
   if (name == "crio") {
-    return Engine{"crio",
-                  "/etc/crio/crio.conf.d/99-holdfast.conf",
-                  {"/etc/crio/crio.conf", "/etc/crio/crio.conf.d"},
-                  unit,
-                  restart,
-                  restart,
-                  kRuntimeClass,
-                  "",
-                  engine::add_to_crio,
-                  engine::remove_from_crio,
-                  engine::find_in_crio,
-                  engine::is_empty_toml};
+    return crio_engine(unit, restart);
   }
   if (name == "podman") {
-    return Engine{"podman",
-                  "/etc/containers/containers.conf.d/99-holdfast.conf",
-                  {},
-                  "",
-                  "",
-                  "",
-                  "",
-                  kPodmanGpus,
-                  without_others(engine::add_to_podman),
-                  engine::remove_from_podman,
-                  engine::find_in_podman,
-                  engine::is_empty_toml};
+    return podman_engine();
   }
   return fail(std::errc::invalid_argument, "engine " + quote(name) + ": want docker, containerd, crio or podman");
 }
