@@ -84,6 +84,7 @@ std::optional<CpuTenant> cpu_tenant_of(const DiscoveredContainer& discovered) {
   tenant.container.labels.clear();
   if (discovered.spec) {
     tenant.time = discovered.spec->cpu.time;
+    tenant.has_cpuset = !discovered.spec->cpu.cpus.empty();
     if (!is_in_pod(container)) {  // kubelet sets none: what a pod has is ours, given at its creation
       tenant.tenant.confined = some_of(discovered.spec->cpu.cpus);
       tenant.memory_nodes = some_of(discovered.spec->cpu.mems);

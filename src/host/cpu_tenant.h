@@ -23,6 +23,7 @@ struct CpuTenant {
   container::Container container;
   cpu::CpuTime time;                        // of its configuration
   std::optional<cpu::CpuSet> memory_nodes;  // that its configuration confines it to
+  bool has_cpuset = false;                  // in its configuration, which systemd may have been told of as well
   std::string problem;                      // why its request does not count
 };
 

@@ -22,8 +22,9 @@ Result<void> write_allowed_cpus(const kernel::Host& host, const std::string& uni
   }
   const std::string directory = directory_of(unit);
   const std::string file = directory + "/" + kFile;
+  // Without the empty one the CPUs would be added to those that a runtime has set.
   const std::string text =
-      std::string(is_scope ? "[Scope]\n" : "[Service]\n") + "AllowedCPUs=" + to_string(cpus) + "\n";
+      std::string(is_scope ? "[Scope]\n" : "[Service]\n") + "AllowedCPUs=\nAllowedCPUs=" + to_string(cpus) + "\n";
   if (kernel::read_text(host.root.get(), file).value_or("") == text) {
     return {};
   }

@@ -112,6 +112,11 @@ std::string cgroup_named_by(std::string_view cgroups_path) {
   return slice + "/" + unit;
 }
 
+std::string cgroup_of_parent(std::string_view parent) {
+  const bool is_slice = parent.ends_with(".slice") && parent.find('/') == std::string_view::npos;
+  return is_slice ? path_of_slice(parent) : parent.starts_with('/') ? cgroup_named_by(parent) : std::string();
+}
+
 std::optional<ParsedCgroupName> parse_cgroup_name(std::string_view path) {
   std::optional<ParsedCgroupName> found;
   std::string so_far;

@@ -32,4 +32,7 @@ std::string pod_uid_in(std::string_view path);
 // relative path.
 std::string cgroup_named_by(std::string_view cgroups_path);
 
+// The cgroup that CRI names as the parent of a pod's: a path, or a slice of systemd. "" for any other text.
+std::string cgroup_of_parent(std::string_view parent);
+
 }  // namespace hf::container

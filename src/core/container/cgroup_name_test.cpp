@@ -74,6 +74,14 @@ TEST(CgroupsPath, NamesACgroupInBothForms) {
   }
 }
 
+TEST(CgroupOfParent, IsAPathOrASlice) {
+  EXPECT_EQ(cgroup_of_parent("/kubepods/pod1-2"), "/kubepods/pod1-2");
+  EXPECT_EQ(cgroup_of_parent("kubepods-pod1_2.slice"), "/kubepods.slice/kubepods-pod1_2.slice");
+  for (const char* text : {"", "relative", "/a/../b", "a/b.slice"}) {
+    EXPECT_EQ(cgroup_of_parent(text), "") << text;
+  }
+}
+
 TEST(PodUidIn, IsOfKubeletsCgroupsAlone) {
   EXPECT_EQ(pod_uid_in("/kubepods/burstable/pod12-34"), "12-34");
   EXPECT_EQ(pod_uid_in("/kubepods.slice/kubepods-pod12_34.slice"), "12-34");

@@ -78,7 +78,21 @@ Result<void> complete(const Policy& policy, State& state, const Tenant& tenant, 
   return {};
 }
 
+// What a cgroup above it does not allow any more it cannot use, and others may.
+void drop_not_allowed(State& state, const Tenant& tenant) {
+  const auto entry = state.entries.find(tenant.owner);
+  if (entry == state.entries.end() || !tenant.confined || tenant.confined->contains(entry->second)) {
+    return;
+  }
+  state.shared |= entry->second - *tenant.confined;
+  entry->second &= *tenant.confined;
+  if (entry->second.empty()) {
+    state.entries.erase(entry);
+  }
+}
+
 Result<void> serve(const Policy& policy, State& state, const Tenant& tenant) {
+  drop_not_allowed(state, tenant);
   const CpuSet* const entry = find_entry(state, tenant.owner);
   if (entry == nullptr) {
     TRY(give(policy, state, tenant, *tenant.request));

@@ -34,7 +34,8 @@ struct Assigned {
 };
 
 // Tenants are served in their order. An entry without CPUs means that they were released by hand: such a tenant
-// is not served. `keeps_others`: entries of owners that are no tenants are kept.
+// is not served. CPUs that a tenant is not allowed any more are replaced. Others: entries of owners that are no
+// tenants.
 enum class Others : std::uint8_t { removed, kept };
 Assigned assign(const Policy& policy, State state, const std::vector<Tenant>& tenants, Others others);
 

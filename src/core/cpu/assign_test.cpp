@@ -147,6 +147,28 @@ TEST_F(Assigning, IsNearTheDevices) {
   EXPECT_EQ(to_string(assigned.state.entries.at(near.owner)), "1-2,129-130");
 }
 
+TEST_F(Assigning, CpusThatATenantIsNotAllowedAnyMoreAreReplaced) {
+  Tenant owner = tenant("a", 2);
+  assign_all({owner});
+  EXPECT_EQ(cpus_of("a"), "1,9");
+  owner.confined = *parse_cpu_set("2-15");
+  assign_all({owner});
+  EXPECT_EQ(cpus_of("a"), "8-9");
+  owner.confined = *parse_cpu_set("4-7");
+  assign_all({owner});
+  EXPECT_EQ(cpus_of("a"), "4-5");
+  EXPECT_EQ(to_string(state_.shared), "0-3,6-15");
+  owner.confined = *parse_cpu_set("0,7");
+  assign_all({owner});
+  EXPECT_EQ(cpus_of("a"), "none") << "they are reserved, or too few";
+  EXPECT_EQ(refusals_.size(), 1U);
+  owner.confined = *parse_cpu_set("12");
+  owner.is_by_hand = true;
+  state_.entries[owner.owner] = *parse_cpu_set("3");
+  assign_all({owner});
+  EXPECT_EQ(cpus_of("a"), "3") << "given by hand";
+}
+
 TEST_F(Assigning, CpusThatGoOfflineAreCompletedWhenTheyComeBack) {
   assign_all({tenant("a", 2), tenant("b", 1)});
   const State before = state_;

@@ -1,7 +1,7 @@
 // A container may be written to CPUs as soon as every other container on them belongs there. Containers whose cpuset is
-// unknown are written first, and those that may not be written to keep blocking the CPUs they are on. When all that are
-// left wait for each other, one is moved aside: it keeps those of its CPUs that it may keep or, where there are none,
-// waits in the shared pool, which no container owns.
+// unknown are written first, and those that may not be written to keep blocking the CPUs they are on, as far as these
+// can be read. When all that are left wait for each other, one is moved aside: it keeps those of its CPUs that it may
+// keep or, where there are none, waits in the shared pool, which no container owns.
 #include "core/cpu/reconcile.h"
 
 #include <algorithm>

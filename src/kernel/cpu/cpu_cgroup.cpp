@@ -301,6 +301,14 @@ Result<void> CpuCgroup::restore_quota(const CpuQuota& quota) const {
   return write_value(cpu_.get(), file.name, std::to_string(quota.amount) + period + "\n", where_);
 }
 
+Result<cpu::CpuSet> read_cpus_allowed_in(const Host& host, const CpuMounts& mounts, const std::string& cgroup) {
+  const bool is_v2 = mounts.cpuset.empty();
+  const std::string where = (is_v2 ? mounts.v2 : mounts.cpuset) + cgroup;
+  const Fd directory = TRY(open_plain_directory(host.root.get(), below_root(where)));
+  const std::string way = is_v2 ? TRY(way_to_cpuset(directory.get(), where)) : "";
+  return read_set(directory.get(), is_v2 ? (way + kEffective).c_str() : kCpus, where);
+}
+
 Result<cpu::CpuSet> read_online_cpus(const Host& host) {
   return cpu::parse_cpu_set(trim(TRY(read_text(host.root.get(), "sys/devices/system/cpu/online"))));
 }

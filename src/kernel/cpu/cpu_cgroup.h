@@ -80,6 +80,9 @@ class CpuCgroup {
   Paths paths_;                 // in the hierarchies of v1
 };
 
+// What a cgroup allows, in which there are no containers of its own yet.
+Result<cpu::CpuSet> read_cpus_allowed_in(const Host& host, const CpuMounts& mounts, const std::string& cgroup);
+
 Result<cpu::CpuSet> read_online_cpus(const Host& host);
 Result<cpu::CpuSet> read_nodes_with_memory(const Host& host);  // their numbers
 

@@ -35,7 +35,8 @@ std::string render(const kernel::IrqAffinities& affinities) {
 
 }  // namespace
 
-Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directory, const cpu::CpuSet& exclusive) {
+Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directory, const cpu::CpuSet& exclusive,
+                            const cpu::CpuSet& released) {
   const std::string file = directory + "/irqs";
   const kernel::IrqAffinities saved = parse(kernel::read_text(AT_FDCWD, file).value_or(""));
   if (saved.empty() && exclusive.empty()) {
@@ -57,7 +58,8 @@ Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directo
   for (const auto& [irq, cpus] : original) {
     const cpu::CpuSet rest = cpus - exclusive;
     const cpu::CpuSet& wanted = rest.empty() ? others : rest;
-    const bool is_due = exclusive.empty() ? cpus != now.at(irq) : now.at(irq).overlaps(exclusive);
+    const bool returns = exclusive.empty() || cpus.overlaps(released);
+    const bool is_due = now.at(irq).overlaps(exclusive) || (returns && wanted != now.at(irq));
     const bool is_moved = is_due && !wanted.empty();
     const Result<void> moved = is_moved ? kernel::write_irq_affinity(host, irq, wanted) : Result<void>();
     // EIO: the kernel manages this interrupt itself.

@@ -9,8 +9,10 @@
 
 namespace hf::cpus {
 
-// One that is on none of the exclusive CPUs stays where it is (irqbalance may have chosen that), until no CPU is
-// exclusive. One that was only on exclusive CPUs goes to all others. One that the kernel manages itself stays.
-Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directory, const cpu::CpuSet& exclusive);
+// One that was on CPUs that are released now returns to them. Any other that is on none of the exclusive CPUs stays
+// where it is (irqbalance may have chosen that), until no CPU is exclusive. One that was only on exclusive CPUs goes to
+// all others. One that the kernel manages itself stays.
+Result<void> keep_irqs_away(const kernel::Host& host, const std::string& directory, const cpu::CpuSet& exclusive,
+                            const cpu::CpuSet& released = {});
 
 }  // namespace hf::cpus

@@ -300,20 +300,27 @@ Result<void> Manager::release(const Tenants& tenants, const cpu::Owner& owner) {
 
 Result<Manager::Prepared> Manager::prepare(const Tenants& tenants, const cpu::Tenant& created) {
   Prepared prepared;
-  cpu::CpuSet pool;
+  Prepared pooled;
   TRY(transact(
       tenants,
       [&](cpu::State& state) -> Result<void> {
-        state = cpu::assign(machine_.policy, std::move(state), {marked(created)}, cpu::Others::kept).state;
-        prepared = placement_in(state, created.owner);
-        pool = state.shared;
+        const cpu::Tenant tenant = marked(created);
+        state = cpu::assign(machine_.policy, std::move(state), {tenant}, cpu::Others::kept).state;
+        pooled = pooled_in(state, tenant.confined);
+        prepared = owns_cpus(state, created.owner) ? placement_in(state, created.owner) : pooled;
         return {};
       },
       Reconcile::if_changed));
   if (prepared.is_exclusive && is_used_by_others(prepared.cpus, created.owner)) {
-    return Prepared{.cpus = pool, .memory_nodes = "", .is_exclusive = false};  // it moves when they are free
+    return pooled;  // it moves when they are free
   }
   return prepared;
+}
+
+// An engine must not be told of CPUs that a cgroup above does not allow: on v1 it could not write them, and the
+// container would not start.
+Manager::Prepared Manager::pooled_in(const cpu::State& state, const std::optional<cpu::CpuSet>& confined) {
+  return {.cpus = confined ? state.shared & *confined : state.shared, .memory_nodes = "", .is_exclusive = false};
 }
 
 // CPUs that were given by hand are no matter of its request.
@@ -346,20 +353,18 @@ Manager::Prepared Manager::placement_in(const cpu::State& state, const cpu::Owne
   return placement;
 }
 
-// In the pool an engine must not be told of CPUs that a cgroup above does not allow: on v1 it could not write them.
 Manager::Prepared Manager::placement_of(const cpu::Owner& owner) const {
-  Prepared placement = placement_in(status_.state, owner);
   const auto managed = std::ranges::find(managed_, owner, &cpu::ManagedContainer::owner);
-  if (!placement.is_exclusive && managed != managed_.end()) {
-    placement.cpus = target_of(in_force(status_.state), *managed);
-  }
-  return placement;
+  const bool is_known = managed != managed_.end();
+  return is_known && !owns_cpus(status_.state, owner) ? pooled_in(status_.state, managed->confined)
+                                                      : placement_in(status_.state, owner);
 }
 
-// Some could not be moved away, or it is not known where they are.
+// Some could not be moved away. One without a cpuset, or with one that cannot be read, is named and blocks nobody: it
+// would block every CPU for as long as it runs.
 bool Manager::is_used_by_others(const cpu::CpuSet& cpus, const cpu::Owner& owner) const {
   return std::ranges::any_of(managed_, [&](const cpu::ManagedContainer& one) {
-    return one.owner != owner && blocks_others(one) && (!one.present || one.present->overlaps(cpus));
+    return one.owner != owner && blocks_others(one) && one.present && one.present->overlaps(cpus);
   });
 }
 

@@ -67,11 +67,13 @@ class Manager {
   // For a container that does not run yet: its CPUs, or those of the pool. Fails where a lock is not free at once,
   // since its creation must not wait. Until forget(), its CPUs are kept for it although it is no tenant.
   struct Prepared {
-    cpu::CpuSet cpus;
+    cpu::CpuSet cpus;          // empty: the engine decides, as it may have none of the pool
     std::string memory_nodes;  // "": any
     bool is_exclusive = false;
   };
   Result<Prepared> prepare(const Tenants& tenants, const cpu::Tenant& created);
+  // What the cgroup allows in which a container is created, where that is not everything.
+  [[nodiscard]] std::optional<cpu::CpuSet> allowed_in(const std::string& cgroup) const;
   // For one whose request was another before.
   Result<Prepared> resize(const Tenants& tenants, const cpu::Tenant& resized,
                           const std::optional<cpu::CpuRequest>& before);
@@ -112,6 +114,7 @@ class Manager {
   };
 
   Manager(const kernel::Host& host, ManagerSettings settings);
+  static Prepared pooled_in(const cpu::State& state, const std::optional<cpu::CpuSet>& confined);
   [[nodiscard]] Prepared placement_in(const cpu::State& state, const cpu::Owner& owner) const;
 
   // if_changed: cpusets are looked at only where the change has changed the state.
@@ -141,7 +144,10 @@ class Manager {
   static Result<void> restore_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup);
   [[nodiscard]] cpu::CpuSet memory_near(const cpu::CpuSet& cpus) const;
   Result<void> follow_memory(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
-  Result<void> follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own);
+  Result<void> follow_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, const cpu::CpuSet* own,
+                            const std::optional<cpu::CpuSet>& present);
+  void follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, bool has_own,
+                   const cpu::CpuSet& cpus);
   void note_problem(const std::string& id, const std::string& problem);
   [[nodiscard]] std::set<cpu::Owner> alive_owners(const Tenants& tenants) const;
   [[nodiscard]] std::string problem_of(const std::string& id) const;  // "" where there is none
@@ -166,6 +172,7 @@ class Manager {
   ByHand by_hand_;                              // owners with an entry in the state
   std::vector<cpu::ManagedContainer> managed_;  // as the last call left them
   std::set<std::string> memory_moved_;          // by Tenant::id: their memory follows CPUs of their own
+  std::set<std::string> unlimited_;             // by Tenant::id: their limit of CPU time was removed
   std::set<std::string> units_;                 // of systemd that have CPUs of ours in a file
   std::string stamp_;                           // of the state's file when it was read or written last
   std::uint64_t changed_at_ = 0;                // when it was changed, by us or by others, as far as we know

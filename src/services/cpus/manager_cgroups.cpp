@@ -64,7 +64,9 @@ void Manager::open_cgroups(const Tenants& tenants) {
   std::erase_if(cgroups_, is_gone);
   std::erase_if(conflicts_, is_gone);
   std::erase_if(writers_, is_gone);
-  std::erase_if(memory_moved_, [&alive](const std::string& id) { return !alive.contains(id); });
+  for (std::set<std::string>* const ids : {&memory_moved_, &unlimited_}) {
+    std::erase_if(*ids, [&alive](const std::string& id) { return !alive.contains(id); });
+  }
   above_.clear();
   for (const auto& [id, cgroup] : cgroups_) {
     const Result<cpu::CpuSet> above = cgroup.read_cpus_above();
@@ -72,6 +74,12 @@ void Manager::open_cgroups(const Tenants& tenants) {
       above_.emplace(id, *above);
     }
   }
+}
+
+std::optional<cpu::CpuSet> Manager::allowed_in(const std::string& cgroup) const {
+  const Result<cpu::CpuSet> allowed = kernel::read_cpus_allowed_in(host_, mounts_, cgroup);
+  const bool is_limit = allowed && !allowed->empty() && !allowed->contains(machine_.online);
+  return is_limit ? std::optional(*allowed) : std::nullopt;
 }
 
 bool Manager::is_running(const host::CpuTenant& tenant) const {
@@ -222,28 +230,37 @@ void Manager::carry_out(const cpu::State& state, std::vector<cpu::ManagedContain
   }
 }
 
-// What goes with exclusive CPUs: no quota of CPU time, as kubelet does, memory of the same NUMA nodes, and a unit that
-// keeps them at systemd's next reload.
+// What goes with exclusive CPUs: no quota of CPU time, as kubelet does, and memory of the same NUMA nodes.
 void Manager::follow_one(const cpu::State& state, const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
                          const std::optional<cpu::CpuSet>& present) {
   const cpu::CpuSet* const own = find_entry(state, tenant.tenant.owner);
-  const bool has_own = own != nullptr && !own->empty();
-  if (const Result<void> kept = follow_unit(tenant, cgroup, has_own ? own : nullptr); !kept) {
-    problems_.try_emplace(tenant.tenant.id, "systemd's next reload may change its CPUs: " + kept.error().message);
-  }
-  if (own == nullptr && !tenant.tenant.request) {
-    return;
-  }
-  // Without a limit it may only be on CPUs that no other container has.
-  const bool is_unlimited =
-      has_own && present == *own && (by_hand_.contains(tenant.tenant.owner) || !is_limited(tenant, *own));
-  Result<void> done = is_unlimited ? remove_quota(tenant, cgroup) : restore_quota(tenant, cgroup);
+  Result<void> done = follow_quota(tenant, cgroup, own, present);
   if (done && settings_.cpus.moves_memory) {
     done = follow_memory(tenant, cgroup, own);
   }
   if (!done && !has_ended(done.error())) {
     problems_.try_emplace(tenant.tenant.id, done.error().message);
   }
+}
+
+// One that neither asks for CPUs nor has lost its limit by them is left alone.
+Result<void> Manager::follow_quota(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
+                                   const cpu::CpuSet* own, const std::optional<cpu::CpuSet>& present) {
+  const std::string& id = tenant.tenant.id;
+  if (own == nullptr && !tenant.tenant.request && !unlimited_.contains(id)) {
+    return {};
+  }
+  // Without a limit it may only be on CPUs that no other container has.
+  const bool has_own = own != nullptr && !own->empty();
+  const bool is_unlimited =
+      has_own && present == *own && (by_hand_.contains(tenant.tenant.owner) || !is_limited(tenant, *own));
+  if (is_unlimited) {
+    unlimited_.insert(id);
+    return remove_quota(tenant, cgroup);
+  }
+  TRY(restore_quota(tenant, cgroup));
+  unlimited_.erase(id);
+  return {};
 }
 
 // Nodes without memory are none: the kernel refuses them.
@@ -292,23 +309,35 @@ Result<void> Manager::restore_quota(const host::CpuTenant& tenant, const kernel:
   return quota.amount > 0 ? cgroup.restore_quota(quota) : Result<void>();
 }
 
-Result<void> Manager::follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup,
-                                  const cpu::CpuSet* own) {
+// A unit that keeps the CPUs at systemd's next reload. A runtime tells systemd of the cpuset in a container's
+// configuration: one without CPUs of its own would have those again.
+void Manager::follow_unit(const host::CpuTenant& tenant, const kernel::CpuCgroup& cgroup, bool has_own,
+                          const cpu::CpuSet& cpus) {
   const std::optional<std::string>& unit = tenant.container.unit;
-  const bool has_unit = cgroup.is_v2() && unit && base_name(tenant.container.cgroup) == *unit;
-  if (has_unit && own != nullptr && systemd::is_running(host_)) {
-    units_.insert(*unit);
-    return systemd::write_allowed_cpus(host_, *unit, *own);
+  if (!cgroup.is_v2() || !unit || base_name(tenant.container.cgroup) != *unit) {
+    return;
   }
-  return has_unit && units_.erase(*unit) > 0 ? systemd::remove_allowed_cpus(host_, *unit) : Result<void>();
+  Result<void> kept;
+  if ((has_own || tenant.has_cpuset) && !cpus.empty() && systemd::is_running(host_)) {
+    units_.insert(*unit);
+    kept = systemd::write_allowed_cpus(host_, *unit, cpus);
+  } else if (units_.erase(*unit) > 0) {
+    kept = systemd::remove_allowed_cpus(host_, *unit);
+  }
+  if (!kept) {
+    problems_.try_emplace(tenant.tenant.id, "systemd's next reload may change its CPUs: " + kept.error().message);
+  }
 }
 
 void Manager::follow(const cpu::State& state, const Tenants& tenants) {
   quota_files_.clear();
+  const cpu::State forced = in_force(state);
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     if (const auto cgroup = cgroups_.find(tenants[i].tenant.id); cgroup != cgroups_.end()) {
+      const bool has_own = owns_cpus(forced, tenants[i].tenant.owner);
+      follow_unit(tenants[i], cgroup->second, has_own, target_of(forced, managed_[i]));
       follow_one(state, tenants[i], cgroup->second, managed_[i].present);
-      if (const auto file = cgroup->second.quota_file(); file && owns_cpus(state, tenants[i].tenant.owner)) {
+      if (const auto file = cgroup->second.quota_file(); file && has_own) {
         quota_files_.insert(*file);
       }
     }
@@ -324,7 +353,8 @@ void Manager::follow(const cpu::State& state, const Tenants& tenants) {
   const bool is_due = !without_irqs.empty() && now - irqs_at_ >= kIrqTime;
   if (!moved_irqs_ || *moved_irqs_ != without_irqs || is_due) {
     irqs_at_ = now;
-    if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, without_irqs); !moved) {
+    const cpu::CpuSet released = moved_irqs_.value_or(cpu::CpuSet()) - without_irqs;
+    if (const Result<void> moved = keep_irqs_away(host_, settings_.directory, without_irqs, released); !moved) {
       settings_.log("irqs error=" + quote(moved.error().message), true);
     }
     moved_irqs_ = without_irqs;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/base/text.h"
+#include "core/container/cgroup_name.h"
 #include "host/nri_container.h"
 #include "kernel/files/clock.h"
 #include "services/cpus/manager_thread.h"
@@ -166,9 +167,6 @@ nri::Adjustment ManagerThread::create(const nri::Container& container) {
 }
 
 nri::Adjustment ManagerThread::place(const nri::Container& container, const cpu::Tenant& tenant) {
-  if (!manager_ || !has_census_) {  // where the others run is not known yet
-    return {};
-  }
   Created& created = created_[container.id] = {container.time, std::nullopt, kernel::monotonic_now()};
   // The engine refuses a container for which two plugins want CPUs.
   if (!container.cpus.empty()) {
@@ -177,8 +175,13 @@ nri::Adjustment ManagerThread::place(const nri::Container& container, const cpu:
     log_passed(container, "its creator, or another NRI plugin, gives it the CPUs " + container.cpus);
     return {};
   }
+  if (!manager_ || !has_census_) {  // where the others run is not known yet
+    return {};
+  }
   expect(container);
-  return adjustment_to(container, manager_->prepare(tenants_, tenant));
+  cpu::Tenant placed = tenant;
+  placed.confined = manager_->allowed_in(container::cgroup_of_parent(container.cgroup_parent));
+  return adjustment_to(container, manager_->prepare(tenants_, placed));
 }
 
 // A pod that is resized in place gets more CPUs, or keeps some of those that it has.

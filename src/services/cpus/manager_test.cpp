@@ -1,6 +1,8 @@
 #include "services/cpus/manager_test.h"
 
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include <sys/stat.h>
 
@@ -179,14 +181,52 @@ TEST_F(Managing, PreparesAContainerThatDoesNotRunYet) {
   EXPECT_EQ(to_string(manager.prepare(running, created)->cpus), "0-15");
 }
 
-TEST_F(Managing, PreparesInThePoolWhereOthersCannotBeMoved) {
+TEST_F(Managing, AContainerWhoseCpusCannotBeReadBlocksNobody) {
   Manager manager = *open();
-  const host::CpuTenant stuck = tenant("b");
+  const host::CpuTenant unknown = tenant("b");
   fs::remove(cgroup("b") / "cpuset.cpus");
   fs::create_directory(cgroup("b") / "cpuset.cpus");
-  const Manager::Prepared prepared = *manager.prepare({stuck}, tenant("new", 2).tenant);
-  EXPECT_FALSE(prepared.is_exclusive);
-  EXPECT_EQ(to_string(prepared.cpus), "0,2-8,10-15");
+  const Manager::Prepared prepared = *manager.prepare({unknown}, tenant("new", 2).tenant);
+  EXPECT_TRUE(prepared.is_exclusive);
+  EXPECT_EQ(to_string(prepared.cpus), "1,9");
+}
+
+// On v1 a runtime cannot write CPUs that the cgroup above does not have, and the container would not start.
+TEST_F(Managing, PreparesNothingThatACgroupAboveDoesNotAllow) {
+  Manager manager = *open();
+  reconcile(manager, {tenant("b")});
+  const fs::path pod = at("sys/fs/cgroup/cpuset/kubepods/pod1");
+  fs::create_directories(pod);
+  const auto prepare = [&](const std::string& name, std::uint32_t count, const std::string& allowed) {
+    put(pod / "cpuset.cpus", allowed + "\n");
+    cpu::Tenant created = tenant(name, count).tenant;
+    created.id = name;  // the engine's: it has no cgroup yet
+    created.confined = manager.allowed_in("/kubepods/pod1");
+    manager.expect(created.owner);
+    return *manager.prepare({tenant("b")}, created);
+  };
+  EXPECT_EQ(to_string(prepare("pooled", 0, "0-15").cpus), "0-15");
+  EXPECT_EQ(to_string(prepare("less", 0, "0-3").cpus), "0-3");
+  EXPECT_EQ(to_string(prepare("own", 2, "4-15").cpus), "4,12");
+  EXPECT_EQ(to_string(prepare("rest", 0, "4-6,12").cpus), "5-6");
+  const Manager::Prepared too_many = prepare("greedy", 8, "4-6,12");
+  EXPECT_FALSE(too_many.is_exclusive);
+  EXPECT_EQ(to_string(too_many.cpus), "5-6");
+  EXPECT_EQ(to_string(prepare("none", 0, "4,12").cpus), "") << "the engine decides";
+  EXPECT_FALSE(manager.allowed_in("/kubepods/absent"));
+}
+
+TEST_F(Managing, CpusThatACgroupAboveDoesNotAllowAnyMoreAreReplaced) {
+  Manager manager = *open();
+  const Tenants tenants = {tenant("a", 2), tenant("b")};
+  put(at("sys/fs/cgroup/cpuset/docker/cpuset.cpus"), "0-15\n");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "1,9");
+  put(at("sys/fs/cgroup/cpuset/docker/cpuset.cpus"), "0,2-15\n");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "8-9") << "both are halves of cores that others have already";
+  EXPECT_EQ(cpus("b"), "0,2-7,10-15");
+  EXPECT_EQ(problem_of(manager, "a"), "");
 }
 
 TEST_F(Managing, AContainerThatIsStartedAgainHasAnotherCgroup) {
@@ -262,6 +302,11 @@ TEST_F(Managing, InterruptsLeaveExclusiveCpusAndComeBack) {
     now_ += 10'000'000'000;
     reconcile(manager, {tenant("a", 2), tenant("b", 2)});
     EXPECT_EQ(affinities(), "0,3-8,11-15 5 3 ");
+    reconcile(manager, {tenant("b", 2)});
+    EXPECT_EQ(affinities(), "0-1,3-9,11-15 1,9 3 ") << "they return to the CPUs of one that has ended";
+    reconcile(manager, {tenant("a", 2), tenant("b", 2)});
+    put(at("proc/irq/24/smp_affinity_list"), "0,3-8,11-15\n");  // a write to a plain file leaves its old end
+    put(at("proc/irq/25/smp_affinity_list"), "5\n");
   }
   {
     Manager again = *open();
@@ -298,6 +343,13 @@ TEST_F(Managing, MemoryFollowsExclusiveCpus) {
   EXPECT_EQ(get(cgroup("b") / "cpuset.mems"), "0-7");
   near.tenant.request->count = 0;
   ASSERT_TRUE(manager.release({near, tenant("b")}, near.tenant.owner));
+  EXPECT_EQ(get(cgroup("a") / "cpuset.mems"), "0-7");
+  near.tenant.request->count = 4;
+  reconcile(manager, {tenant("b")});
+  reconcile(manager, {near, tenant("b")});
+  EXPECT_EQ(get(cgroup("a") / "cpuset.mems"), "3");
+  const std::optional<cpu::CpuRequest> before = std::exchange(near.tenant.request, std::nullopt);
+  ASSERT_TRUE(manager.resize({near, tenant("b")}, near.tenant, before)) << "a pod gets a part of a CPU";
   EXPECT_EQ(get(cgroup("a") / "cpuset.mems"), "0-7");
 }
 
@@ -530,6 +582,25 @@ TEST_F(ManagingOnV2, AContainerOfAUserThatCannotBeMovedBlocksNobody) {
   }
 }
 
+// A runtime has told systemd of the cpuset in a container's configuration.
+TEST_F(ManagingOnV2, UnitsKeepTheCpusAtTheNextReload) {
+  fs::copy(at("sys/fs/cgroup/b"), at("sys/fs/cgroup/b.scope"));
+  fs::create_directories(at("run/systemd/system"));
+  host::CpuTenant pooled = unified("b.scope", 0);
+  pooled.container.unit = "b.scope";
+  Manager manager = *open();
+  const fs::path file = at("run/systemd/system.control/b.scope.d/50-holdfast-cpus.conf");
+  reconcile(manager, {unified("a", 2), pooled});
+  EXPECT_FALSE(fs::exists(file)) << "systemd knows of no CPUs";
+  pooled.has_cpuset = true;
+  reconcile(manager, {unified("a", 2), pooled});
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  EXPECT_EQ(text.str(), "[Scope]\nAllowedCPUs=\nAllowedCPUs=0,2-8,10-15\n");
+  reconcile(manager, {unified("a", 2)});
+  EXPECT_FALSE(fs::exists(file));
+}
+
 TEST_F(ManagingOnV2, KnowsTheQuotaOfContainersWithCpusOfTheirOwn) {
   Manager manager = *open();
   reconcile(manager, {unified("a", 2), unified("b", 0)});
@@ -629,6 +700,21 @@ TEST_F(Managing, APodWhoseCpusGoOfflineHasItsRequestAsLimit) {
   reconcile(manager, {pod});
   EXPECT_EQ(cpus("a"), "0");
   EXPECT_EQ(get(quota_file("a")), "1500000");
+}
+
+TEST_F(Managing, WhatWasGivenByHandAndGoesOfflineHasItsLimitAgain) {
+  const Tenants tenants = {limited("a", 0, 50'000, "50000")};
+  Manager manager = *open();
+  reconcile(manager, tenants);
+  cpu::CpuRequest all;
+  all.count = 15;
+  ASSERT_TRUE(manager.assign(tenants, {"a", "c"}, all));
+  EXPECT_EQ(get(quota_file("a")), "-1");
+  std::erase_if(topology_.cpus, [](const cpu::Cpu& cpu) { return cpu.id != 0; });
+  put(at("sys/devices/system/cpu/online"), "0\n");
+  reconcile(manager, tenants);
+  EXPECT_EQ(cpus("a"), "0");
+  EXPECT_EQ(get(quota_file("a")), "50000");
 }
 
 TEST_F(Managing, ReadingAStatusChangesNothing) {

@@ -67,6 +67,9 @@ void ManagerThread::set_config(const config::Config& config) {
       publish();
       restore_irqs();
     }
+    if (devices_) {
+      (void)devices_->read_until(std::chrono::steady_clock::now(), latest_config());
+    }
     request_census();
   });
 }
@@ -168,6 +171,7 @@ void ManagerThread::open(std::uint64_t now) {
       manager_->expect(owner);
     }
     problem_.clear();
+    due_ = has_census_ ? now : due_;  // kubelet assigned CPUs itself until now
     settings_.log("cpus-managed", false);
     watch_writes();
     open_placements();
@@ -305,6 +309,21 @@ std::uint64_t ManagerThread::next_due() const {
   return std::min(due, placements_ ? placements_->next_due() : due);
 }
 
+// What others have written is corrected at once, also while a census is awaited.
+void ManagerThread::work_on_cpus(std::uint64_t now) {
+  const bool wants_census = !has_census_ || has_missed_ || manager_->wants_census();
+  if (has_census_) {
+    reconcile();
+  }
+  if (wants_census && now - census_requested_at_ >= kSecond) {
+    census_requested_at_ = now;
+    request_census();
+  }
+  if (!manager_ || !has_census_) {
+    due_ = std::max(due_, now + kSecond);
+  }
+}
+
 void ManagerThread::work() {
   kernel::name_thread("hf-cpus");
   const config::Config& config = settings_.config;
@@ -317,6 +336,8 @@ void ManagerThread::work() {
       if (!devices_) {
         devices_.emplace([this](const config::Config& latest) { return host::read_host_devices(host_, latest); });
       }
+      // The first container that is created waits for no cold cache.
+      (void)devices_->read_until(std::chrono::steady_clock::now(), latest_config());
       nri_.emplace(config.nri, nri_handlers(), settings_.log);
     }
     forget_expected(now);
@@ -324,8 +345,7 @@ void ManagerThread::work() {
     if (config.cpus.manages && !manager_ && now >= due_) {
       open(now);
     } else if (manager_ && now >= due_) {
-      manager_->wants_census() || has_missed_ ? request_census() : reconcile();
-      due_ = std::max(due_, now + kSecond);
+      work_on_cpus(now);
     } else if (now >= due_) {
       due_ = now + kPause;
     }

@@ -51,6 +51,7 @@ class ManagerThread {
   [[nodiscard]] std::shared_ptr<const config::Config> latest_config();
   [[nodiscard]] bool is_on() const { return settings_.config.manages_cpus(); }
   void work();
+  void work_on_cpus(std::uint64_t now);
   void open(std::uint64_t now);
   void open_placements();
   void publish();
@@ -110,6 +111,7 @@ class ManagerThread {
   std::uint64_t again_at_ = 0;  // a reconciliation is due then, whatever comes before
   bool has_census_ = false;
   bool has_missed_ = false;  // the last census did not have a container that runs
+  std::uint64_t census_requested_at_ = 0;
   std::mutex request_mutex_;
   std::function<void()> request_;
   bool stops_ = false;
