@@ -485,6 +485,21 @@ class UnderSystemd(unittest.TestCase):
                 host.daemon_reload()
                 self.assertEqual((cpus(owner), cpus(sharing)), (everything, everything))
 
+    def test_a_reload_keeps_a_configured_cpuset_within_the_pool(self):
+        """The runtime has told systemd of the CPUs in the configuration, which are another container's later."""
+        everything = pathlib.Path("/sys/devices/system/cpu/online").read_text().strip()
+        with systemd_host("v2") as host, host.container() as owner, host.container(cpus=everything) as sharing:
+            config = "guard: {mode: observe}\ncpus: {manager: true, reserved: 0}\n"
+            effective = [container.cgroup / "cpuset.cpus.effective" for container in (owner, sharing)]
+            with guarding(HOLDFASTD, config=config, prefix=host.enter, within=host.directory) as daemon:
+                self.assertEqual(host.systemctl("show", "-P", "AllowedCPUs", sharing.unit), everything)
+                host.run(HOLDFAST, "cpu", "assign", owner.name, "1")
+                given = [file.read_text() for file in effective]
+                self.assertNotIn(everything + "\n", given, daemon.said())
+                for _ in range(4):  # so many writes of another program would be too many
+                    host.daemon_reload()
+                    self.assertEqual([file.read_text() for file in effective], given, daemon.said())
+
 
 def cpuset_of_pid(pid: int) -> pathlib.Path | None:
     with contextlib.suppress(OSError):

@@ -121,12 +121,12 @@ class Systemd:
                 state = self.run("systemctl", "is-system-running", check=False).stdout.strip()
 
     @contextlib.contextmanager
-    def container(self, devices: list[tuple[int, int]] = ()):
-        """A running container of runc's systemd driver; `devices` are character devices that its spec allows."""
+    def container(self, devices: list[tuple[int, int]] = (), cpus: str = ""):
+        """A running container of runc's systemd driver; `devices` are character devices that its spec allows, `cpus` its cpuset."""
         directory = pathlib.Path(tempfile.mkdtemp(prefix="c-", dir=self.directory))
         name = directory.name
         runc = ("runc", "--systemd-cgroup")
-        make_bundle(directory, f"system.slice:holdfast-test:{name}", devices)
+        make_bundle(directory, f"system.slice:holdfast-test:{name}", devices, cpus)
         try:
             self.run(*runc, "run", "-d", "--bundle", directory, name)
             yield Container(self, f"holdfast-test-{name}.scope", runc, name)
@@ -156,7 +156,7 @@ class Container:
         return errno_of_open(self.cgroup, f"/proc/{self.pid}/root{NODES[device]}")
 
 
-def make_bundle(directory: pathlib.Path, cgroups_path: str, devices: list[tuple[int, int]]) -> None:
+def make_bundle(directory: pathlib.Path, cgroups_path: str, devices: list[tuple[int, int]], cpus: str = "") -> None:
     """busybox that sleeps, with nodes that only `devices` can allow."""
     rootfs = directory / "rootfs"
     for entry in ("bin", "dev", "proc", "sys", "tmp"):
@@ -178,6 +178,8 @@ def make_bundle(directory: pathlib.Path, cgroups_path: str, devices: list[tuple[
             "resources": {"devices": [{"allow": False, "access": "rwm"}, *rules]},
         },
     }
+    if cpus:
+        config["linux"]["resources"]["cpu"] = {"cpus": cpus}
     (directory / "config.json").write_text(json.dumps(config))
 
 

@@ -41,14 +41,14 @@ eventually() {  # expected, command…
   for _ in $(seq 300); do [ "$("$@")" == "$expected" ] && break; sleep 0.2; done
   "$@"
 }
-start() {  # name, annotations
+start() {  # name, annotations, runtime, more resources
   mkdir -p /root/$1/rootfs/bin /root/$1/rootfs/proc
   cp /bin/busybox /root/$1/rootfs/bin/
   cat >/root/$1/config.json <<JSON
 {"ociVersion": "1.0.2", "annotations": $2, "root": {"path": "rootfs"}, "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
  "process": {"cwd": "/", "args": ["/bin/busybox", "sleep", "100000"], "user": {"uid": 0, "gid": 0}},
  "linux": {"cgroupsPath": "system.slice:hf:$1", "namespaces": [{"type": "mount"}, {"type": "pid"}, {"type": "ipc"}, {"type": "uts"}],
-           "resources": {"devices": [{"allow": false, "access": "rwm"}]}}}
+           "resources": {"devices": [{"allow": false, "access": "rwm"}]${4:-}}}}
 JSON
   ${3:-runc} --systemd-cgroup run -d --bundle /root/$1 $1 </dev/null >/root/$1/log 2>&1 || cat /root/$1/log
 }
@@ -58,14 +58,16 @@ mkdir -p /etc/holdfast
 echo 'cpus: {manager: true, reserved: 0}' >/etc/holdfast/config.yaml
 systemd-run --quiet --unit=holdfastd /usr/sbin/holdfastd --listen none
 start web '{}'
+start told '{}' runc ', "cpu": {"cpus": "0-3"}'  # systemd knows these CPUs from the runtime
 start train '{"holdfast.cpus": "2"}'
 check "the machine" 0-3 "$(cat /sys/devices/system/cpu/online)"
 check "one that asks for two" 1-2 "$(eventually 1-2 cpus train)"
 check "the other leaves them" 0,3 "$(eventually 0,3 cpus web)"
+check "so does one with a cpuset" "0,3 0-3" "$(eventually 0,3 cpus told) $(systemctl show -P AllowedCPUs hf-told.scope)"
 check "the unit has them in a file" 1 "$(grep -c AllowedCPUs=1-2 /run/systemd/system.control/hf-train.scope.d/50-holdfast-cpus.conf)"
 for round in 1 2 3; do
   systemctl daemon-reload
-  check "after reload $round" "1-2 0,3" "$(cpus train) $(cpus web)"
+  check "after reload $round" "1-2 0,3 0,3" "$(cpus train) $(cpus web) $(cpus told)"
 done
 check "what systemd says" 1-2 "$(systemctl show -P AllowedCPUs hf-train.scope)"
 runc --systemd-cgroup update --cpu-share 512 train
@@ -73,7 +75,7 @@ check "after an update of its resources" "1-2 0,3" "$(eventually 1-2 cpus train)
 holdfast cpu release train >/dev/null
 check "released" "0-3 0-3" "$(eventually 0-3 cpus train) $(eventually 0-3 cpus web)"
 systemctl daemon-reload
-check "released, after a reload" "0-3 0-3" "$(eventually 0-3 cpus train) $(cpus web)"
+check "released, after a reload" "0-3 0-3 0-3" "$(eventually 0-3 cpus train) $(cpus web) $(cpus told)"
 start light '{"holdfast.cpus": "1"}' crun
 podman run -d --name heavy --cgroup-manager systemd --network none --annotation holdfast.cpus=1 --rootfs /root/web/rootfs /bin/busybox sleep 100000 >/dev/null
 systemd-run --quiet --unit=dockerd dockerd --iptables=false --bridge=none --exec-opt native.cgroupdriver=systemd
