@@ -1,4 +1,4 @@
-// Access: where the API server is, and as whom we speak to it.
+// Access: where the API server is, and the identity that requests have there.
 #pragma once
 
 #include <string>

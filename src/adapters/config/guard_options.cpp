@@ -173,7 +173,7 @@ Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal) {
     return {};
   }
   TRY(check_keys(node, "journal", {"directory", "folder", "megabytes"}));
-  const char* const key = node["directory"] ? "directory" : "folder";  // its name before 0.2
+  const char* const key = node["directory"] ? "directory" : "folder";  // its earlier name
   if (node[key]) {
     journal.directory = TRY(scalar_of(node[key], "journal.directory"));
     if (!journal.directory.starts_with('/')) {

@@ -98,7 +98,7 @@ Result<void> Bus::authenticate(Deadline deadline) {
   std::size_t end = std::string::npos;
   while ((end = received_.find("\r\n")) == std::string::npos) {
     if (received_.size() > kLongestLine) {
-      return fail(std::errc::bad_message, "authenticate: the other end does not speak D-Bus");
+      return fail(std::errc::bad_message, "authenticate: the other end is no D-Bus server");
     }
     received_ += TRY(stream_.receive(deadline));
   }

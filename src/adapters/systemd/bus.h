@@ -18,7 +18,7 @@ namespace hf::systemd {
 
 // Errors of the calls: invalid_argument (not a valid unit name or device), no_such_file_or_directory (no such unit),
 // permission_denied, timed_out (systemd may still apply it later), not_connected (systemd was re-executed, or is gone:
-// open a new connection), bad_message (the peer does not speak D-Bus; the connection is closed).
+// open a new connection), bad_message (the peer is no D-Bus server; the connection is closed).
 class Bus {
  public:
   // Connects to systemd's private socket, which serves root also without a bus daemon, or else to the system bus.

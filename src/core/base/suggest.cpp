@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLongest = 64;  // longer names are no typing errors of each other
 
-// How many letters must be added, removed, replaced or swapped with their neighbour.
+// How many characters must be added, removed, replaced or swapped with their neighbour.
 std::size_t difference(std::string_view one, std::string_view other) {
   std::vector<std::size_t> before(other.size() + 1);
   std::vector<std::size_t> last(other.size() + 1);

@@ -1,4 +1,4 @@
-// HostReport: what `ps`, `doctor`, `explain` and `devices` print, as text and as JSON (docs/JSON.md).
+// HostReport: what `ps`, `doctor`, `explain` and `devices` print.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// SetupReport: what `holdfast setup` found and did, as text and as JSON (docs/JSON.md).
+// SetupReport: what `holdfast setup` found and did.
 #pragma once
 
 #include <string>

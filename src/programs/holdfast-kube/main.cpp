@@ -90,7 +90,7 @@ Result<ReadConfig> read_config(const kernel::Host& host, const KubeOptions& opti
 // What the API server would be told, and as whom.
 Result<int> show_api(const kernel::Host& host, const config::ApiSettings& api) {
   if (!uses_api(host, api)) {
-    std::cout << "  speaks to no API server\n";
+    std::cout << "  connects to no API server\n";
     return kFine;
   }
   const apiserver::Access access = TRY(apiserver::read_access(host, api.kubeconfig));

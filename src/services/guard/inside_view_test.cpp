@@ -75,7 +75,7 @@ InsideView view_of(const GuardedContainerPtr& guarded, container::AccessFailure 
   return {guarded, {state}, false};
 }
 
-TEST(ProbeSchedule, SaysWhenAContainerHasOtherTroubleThanBefore) {
+TEST(ProbeSchedule, SaysWhenAContainerHasOtherAccessFailuresThanBefore) {
   using container::AccessFailure;
   ProbeSchedule schedule;
   const GuardedContainerPtr web = guarded("web");
