@@ -82,6 +82,25 @@ TEST_F(CachePlanTest, ReplacesStaleLibrariesOfTheImage) {
             "/opt/there/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so ");
 }
 
+TEST_F(CachePlanTest, LooksUpPathsWithDotsBelowTheRoot) {
+  write_on_host("opt/libcuda.so.1", "outside, where as many '..' would lead");
+  write_in_image("usr/local/lib64/libcuda.so.1", "text");
+  fs::create_directories(root_path() + "/usr/local/bin");
+  fs::create_directories(root_path() + kDirectory);
+  const std::string there = "/usr/local/bin/../lib64/libcuda.so.1";
+  write_cache({{"libz.so.1", "/a..b/libz.so.1"},
+               {"libcuda.so.1", there},
+               {"libcuda.so.1", "/usr/../../../opt/libcuda.so.1"},
+               {"libcuda.so.1", "/usr/lib/.." + std::string(kDirectory).substr(4) + "/libcuda.so.1"}});
+  const RootPlan planned = plan();
+  EXPECT_TRUE(planned.reasons.empty()) << planned.reasons.front();
+  ASSERT_TRUE(planned.cache);
+  EXPECT_EQ(list(*planned.cache),
+            "/a..b/libz.so.1 /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so.1 " +
+                there + " /usr/lib/x86_64-linux-gnu/libcuda.so ")
+      << "outside there is one, and the last one is the driver's directory under another name";
+}
+
 TEST_F(CachePlanTest, DropsWhatAnEarlierStartAddedAndIsGone) {
   const std::string directory = std::string(kDirectory) + "/";
   const std::string own = "/home/libnvidia-mine.so.1";
