@@ -125,6 +125,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const nvidia::CachedLibrary& library : cache->libraries) {
     check(library.path.starts_with('/') && !library.name.empty(), "a library has a name and an absolute path");
     check(library.name.find('/') == std::string_view::npos, "a name is no path");
+    check(library.name.find("..") == std::string_view::npos, "a name leads to no other directory");
   }
   const std::string written = render_loader_cache(*cache);
   // 16 MiB of entries and names, and what does not grow with their number: the header and names of processors.

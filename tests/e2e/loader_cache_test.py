@@ -129,6 +129,28 @@ class Cache(Case):
         loaded = self.check(box)
         self.assertIn(f"{LIBRARIES}/libcuda.so.1", loaded)
 
+    def test_a_directory_with_dots_in_the_configuration(self):
+        """ldconfig writes it into the cache as it is, in the image and in the hook."""
+        box = self.box()
+        self.more = ("libdots.so.1",)
+        (self.root / "etc/ld.so.conf.d").mkdir()
+        (self.root / "etc/ld.so.conf.d/dots.conf").write_text("/usr/local/bin/../lib64\n")
+        with (self.root / "etc/ld.so.conf").open("a") as configuration:
+            configuration.write("include /etc/ld.so.conf.d/*.conf\n")
+        (self.root / "usr/local/bin").mkdir(parents=True)
+        make_library(self.root / "usr/local/lib64/libdots.so.1", "libdots.so.1")
+        update_cache(self.root)
+        cache = self.root / "etc/ld.so.cache"
+        self.assertIn(b"/usr/local/bin/../lib64/libdots.so.1", cache.read_bytes())
+        self.assertIn("/usr/local/lib64/libdots.so.1", self.check(box))
+        box.delete()
+        cache.write_text("of another format")
+        box.spec["process"]["env"] = box.spec["process"]["env"][:1]
+        self.start(box)
+        self.assertIn("--directory", hook_of(box)[0]["args"])
+        self.assertIn(b"/usr/local/bin/../lib64/libdots.so.1", cache.read_bytes())
+        self.assertIn("/usr/local/lib64/libdots.so.1", self.loaded(box))
+
     def test_libraries_for_some_processors(self):
         box = self.box()
         self.more = ("libfast.so.1",)

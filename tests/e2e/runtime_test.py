@@ -1074,6 +1074,9 @@ class Refused(Staged):
                 box = self.gpu()
                 there = [path for path in NODES if path != missing]
                 with box.stage.changed(*OTHER_DEV, *(f"cp -a {path} /run/other-dev/" for path in there), *MOVE_DEV) as branch:
+                    with box.stage.config("runtime: ["):
+                        self.check_refused(box, "/etc/holdfast/config.yaml", place=branch)
+                        self.assertNotEqual(branch.run("stat", missing).returncode, 0, "a start that is refused changes nothing")
                     box.place = branch
                     box.start()
                     self.check_opens(box)

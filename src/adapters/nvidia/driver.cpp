@@ -193,6 +193,12 @@ void add_to(Inventory& inventory, const kernel::Host& host, Gpus gpus) {
   }
 }
 
+bool has_mig_instances(const kernel::Host& host, const Unit& unit) {
+  const std::string directory = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
+  return std::ranges::any_of(kernel::list_names(host.root.get(), directory),
+                             [](const std::string& name) { return name.starts_with("gi"); });
+}
+
 void add_mig_nodes(Inventory& inventory, const kernel::Host& host) {
   if (std::ranges::all_of(inventory.units, [](const Unit& unit) { return unit.mig.empty(); })) {
     return;  // the driver's list has thousands of lines

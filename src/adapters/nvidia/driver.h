@@ -36,6 +36,9 @@ std::map<std::string, std::uint32_t> parse_mig_minors(std::string_view text);
 enum class Gpus : std::uint8_t { on_bus, of_driver };
 void add_to(device::Inventory& inventory, const kernel::Host& host, Gpus gpus = Gpus::on_bus);
 
+// Is the GPU cut into parts (MIG)? Read from the driver, because NVML may be missing, hang or wake the GPU.
+bool has_mig_instances(const kernel::Host& host, const device::Unit& unit);
+
 // Adds the device nodes of the MIG devices that the library listed.
 void add_mig_nodes(device::Inventory& inventory, const kernel::Host& host);
 

@@ -184,6 +184,14 @@ TEST(DriverFiles, AreFoundThroughTheLoaderCache) {
   EXPECT_EQ(read(host).library_directories, std::vector<std::string>{"/opt/driver/lib"});
 }
 
+TEST(DriverFiles, AreFoundThroughALoaderCacheWithDotsInItsPaths) {
+  const FakeHost host(with_module(
+      {{"opt/driver/lib/libcuda.so.580.159.04", kElf64},
+       {"opt/driver/bin/", ""},
+       {"etc/ld.so.cache", test::make_loader_cache({{"libcuda.so.1", "/opt/driver/bin/../lib/libcuda.so.1"}})}}));
+  EXPECT_EQ(read(host).library_directories, std::vector<std::string>{"/opt/driver/lib"});
+}
+
 TEST(DriverFiles, AreTheTargetsWhereADirectoryHasOnlySymlinks) {
   const FakeHost host(with_module({{"nix/store/abc-nvidia/lib/libcuda.so.580.159.04", kElf64}}));
   link_to(host, "/run/opengl-driver/lib/libcuda.so.580.159.04", "/nix/store/abc-nvidia/lib/libcuda.so.580.159.04");

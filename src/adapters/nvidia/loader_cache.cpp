@@ -92,13 +92,14 @@ bool is_ascii(std::string_view name) {
   return std::ranges::all_of(name, [](unsigned char character) { return character < 0x80; });
 }
 
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char character) { return character >= ' ' && character != 0x7f; });
+}
+
+// A path may have "..": ldconfig copies a directory from ld.so.conf as it is written there.
 bool is_possible(const CachedLibrary& library) {
-  const auto is_printable = [](std::string_view text) {
-    return text.find("..") == std::string_view::npos &&
-           std::ranges::all_of(text, [](unsigned char character) { return character >= ' ' && character != 0x7f; });
-  };
-  return library.name.find('/') == std::string_view::npos && library.path.starts_with('/') &&
-         is_printable(library.name) && is_printable(library.path);
+  return library.name.find('/') == std::string_view::npos && library.name.find("..") == std::string_view::npos &&
+         library.path.starts_with('/') && is_printable(library.name) && is_printable(library.path);
 }
 
 // Returns its digits without the zeros before them.

@@ -13,7 +13,7 @@ namespace hf::nvidia {
 
 struct CachedLibrary {
   std::string_view name;             // "libcuda.so.1"
-  std::string_view path;             // "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
+  std::string_view path;             // "/usr/lib/x86_64-linux-gnu/libcuda.so.1"; it may have ".."
   std::uint32_t flags = 0;           // the C library and the architecture, as in LibraryIdentity
   std::uint32_t system_version = 0;  // of the oldest kernel that it runs on; 0 for any
   std::uint64_t hardware = 0;        // what the processor must be able to do; 0 for nothing
@@ -30,8 +30,9 @@ struct LoaderCache {
 };
 
 // Reads glibc's newer format, by itself or after a table in the older format. Fails where offsets lie outside of the
-// file, for names that no library can have (with "/", ".." or control characters, or longer than a file's name), and
-// for more than 64 Ki entries or 16 MiB of entries and names. Another format is not_supported.
+// file, for names that no library can have (with "/", ".." or control characters, or longer than a file's name), for
+// paths that are relative, too long or have control characters, and for more than 64 Ki entries or 16 MiB of entries
+// and names. Another format is not_supported.
 Result<LoaderCache> parse_loader_cache(std::string_view bytes);
 
 // Can the loader search it? Names must descend, as it compares them, and it must be able to compare them: they are

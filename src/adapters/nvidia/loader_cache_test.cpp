@@ -80,12 +80,18 @@ TEST(LoaderCache, WithImpossibleNamesIsRefused) {
   EXPECT_TRUE(parse_loader_cache(make_loader_cache({{"lib my.so", "/usr/a b/lib my.so"}})));
   for (const auto& [name, path] :
        {std::pair("../../proc/1/root/x", "/usr/lib/x"), std::pair("a/b", "/usr/lib/b"),
-        std::pair("line\nline", "/usr/lib/x"), std::pair("..", "/usr/lib/x"), std::pair("libx.so", "/usr/lib/../../x"),
+        std::pair("line\nline", "/usr/lib/x"), std::pair("..", "/usr/lib/x"), std::pair("lib..so", "/usr/lib/x"),
         std::pair("libx.so", "/usr/\x1b[2J/x"), std::pair("libx.so", "usr/lib/libx.so")}) {
     const Result<LoaderCache> cache = parse_loader_cache(make_loader_cache({{name, path}}));
     ASSERT_FALSE(cache) << name << " " << path;
     EXPECT_EQ(cache.error().code, std::errc::invalid_argument);
   }
+}
+
+// ldconfig copies the directory "/usr/local/bin/../lib64" of an ld.so.conf unchanged.
+TEST(LoaderCache, KeepsPathsWithDotsAsTheyAre) {
+  EXPECT_EQ(describe(make_loader_cache({{"libx.so", "/usr/local/bin/../lib64/libx.so"}, {"liba.so", "/a..b/liba.so"}})),
+            "libx.so=/usr/local/bin/../lib64/libx.so liba.so=/a..b/liba.so ");
 }
 
 TEST(LoaderCache, WithNamesLongerThanOfAFileIsRefused) {

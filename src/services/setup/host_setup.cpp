@@ -36,13 +36,19 @@ Result<HostDeviceFacts> read_facts(const kernel::Host& host) {
   return facts;
 }
 
-// Some containers get a hook that keeps the driver's libraries from creating nodes of other GPUs.
-bool leaves_hooks(const HostDeviceFacts& facts) {
+// Some containers get a hook that keeps the driver's libraries from creating nodes of other GPUs, or of other parts of
+// the same one.
+bool leaves_hooks(const kernel::Host& host, const HostDeviceFacts& facts) {
   const auto param = facts.params.find("ModifyDeviceFiles");
-  const auto gpus = std::ranges::count_if(facts.inventory.units, [](const device::Unit& unit) {
-    return unit.device_class == "nvidia" && !unit.nodes.empty() && !unit.is_excluded;
-  });
-  return param != facts.params.end() && param->second != "0" && gpus > 1;
+  std::size_t gpus = 0;
+  bool has_parts = false;
+  for (const device::Unit& unit : facts.inventory.units) {
+    if (unit.device_class == "nvidia" && !unit.nodes.empty() && !unit.is_excluded) {
+      ++gpus;
+      has_parts = has_parts || nvidia::has_mig_instances(host, unit);
+    }
+  }
+  return param != facts.params.end() && param->second != "0" && (gpus > 1 || has_parts);
 }
 
 Result<void> apply(const kernel::Host& host, const HostStep& step) {
@@ -201,11 +207,10 @@ Result<SetupReport> set_up_host(const kernel::Host& host, const HostSetupOptions
   set_up_devices(host, facts, report);
   TRY(report.is_done ? check_devices(host, report) : Result<void>());
   TRY(install_files(host, options, report));
-  if (leaves_hooks(facts) && !kernel::exists(host.root.get(), kernel::below_root(kModuleOptions))) {
+  if (leaves_hooks(host, facts) && !kernel::exists(host.root.get(), kernel::below_root(kModuleOptions))) {
     report.notes.emplace_back(
-        "containers with CAP_MKNOD and a part of the GPUs have a hook, because the driver creates device nodes in "
-        "them: "
-        "'holdfast setup node --keep-device-files' ends that");
+        "containers with CAP_MKNOD and not every GPU, or parts of GPUs (MIG), have a hook, because the driver creates "
+        "device nodes in them: 'holdfast setup node --keep-device-files' ends that");
   }
   report.verdict = verdict_of(report);
   return report;

@@ -187,7 +187,7 @@ TEST_F(HostSetupTest, KeepsTheDriverFromCreatingNodesOnRequest) {
   EXPECT_FALSE(std::filesystem::exists(fake_.root() + kModuleOptions));
 }
 
-TEST_F(HostSetupTest, OffersToEndHooksWhereThereAreSeveralGpus) {
+TEST_F(HostSetupTest, OffersToEndHooksWhereThereAreSeveralGpusOrPartsOfOne) {
   HostSetupOptions options;
   options.program = "/usr/bin/holdfast";
   const auto is_offered = [&] {
@@ -197,7 +197,12 @@ TEST_F(HostSetupTest, OffersToEndHooksWhereThereAreSeveralGpus) {
              return note.find("--keep-device-files") != std::string::npos;
            });
   };
+  const std::string parts = fake_.root() + "/proc/driver/nvidia/capabilities/gpu0/mig";
+  std::filesystem::create_directories(parts);
   EXPECT_FALSE(is_offered()) << "every container has the only GPU as a whole";
+  std::filesystem::create_directories(parts + "/gi1/ci0");
+  EXPECT_TRUE(is_offered()) << "a container may have one of its parts";
+  std::filesystem::remove_all(parts);
   const std::string gpu = fake_.root() + "/proc/driver/nvidia/gpus/0000:66:00.0";
   std::filesystem::create_directories(gpu);
   std::ofstream(gpu + "/information") << "Model: \t NVIDIA X\nDevice Minor: \t 1\n";

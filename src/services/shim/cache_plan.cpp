@@ -89,15 +89,23 @@ class CachePlan {
         image_(root, paths_) {}
 
   void make(RootPlan& plan, const RootInput& input) {
-    if (paths_.has_too_many_lookups()) {  // where mounts lead is not known, and the hook sees them
-      plan.rest.links = std::exchange(plan.links, {});
-      leave_to_hook(plan, input, kTooManyLookups);
-      return;
+    const Reason reason = paths_.has_too_many_lookups() ? std::nullopt : plan_libraries(plan, input);
+    if (const std::string problem = paths_.has_too_many_lookups() ? kTooManyLookups : image_.problem();
+        !problem.empty()) {
+      leave_everything_to_hook(plan, input, problem);
+    } else if (reason) {
+      leave_to_hook(plan, input, *reason);
     }
+  }
+
+ private:
+  using Reason = std::optional<std::string>;  // why the hook has to do it; absent where it is decided
+
+  Reason plan_libraries(RootPlan& plan, const RootInput& input) {
     // Runtimes follow symlinks where they mount: such a link would put a file of the user over another one.
     std::erase_if(plan.links, [this](const HookOptions::Link& link) { return paths_.is_mounted(link.path); });
     if (options_.directories.empty()) {
-      return;
+      return std::nullopt;
     }
     driver_ = read_mounted_libraries(host_, input, options_);
     if (!input.is_read_only) {
@@ -107,19 +115,18 @@ class CachePlan {
     if (input.is_read_only) {
       do_without_links(plan);
     }
-    Reason reason = decide(plan);
-    if (const std::string problem = paths_.has_too_many_lookups() ? kTooManyLookups : image_.problem();
-        !problem.empty()) {
-      plan.cache.reset();
-      reason = problem;
-    }
-    if (reason) {
-      leave_to_hook(plan, input, *reason);
-    }
+    return decide(plan);
   }
 
- private:
-  using Reason = std::optional<std::string>;  // why the hook has to do it; absent where it is decided
+  // Where mounts and symlinks of the image lead is not known, and the hook sees them.
+  void leave_everything_to_hook(RootPlan& plan, const RootInput& input, const std::string& reason) const {
+    plan.cache.reset();
+    plan.links.clear();
+    if (!input.is_read_only) {
+      plan.rest.links = options_.links;
+    }
+    leave_to_hook(plan, input, reason);
+  }
 
   void leave_to_hook(RootPlan& plan, const RootInput& input, const std::string& reason) const {
     if (input.is_read_only) {

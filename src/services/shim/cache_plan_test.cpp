@@ -22,7 +22,7 @@ class CachePlanTest : public RootFilesTest {
     EXPECT_FALSE(planned.cache);
     EXPECT_EQ(planned.reasons.empty(), planned.rest.directories.empty());
     EXPECT_EQ(planned.rest.driver_version, planned.reasons.empty() ? "" : "550.54.15");
-    EXPECT_TRUE(planned.rest.links.empty()) << "those are made before";
+    EXPECT_NE(planned.links.empty(), planned.rest.links.empty()) << "either it makes them, or they are made before";
     return planned.reasons.empty() ? "" : planned.reasons.front();
   }
 
@@ -80,6 +80,25 @@ TEST_F(CachePlanTest, ReplacesStaleLibrariesOfTheImage) {
   EXPECT_EQ(list(*planned.cache),
             "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so.1 "
             "/opt/there/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so ");
+}
+
+TEST_F(CachePlanTest, LooksUpPathsWithDotsBelowTheRoot) {
+  write_on_host("opt/libcuda.so.1", "outside, where as many '..' would lead");
+  write_in_image("usr/local/lib64/libcuda.so.1", "text");
+  fs::create_directories(root_path() + "/usr/local/bin");
+  fs::create_directories(root_path() + kDirectory);
+  const std::string there = "/usr/local/bin/../lib64/libcuda.so.1";
+  write_cache({{"libz.so.1", "/a..b/libz.so.1"},
+               {"libcuda.so.1", there},
+               {"libcuda.so.1", "/usr/../../../opt/libcuda.so.1"},
+               {"libcuda.so.1", "/usr/lib/.." + std::string(kDirectory).substr(4) + "/libcuda.so.1"}});
+  const RootPlan planned = plan();
+  EXPECT_TRUE(planned.reasons.empty()) << planned.reasons.front();
+  ASSERT_TRUE(planned.cache);
+  EXPECT_EQ(list(*planned.cache),
+            "/a..b/libz.so.1 /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so.1 " +
+                there + " /usr/lib/x86_64-linux-gnu/libcuda.so ")
+      << "outside there is one, and the last one is the driver's directory under another name";
 }
 
 TEST_F(CachePlanTest, DropsWhatAnEarlierStartAddedAndIsGone) {
@@ -322,6 +341,20 @@ TEST_F(CachePlanTest, LeavesItToTheHookWhereALibraryCannotBeRead) {
   fs::remove(path);
   fs::create_symlink("nowhere", path);
   EXPECT_EQ(why_not_edited(), "") << "it is not there";
+}
+
+// Its target may be a library, which the image's programs would lose.
+TEST_F(CachePlanTest, ReplacesNoSymlinkOfTheImageWhoseTargetCannotBeRead) {
+  write_cache({});
+  const std::string directory = std::string(kDirectory).substr(1) + "/";
+  fs::create_directories(root_path() + "/" + directory);
+  fs::create_symlink("libnvidia-ml.so.1", root_path() + "/" + directory + "libnvidia-ml.so.1");
+  const RootPlan planned = plan();
+  EXPECT_EQ(planned.reasons.size(), 1U);
+  EXPECT_TRUE(planned.links.empty());
+  EXPECT_EQ(planned.rest.links, options_.links);
+  input_.is_read_only = true;
+  EXPECT_TRUE(plan().rest.links.empty()) << "the hook could not make them either";
 }
 
 TEST_F(CachePlanTest, LeavesItToTheHookWhereTheLoaderCannotBeRead) {

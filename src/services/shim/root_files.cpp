@@ -130,9 +130,15 @@ class HookReplacement {
     std::ranges::copy(done->notes, std::back_inserter(replaced_.notes));
     if (!done->reasons.empty()) {
       std::ranges::copy(done->reasons, std::back_inserter(replaced_.reasons));
-      keep(hook_of(done->rest, hook.path));
+      keep_rest(hook, done->rest);
     }
     return {};
+  }
+
+  // With the deadline and the environment that it has.
+  void keep_rest(HookEdit hook, const HookOptions& rest) {
+    hook.arguments = hook_of(rest, hook.path).arguments;
+    keep(hook);
   }
 
   void keep(const HookEdit& hook) { append(delivery_.change.edits, {.hooks = {hook}}); }
@@ -162,7 +168,7 @@ class HookReplacement {
     {
       RootPlan plan = plan_root(host_, root.get(), options, root_input_);
       const Result<void> done = carry_out(root.get(), plan);
-      const bool is_done = done && plan.rest.directories.empty();
+      const bool is_done = done && !plan.rest.changes_root();
       if (is_done || !kernel::is_read_only(root.get())) {
         TRY(done);
         return plan;
@@ -190,7 +196,8 @@ class HookReplacement {
     return plan;
   }
 
-  // Of the driver's files: where a runtime would have to create something. Below other mounts it may be able to.
+  // Of the driver's files: where a runtime would have to create something. Below other mounts it may be able to. ""
+  // also where that takes too many lookups: then the runtime finds out.
   [[nodiscard]] std::string find_missing_mount_point(int root) const {
     ImagePaths paths(root, {});
     std::vector<std::string> ends;
@@ -202,7 +209,7 @@ class HookReplacement {
         return end.starts_with(other) || other == "//";
       });
       if (!is_there) {
-        return mount.destination;
+        return paths.has_too_many_lookups() ? std::string() : mount.destination;
       }
     }
     return {};

@@ -246,6 +246,19 @@ TEST_F(ReadOnlyRootTest, IsRefusedWhereNothingCanBeMounted) {
   EXPECT_TRUE(replace_all()) << "the runtime can create files in another mount";
 }
 
+TEST_F(ReadOnlyRootTest, IsNotRefusedWhereTooManyPathsWouldHaveToBeLookedUp) {
+  fs::create_directories(root_path() + "/usr/real");
+  fs::create_directory_symlink("real", root_path() + "/usr/lib");
+  make_mount_points();
+  make_read_only();
+  for (int i = 0; i < 600; ++i) {
+    spec_.mounts.push_back({"/missing" + std::to_string(i) + "/file", "/home"});
+  }
+  const Result<ReplacedHooks> done = replace_all();
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(hooks().empty()) << "it could not write either";
+}
+
 TEST_F(ReadOnlyRootTest, KeepsNoHookThatCouldNotWrite) {
   write_in_image("etc/ld.so.cache", "something else");
   make_mount_points();
@@ -282,6 +295,16 @@ TEST_F(ReplaceHooksTest, KeepsAHookOfTheSpecWithItsEnvironmentAndDeadline) {
   spec_.has_user_namespace = true;
   EXPECT_EQ(replace().size(), 1U);
   EXPECT_EQ(hooks(), std::vector{ours});
+}
+
+TEST_F(ReplaceHooksTest, KeepsEnvironmentAndDeadlineOfAHookThatIsReplacedInPart) {
+  delivery_.change.edits.hooks[0].environment = {"PATH=/bin"};
+  delivery_.change.edits.hooks[0].timeout = 30;
+  HookEdit rest = delivery_.change.edits.hooks[0];
+  rest.arguments = {"holdfast-runtime", "hook", "create-container", "--keep-device-files"};
+  spec_.may_create_nodes = true;
+  EXPECT_EQ(replace().size(), 1U);
+  EXPECT_EQ(hooks(), std::vector{rest});
 }
 
 TEST_F(ReplaceHooksTest, ReplacesOurHookThatAnEngineTookFromACdiSpec) {

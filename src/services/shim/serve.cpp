@@ -67,16 +67,14 @@ Starter starter_of(const std::string& bundle) {
   return ::getppid() == parent ? found : Starter::other;
 }
 
-// Changes the host, but not yet the spec.
-Result<Delivery> deliver(const kernel::Host& host, const config::Config& config, const DeliveryInput& input) {
+// Loads a driver that is missing, because it decides what there is to give. Changes nothing else.
+Result<Delivery> plan(const kernel::Host& host, const config::Config& config, const DeliveryInput& input) {
   std::optional<Facts> facts = read_facts(host, config, input);
   if (!facts) {
     return Delivery();
   }
   load_driver(host, config, input.spec, *facts);
-  Delivery delivery = TRY(plan_delivery(host, config, input, *std::move(facts)));
-  TRY(carry_out(host, delivery.steps));
-  return delivery;
+  return plan_delivery(host, config, input, *std::move(facts));
 }
 
 class Server {
@@ -241,7 +239,7 @@ class Server {
     const config::Config& config = config_ ? *config_ : default_config();
     const std::string other_file = file == bundle + "/config.json" ? std::string() : absolute(file);
     const DeliveryInput input{bundle, *spec, own_program(), other_file, starter_of(bundle)};
-    Result<Delivery> delivery = deliver(*host_, config, input);
+    Result<Delivery> delivery = plan(*host_, config, input);
     if (!delivery) {
       // The broken config may be the cause, so it is reported instead.
       return config_problem_.empty() ? std::unexpected(delivery.error())
@@ -254,6 +252,7 @@ class Server {
     if (!config_problem_.empty() && does_something(delivery->change)) {
       return fail(std::errc::invalid_argument, config_problem_);
     }
+    TRY(carry_out(*host_, delivery->steps));
     const ReplacedHooks replaced = TRY(replace_hooks(*host_, input, *delivery));
     for (const std::string& reason : replaced.reasons) {
       decide("hook because=" + quote(reason));

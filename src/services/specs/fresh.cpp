@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "adapters/nvidia/driver.h"
 #include "host/inventory.h"
 #include "kernel/files/file.h"
 #include "services/specs/generate.h"
@@ -47,6 +48,13 @@ bool has_sleeping_gpu(const kernel::Host& host, const device::Inventory& invento
   });
 }
 
+// NVML alone knows the names of parts. Everything else is known without it.
+bool has_mig_instances(const kernel::Host& host, const device::Inventory& inventory) {
+  return std::ranges::any_of(inventory.units, [&host](const device::Unit& unit) {
+    return unit.device_class == "nvidia" && nvidia::has_mig_instances(host, unit);
+  });
+}
+
 bool knows_mig(const device::Inventory& inventory) {
   return std::ranges::any_of(inventory.units, &device::Unit::is_mig_capable);
 }
@@ -71,8 +79,10 @@ Result<bool> FreshSpec::refresh(const config::Config& config, Time now) {
   if (is_current && !must_ask_for_mig(config, plain, now)) {
     return false;
   }
-  asked_at_ = now;
-  const device::Inventory inventory = host::take_inventory(host_, config, host::Libraries::ask_for_mig);
+  const bool asks = has_mig_instances(host_, plain) || !has_sleeping_gpu(host_, plain);
+  asked_at_ = asks ? now : asked_at_;
+  const device::Inventory inventory =
+      host::take_inventory(host_, config, asks ? host::Libraries::ask_for_mig : host::Libraries::leave);
   if (is_current && !knows_mig(inventory)) {
     return false;  // the library does not answer now; what it said before may still be true
   }

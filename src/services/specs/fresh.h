@@ -20,9 +20,10 @@ class FreshSpec {
   // Class and driver root of the settings are those of the config.
   explicit FreshSpec(const kernel::Host& host, Settings settings = {}) : host_(host), settings_(std::move(settings)) {}
 
-  // Cheap if nothing has changed: only after a change it asks NVIDIA's library, which may wake a GPU, and every 5
-  // minutes where a GPU may have MIG devices and none sleeps. Returns true if the file was written. If the devices are
-  // gone the file stays, so that a request for one fails with "stale" rather than "unknown".
+  // Cheap if nothing has changed: only after a change it asks NVIDIA's library, and every 5 minutes where a GPU may
+  // have MIG devices. That wakes sleeping GPUs, so where one sleeps it asks only if there are MIG devices, which the
+  // library alone can name, and something has changed. Returns true if the file was written. If the devices are gone
+  // the file stays, so that a request for one fails with "stale" rather than "unknown".
   Result<bool> refresh(const config::Config& config, Time now = std::chrono::steady_clock::now());
   // Why the last attempt to write it failed; absent where the file is current.
   [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }

@@ -135,5 +135,21 @@ TEST_F(FreshMigTest, AsksNoSleepingGpu) {
   EXPECT_NE(awake.error().message.find("MIG is enabled"), std::string::npos) << awake.error().message;
 }
 
+TEST_F(FreshMigTest, WakesASleepingGpuForTheNamesOfItsPartsOnly) {
+  const std::string power = fake_.root() + "/sys/bus/pci/devices/0000:ca:00.0/power";
+  std::filesystem::create_directories(power);
+  std::ofstream(power + "/runtime_status") << "suspended\n";
+  ::setenv("HOLDFAST_FAKE_MIG", "0", 1);
+  ::setenv("HOLDFAST_FAKE_MIG_EMPTY", "1", 1);
+  FreshSpec spec(host_);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(spec.refresh(config_, start).value_or(false))
+      << "NVML, which would say that MIG is enabled, is not asked";
+  std::filesystem::create_directories(fake_.root() + "/proc/driver/nvidia/capabilities/gpu0/mig/gi1/ci0");
+  const Result<bool> cut = spec.refresh(config_, start + std::chrono::seconds(10));
+  ASSERT_FALSE(cut);
+  EXPECT_NE(cut.error().message.find("MIG is enabled"), std::string::npos) << cut.error().message;
+}
+
 }  // namespace
 }  // namespace hf::specs
