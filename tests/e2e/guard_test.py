@@ -693,16 +693,21 @@ class Daemons(Plainly):
             self.assertLess(worst, 3)
 
     def test_a_second_one_is_refused_and_leaves_the_first_alone(self):
-        daemon = self.guard(containers=0)
-        status = pathlib.Path("/run/holdfast/status.json").read_text()
         journal = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-"))
+        socket = ("--socket", f"{journal}/socket")
+        daemon = self.guard(*socket, containers=0)
+        status = pathlib.Path("/run/holdfast/status.json").read_text()
         binary, option, own, *options = daemon.command
         for directory in (own, journal, "/proc/1/journal"):
             second = subprocess.run([binary, option, directory, *options], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((second.returncode, second.stdout), (2, ""))
             self.assertIn(f"holdfastd runs already (pid {daemon.pid()})", second.stderr)
         self.assertEqual(pathlib.Path("/run/holdfast/status.json").read_text(), status)
+        healthy = subprocess.run([HOLDFASTD, "--check-health", *socket], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((healthy.returncode, healthy.stdout), (0, "ok\n"), healthy.stderr)
         daemon.kill()
+        gone = subprocess.run([HOLDFASTD, "--check-health", *socket], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((gone.returncode, gone.stdout), (2, ""))
         daemon.start()  # one that was killed keeps no other out
 
     def test_an_address_that_is_none_is_an_error(self):

@@ -1,4 +1,5 @@
 // holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -19,6 +20,7 @@
 #include "kernel/cgroup/shield.h"
 #include "kernel/container/node_prober.h"
 #include "kernel/net/socket.h"
+#include "kernel/net/stream.h"
 #include "programs/console/exit_code.h"
 #include "programs/daemon/daemon_program.h"
 #include "programs/daemon/log.h"
@@ -40,6 +42,7 @@ struct DaemonOptions : CommonOptions {
   std::string listen;
   std::string socket;
   bool remove_shields = false;
+  bool check_health = false;
 };
 
 Result<config::Config> read_config(const kernel::Host& host, const DaemonOptions& options) {
@@ -177,11 +180,28 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
   return kFine;
 }
 
+// Asks the daemon that runs. Over TCP others could keep a probe from an answer, and the daemon would be restarted.
+Result<int> check_health(const kernel::Host& host, const std::string& socket) {
+  if (socket.empty()) {
+    return fail(std::errc::invalid_argument, "web.socket is none: there is nothing to ask");
+  }
+  const kernel::Clock::time_point deadline = kernel::Clock::now() + std::chrono::seconds(3);
+  kernel::Stream stream = TRY(kernel::Stream::open(host, socket, deadline));
+  TRY(stream.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", deadline));
+  const std::string answer = TRY(stream.receive(deadline));
+  const bool is_well = answer.starts_with("HTTP/1.1 200 ");
+  std::cout << (is_well ? "ok\n" : "holdfastd is not well\n");
+  return is_well ? kFine : kProblem;
+}
+
 Result<int> serve(const DaemonOptions& options) {
   const kernel::Host host = TRY(enter_host());
   const config::Config config = TRY(read_config(host, options));
   if (options.check_config) {
     return show_config(config);
+  }
+  if (options.check_health) {
+    return check_health(host, config.web.socket);
   }
   if (::geteuid() != 0) {
     return fail(std::errc::operation_not_permitted, "needs root: it changes the device rules of containers");
@@ -197,6 +217,7 @@ void add_options(CLI::App& app, DaemonOptions& options) {
   app.add_option("--tier", options.tier, "detect changes by no better means")
       ->check(CLI::IsMember({"tracepoints", "files", "polling"}));
   app.add_flag("--remove-shields", options.remove_shields, "remove every shield from this host, and end: to uninstall");
+  app.add_flag("--check-health", options.check_health, "ask the holdfastd that runs here, on its socket, and end");
   app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
   app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
   app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none")
@@ -212,7 +233,7 @@ int run(std::span<char* const> argv) {
   program.task = "watches the device rules of every container and restores what was lost";
   program.footer =
       "signals: SIGHUP reads the configuration again, SIGTERM ends; containers keep what they have, and shields stay\n"
-      "exit: 0 ended as requested, 2 usage, or it cannot run here";
+      "exit: 0 ended as requested, 1 --check-health: not well, 2 usage, or it cannot run here";
   program.add_options = [&options](CLI::App& app) { add_options(app, options); };
   program.paths = {&options.journal};
   program.serve = [&options] { return serve(options); };
