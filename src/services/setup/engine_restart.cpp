@@ -210,7 +210,7 @@ class Restart {
 Result<SetupReport> change_and_restart(const kernel::Host& host, const EngineSetupOptions& options,
                                        const EngineChange& change, const EngineControl& control) {
   const SetupReport planned = TRY(change(RunMode::dry_run));
-  Restart restart(host, TRY(find_engine(options.engine, options.unit)), options, control);
+  Restart restart(host, TRY(find_engine(options)), options, control);
   const std::optional<std::string> earlier = restart.read_marker();
   return planned.command.empty() && !earlier ? change(RunMode::carry_out) : restart.carry_out(planned, change, earlier);
 }
