@@ -278,6 +278,7 @@ MAKES_IMAGE = NotHere("makes an image: e2e.image does it, and loads it with dock
 IN_CLUSTER = NotHere("there is no cluster: packaging.manifest, packaging.chart and e2e.image have what it consists of")
 MANY_NODES = NotHere("there is no cluster: e2e.kubectl asks 500 nodes of a stand-in")
 ELSEWHERE: dict[str, NotHere] = {
+    '{{ template "base" . }}': NotHere("k3s is not here: unit.setup has the file that it makes of this"),
     "tools/image": MAKES_IMAGE,
     "tools/image --name registry.example.com/holdfast:0.1.0": MAKES_IMAGE,
     "docker load -i build/release/holdfast-image-0.1.0-amd64.tar": MAKES_IMAGE,

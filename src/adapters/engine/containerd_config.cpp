@@ -85,19 +85,60 @@ std::vector<std::string> notes_on(const TomlValues& values) {
                      : std::vector<std::string>{};
 }
 
+bool has_content(const TomlValues& values, std::string_view text) {
+  return !values.empty() || !scan_toml(text).empty();
+}
+
+std::string with_version(std::string_view text, std::string_view version) {
+  std::string old(text);
+  old += old.empty() || old.ends_with('\n') ? "" : "\n";
+  return old.append("version = ").append(version).append("\n");
+}
+
+// `mains`: the values of the files that import this one.
+Result<Edited> add_entry(std::string_view text, const Registration& registration, TomlValues mains) {
+  TomlValues values = TRY(parse_toml(text));
+  const TomlPath plugin = TRY(plugin_of(values));
+  values.merge(mains);
+  const TomlValues entry = entry_for(values, plugin, registration);
+  return Edited{TRY(add_registration(text, paths_in(plugin), entry, registration)), notes_on(values)};
+}
+
+// Files that are no TOML are skipped: containerd reports them.
+TomlValues merged(const std::vector<std::string>& texts) {
+  TomlValues all;
+  for (const std::string& text : texts) {
+    all.merge(parse_toml(text).value_or(TomlValues()));
+  }
+  return all;
+}
+
+std::string version_of(const TomlValues& main, std::string_view unknown) {
+  const auto found = main.find(kVersion);
+  return found != main.end() ? found->second : std::string(main.empty() ? unknown : "1");
+}
+
 }  // namespace
 
 Result<Edited> add_to_containerd(std::string_view text, const Registration& registration) {
+  return add_to_containerd_drop_in(text, registration, {}, "2");
+}
+
+Result<Edited> add_to_containerd_drop_in(std::string_view text, const Registration& registration,
+                                         const std::vector<std::string>& mains, std::string_view version) {
   TRY(check_program_path(registration.program));
-  std::string old(text);
-  TomlValues values = TRY(parse_toml(old));
-  if (values.empty() && scan_toml(old).empty()) {
-    old += (old.empty() || old.ends_with('\n') ? "" : "\n") + std::string("version = 2\n");
-    values = TRY(parse_toml(old));
+  const TomlValues main = merged(mains);
+  if (has_content(TRY(parse_toml(text)), text)) {
+    return add_entry(text, registration, main);
   }
-  const TomlPath plugin = TRY(plugin_of(values));
-  const TomlValues entry = entry_for(values, plugin, registration);
-  return Edited{TRY(add_registration(old, paths_in(plugin), entry, registration)), notes_on(values)};
+  const std::string number = version_of(main, version);
+  if (!mains.empty() && number != "3") {
+    return fail(std::errc::invalid_argument,
+                "the main file has version " + number +
+                    ": containerd 1 takes a drop-in's settings of a plugin for all of them, and would lose those of "
+                    "the main file: register in the main file, or in the template that it is made from");
+  }
+  return add_entry(with_version(text, number), registration, main);
 }
 
 Result<std::string> remove_from_containerd(std::string_view text, Before before) {

@@ -134,6 +134,24 @@ TEST(ContainerdConfig, NotesThatADisabledPluginKeepsItFromHavingAnEffect) {
   EXPECT_EQ(add_to_containerd(test::read_setup_file("containerd-2.1"), kOffered)->notes.size(), 0U);
 }
 
+TEST(ContainerdConfig, ANewDropInFollowsItsMainFile) {
+  const auto add = [](std::string_view text, const std::vector<std::string>& mains) {
+    return add_to_containerd_drop_in(text, kOffered, mains, "2");
+  };
+  const std::string main = test::read_setup_file("containerd-2.1");
+  const Result<Edited> edited = add("", {main});
+  ASSERT_TRUE(edited) << edited.error().message;
+  EXPECT_TRUE(edited->text.starts_with("version = 3\n")) << edited->text;
+  EXPECT_TRUE(has(edited->text, "SystemdCgroup")) << "as in the entry of runc";
+  EXPECT_FALSE(has(edited->text, "runtimes.runc"));
+  EXPECT_EQ(add(edited->text, {main})->text, edited->text);
+  EXPECT_TRUE(is_empty_containerd_config(*remove_from_containerd(edited->text, std::nullopt)));
+  EXPECT_EQ(add("", {})->text, added("", kOffered));
+  EXPECT_TRUE(has(add("", {"version = 2\n"}).error().message, "the main file has version 2"));
+  EXPECT_TRUE(has(add("", {"[plugins.cri]\nsandbox_image = \"a\"\n"}).error().message, "version 1"));
+  EXPECT_TRUE(add("version = 2\n", {"version = 2\n"})) << "it is read already";
+}
+
 TEST(ContainerdConfig, RefusesAFileThatItCannotChangeSafely) {
   for (const char* text :
        {"version = 4\n", "version = \"2\"\n", "version = 2\nplugins = 3\n", "[a\n", "[\x02]\n", "[[\n", "[",

@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "kernel/files/file.h"
+#include "render/text_diff.h"
 #include "services/setup/docker_gpus.h"
 #include "services/setup/engines.h"
 #include "services/setup/host_file.h"
@@ -36,6 +37,7 @@ class Restart {
   Restart(const kernel::Host& host, Engine engine, const EngineSetupOptions& options, const EngineControl& control)
       : host_(host),
         control_(control),
+        options_(options),
         engine_(std::move(engine)),
         file_(host, options.file.empty() ? engine_.file : options.file),
         backup_(host, file_.path() + kBackup) {}
@@ -46,36 +48,28 @@ class Restart {
     return command ? std::optional(*command) : std::nullopt;
   }
 
-  Result<SetupReport> carry_out(const SetupReport& planned, const EngineChange& change,
-                                const std::optional<std::string>& earlier) {
+  Result<SetupReport> carry_out(const EngineChange& change, const std::optional<std::string>& earlier) {
     if (const Result<std::string> unit = control_.run({"systemctl", "cat", engine_.unit}, kAskLimit); !unit) {
       return fail(unit.error().code, "setup " + engine_.name + ": nothing was changed: " + unit.error().message +
                                          " (--unit names the unit of the engine)");
     }
     earlier_ = earlier;
     control_.wait(control_.delay);
-    TRY(remember());
     const bool was_active = is_active().has_value();
     const bool was_valid = check().has_value();  // otherwise it may be the program of another engine
-    mark(earlier.value_or(planned.command));     // before the change: what is interrupted is repeated
-    Result<SetupReport> changed = change(RunMode::carry_out);
-    const Result<HostFile::Content> written = file_.read();
-    new_ = written ? *written : std::nullopt;
-    if (!changed) {
-      return take_back(std::move(changed).error());
-    }
-    if (was_valid && new_ && !changed->files.empty()) {  // an engine refuses to check a file that is not there
+    SetupReport changed = TRY(change_file(change));
+    if (was_valid && new_ && !changed.files.empty()) {  // an engine refuses to check a file that is not there
       if (const Result<std::string> checked = check(); !checked) {
         return take_back("refuses the new one", checked.error());
       }
     }
     if (!was_active && !earlier) {
       TRY(unmark());
-      changed->command.clear();
-      changed->notes.push_back(engine_.unit + " does not run: it reads the config when it starts");
+      changed.command.clear();
+      changed.notes.push_back(engine_.unit + " does not run: it reads the config when it starts");
       return changed;
     }
-    return put_into_effect(*std::move(changed));
+    return put_into_effect(std::move(changed));
   }
 
  private:
@@ -96,6 +90,32 @@ class Restart {
     return control_.run({"systemctl", "is-active", engine_.unit}, kAskLimit);
   }
 
+  [[nodiscard]] bool is_registered() const {
+    const Result<HostFile::Content> now = file_.read();
+    const auto found = engine_.find(now ? text_of(*now) : "");
+    return found && *found;
+  }
+
+  // The memory is taken right before the change: in the seconds in which the engine answers, another program may edit
+  // the file.
+  Result<SetupReport> change_file(const EngineChange& change) {
+    TRY(remember());
+    const SetupReport planned = TRY(change(RunMode::dry_run));
+    mark(earlier_.value_or(planned.command));  // before the change: what is interrupted is repeated
+    Result<SetupReport> changed = change(RunMode::carry_out);
+    const Result<HostFile::Content> written = file_.read();
+    new_ = written ? *written : std::nullopt;
+    is_ours_ = has_diff(changed ? *changed : planned);
+    is_written_ = is_ours_ || (changed && !changed->files.empty());
+    return changed ? std::move(changed) : take_back(std::move(changed).error());
+  }
+
+  // Otherwise another program has edited the file before the change or after it.
+  [[nodiscard]] bool has_diff(const SetupReport& report) const {
+    return !report.files.empty() &&
+           report.files.front().diff == report::render_diff({file_.path(), text_of(old_), text_of(new_)});
+  }
+
   Result<SetupReport> put_into_effect(SetupReport report) {
     if (report.command.empty()) {
       report.verdict = "the config was changed earlier, and the restart failed";
@@ -103,26 +123,61 @@ class Restart {
     const bool restarts = report.command == engine_.restart_command || (earlier_ && earlier_->contains(" restart "));
     report.command = restarts ? engine_.restart_command : engine_.command;  // a reload does less
     mark(report.command);
-    const Result<void> runs = run(report.command);
-    if (runs) {
-      report.steps.push_back("run " + report.command);
-      report.command.clear();
-      TRY(unmark());
-      return report;
+    const bool was_registered = is_registered();
+    if (const Result<void> runs = run(report.command); !runs) {
+      return recover(std::move(report), runs.error());
     }
-    if (report.files.empty()) {
-      report.failed.push_back(runs.error().message);
-      return report;
-    }
-    report = take_back("did not run with the new one", runs.error());
-    mark(engine_.restart_command);
-    if (const Result<void> again = run(engine_.restart_command); !again) {
-      report.failed.push_back("with the config from before, too: " + again.error().message);
-      report.command = engine_.restart_command;
-      return report;
-    }
+    report.steps.push_back("run " + report.command);
+    report.command.clear();
     TRY(unmark());
+    if (is_registered() != was_registered) {  // another restart would change nothing
+      report.verdict = std::string("holdfast is ") + (was_registered ? "no runtime" : "still a runtime");
+      report.failed.push_back(engine_.unit + " wrote " + file_.path() +
+                              " anew when it started: change what the file is made from");
+    }
     return report;
+  }
+
+  // Takes back what this call has changed; then the registration, where an earlier call may have been interrupted.
+  Result<SetupReport> recover(SetupReport report, const Error& why) {
+    if (report.steps.empty()) {
+      report.failed.push_back(why.message);
+    } else {
+      report = take_back("did not run with the new one", why);
+      if (runs_again(report)) {
+        TRY(unmark());
+        return report;
+      }
+    }
+    if (earlier_ && is_registered() && take_out(report) && runs_again(report)) {
+      TRY(unmark());
+    }
+    return report;
+  }
+
+  [[nodiscard]] bool runs_again(SetupReport& report) const {
+    mark(engine_.restart_command);
+    const Result<void> again = run(engine_.restart_command);
+    report.command = again ? "" : engine_.restart_command;
+    if (!again) {
+      report.failed.push_back("with the config from before, too: " + again.error().message);
+    }
+    return again.has_value();
+  }
+
+  // The backup is from before the registration, whichever call wrote it.
+  [[nodiscard]] bool take_out(SetupReport& report) const {
+    EngineSetupOptions options = options_;
+    options.mode = RunMode::carry_out;
+    Result<SetupReport> undone = undo_registration(host_, options);
+    if (!undone) {
+      report.failed.push_back(undone.error().message);
+      return false;
+    }
+    undone->verdict += ": " + engine_.name + " did not run with it";
+    undone->failed = std::move(report.failed);
+    report = *std::move(undone);
+    return true;
   }
 
   [[nodiscard]] Result<void> run(const std::string& command) const {
@@ -155,14 +210,16 @@ class Restart {
 
   // What another program has written meanwhile is not overwritten.
   [[nodiscard]] Result<void> restore() const {
-    const HostFile::Content now = TRY(file_.read());
-    if (text_of(now) != text_of(new_)) {
+    if (is_written_ && (!is_ours_ || text_of(TRY(file_.read())) != text_of(new_))) {
       return fail(std::errc::resource_unavailable_try_again, "restore " + file_.path() + ": it was changed meanwhile");
     }
-    for (const auto& [file, content] : {std::pair(&file_, &old_), std::pair(&backup_, &old_backup_)}) {
-      TRY(*content ? file->write_copy(**content) : file->remove(TRY(file->read())));
-    }
+    TRY(is_written_ ? put_back(file_, old_) : Result<void>());
+    TRY(put_back(backup_, old_backup_));
     return restore_gpu_links(host_, links_);
+  }
+
+  static Result<void> put_back(const HostFile& file, const HostFile::Content& content) {
+    return content ? file.write_copy(*content) : file.remove(TRY(file.read()));
   }
 
   static std::string text_of(const HostFile::Content& content) { return content ? content->text : std::string(); }
@@ -195,11 +252,14 @@ class Restart {
 
   const kernel::Host& host_;
   const EngineControl& control_;
+  const EngineSetupOptions& options_;
   Engine engine_;
   HostFile file_;
   HostFile backup_;
   HostFile::Content old_;
   HostFile::Content new_;
+  bool is_written_ = false;  // by us
+  bool is_ours_ = false;     // `new_` is `old_` with our change and no other
   HostFile::Content old_backup_;
   GpuLinks links_;
   std::optional<std::string> earlier_;
@@ -210,9 +270,9 @@ class Restart {
 Result<SetupReport> change_and_restart(const kernel::Host& host, const EngineSetupOptions& options,
                                        const EngineChange& change, const EngineControl& control) {
   const SetupReport planned = TRY(change(RunMode::dry_run));
-  Restart restart(host, TRY(find_engine(options.engine, options.unit)), options, control);
+  Restart restart(host, TRY(find_engine(options)), options, control);
   const std::optional<std::string> earlier = restart.read_marker();
-  return planned.command.empty() && !earlier ? change(RunMode::carry_out) : restart.carry_out(planned, change, earlier);
+  return planned.command.empty() && !earlier ? change(RunMode::carry_out) : restart.carry_out(change, earlier);
 }
 
 }  // namespace hf::setup

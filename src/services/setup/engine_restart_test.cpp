@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <fcntl.h>
@@ -31,8 +32,11 @@ class RestartTest : public testing::Test {
   }
 
   Result<std::string> run(const std::string& command) {
-    const bool is_new = read(kFile) != kOld;
     commands_.push_back(command);
+    if (const auto edit = edits_.extract(command); !edit.empty()) {
+      write(kFile, edit.mapped());
+    }
+    const bool is_new = read(kFile).contains("holdfast");
     if (command == "systemctl cat " + unit_) {
       return "";
     }
@@ -56,13 +60,23 @@ class RestartTest : public testing::Test {
     text << std::ifstream(fake_.root() + file, std::ios::binary).rdbuf();
     return text.str();
   }
+  void write(const std::string& file, const std::string& text) const {
+    std::ofstream(fake_.root() + file, std::ios::binary) << text;
+  }
+  // As a call leaves it that was killed before the engine ran.
+  void interrupt_after_the_change() {
+    std::filesystem::create_directories(fake_.root() + "/run/holdfast");
+    ASSERT_TRUE(register_runtime(host_, {"containerd", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out}));
+    ASSERT_TRUE(
+        kernel::replace_file(host_.root.get(), std::string(kMarker).substr(1), {"systemctl restart containerd"}));
+  }
   [[nodiscard]] bool exists(const std::string& file) const { return std::filesystem::exists(fake_.root() + file); }
 
-  Result<report::SetupReport> set_up() {
-    EngineSetupOptions options{"containerd", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out, own_unit_};
+  Result<report::SetupReport> set_up(engine::RuntimeRole role = engine::RuntimeRole::offered, bool undoes = false) {
+    EngineSetupOptions options{"containerd", "", {"/usr/bin/holdfast-runtime", role}, RunMode::carry_out, own_unit_};
     const auto change = [&](RunMode mode) {
       options.mode = mode;
-      return register_runtime(host_, options);
+      return undoes ? undo_registration(host_, options) : register_runtime(host_, options);
     };
     return change_and_restart(host_, options, change, control_);
   }
@@ -95,6 +109,7 @@ class RestartTest : public testing::Test {
   bool is_broken_ = false;     // nor with any other
   bool is_refused_ = false;    // by the engine's own check
   bool refuses_all_ = false;
+  std::map<std::string, std::string> edits_;  // by another program, the first time that this command runs
   std::vector<std::string> commands_;
   std::chrono::milliseconds waited_{0};
 };
@@ -106,7 +121,7 @@ TEST_F(RestartTest, RestartsOnceAndSeesThatTheEngineStaysActive) {
   EXPECT_TRUE(done->failed.empty());
   EXPECT_EQ(done->command, "");
   EXPECT_EQ(done->steps.back(), "run systemctl restart containerd");
-  EXPECT_EQ(count("systemctl is-active containerd"), 3);
+  EXPECT_EQ(count("systemctl is-active containerd"), 1 + 3) << "before and after";
   EXPECT_GE(waited_, std::chrono::minutes(1));
   EXPECT_FALSE(exists(kMarker));
   commands_.clear();
@@ -224,10 +239,101 @@ TEST_F(RestartTest, AChangeThatFailsHalfWayIsTakenBack) {
   expect_as_it_was();
 }
 
+TEST_F(RestartTest, WhatAnotherProgramWroteWhileTheEngineAnsweredIsRestoredToo) {
+  const std::string theirs = std::string(kOld) + "# theirs\n";
+  edits_["systemctl is-active containerd"] = theirs;
+  breaks_ = true;
+  const Result<report::SetupReport> done = set_up();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->verdict, "/etc/containerd/config.toml is as it was: containerd did not run with the new one");
+  EXPECT_EQ(read(kFile), theirs);
+  EXPECT_TRUE(is_active_);
+}
+
+TEST_F(RestartTest, WhatAnotherProgramWroteInsteadOfTheChangeStays) {
+  const EngineSetupOptions options{"containerd", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out, ""};
+  const auto change = [&](RunMode mode) -> Result<report::SetupReport> {
+    EngineSetupOptions now = options;
+    now.mode = RunMode::dry_run;
+    Result<report::SetupReport> report = register_runtime(host_, now);
+    if (mode == RunMode::dry_run) {
+      return report;
+    }
+    write(std::string(kFile) + kBackup, kOld);
+    write(kFile, "version = 2\n# theirs\n");
+    return fail(std::errc::resource_unavailable_try_again, "write it: it was changed meanwhile");
+  };
+  const Result<report::SetupReport> done = change_and_restart(host_, options, change, control_);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "write it: it was changed meanwhile");
+  EXPECT_EQ(read(kFile), "version = 2\n# theirs\n");
+  EXPECT_FALSE(exists(std::string(kFile) + kBackup));
+  EXPECT_FALSE(exists(kMarker));
+}
+
+TEST_F(RestartTest, WhatAnotherProgramWroteAfterTheChangeStays) {
+  const std::string theirs = "# theirs and holdfast's\n";
+  edits_["systemctl restart containerd"] = theirs;
+  breaks_ = true;
+  const Result<report::SetupReport> done = set_up();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->verdict,
+            "/etc/containerd/config.toml could not be restored: containerd did not run with the new one");
+  EXPECT_EQ(read(kFile), theirs);
+  EXPECT_TRUE(exists(kMarker));
+}
+
+TEST_F(RestartTest, TakesOutWhatAnInterruptedCallRegistered) {
+  using engine::RuntimeRole;
+  for (const RuntimeRole role : {RuntimeRole::offered, RuntimeRole::by_default}) {  // the latter changes the file again
+    interrupt_after_the_change();
+    breaks_ = true;
+    commands_.clear();
+    const Result<report::SetupReport> done = set_up(role);
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(done->verdict, "holdfast is no runtime any more: containerd did not run with it");
+    EXPECT_FALSE(done->failed.empty());
+    EXPECT_EQ(done->command, "");
+    EXPECT_TRUE(is_active_);
+    EXPECT_FALSE(exists(kMarker));
+    expect_as_it_was();
+  }
+}
+
+TEST_F(RestartTest, TakesBackDockersSymlinkAlone) {
+  std::filesystem::create_directories(fake_.root() + "/usr/bin");
+  const std::string link = fake_.root() + "/usr/bin/nvidia-container-runtime-hook";
+  ASSERT_TRUE(set_up_docker(false)->failed.empty());
+  std::filesystem::remove(link);
+  is_broken_ = true;
+  commands_.clear();
+  const Result<report::SetupReport> failed = set_up_docker(false);
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(failed->verdict, "/etc/docker/daemon.json is as it was: docker did not run with the new one");
+  EXPECT_EQ(count("systemctl restart docker"), 2);
+  EXPECT_FALSE(std::filesystem::is_symlink(std::filesystem::symlink_status(link)));
+  EXPECT_TRUE(exists("/etc/docker/daemon.json"));
+}
+
+TEST_F(RestartTest, FailsWhereTheEngineWritesItsFileAnew) {
+  edits_["systemctl restart containerd"] = kOld;
+  const Result<report::SetupReport> done = set_up();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->verdict, "holdfast is no runtime");
+  EXPECT_EQ(done->failed, std::vector<std::string>{"containerd wrote /etc/containerd/config.toml anew when it started: "
+                                                   "change what the file is made from"});
+  EXPECT_EQ(count("systemctl restart containerd"), 1);
+  EXPECT_FALSE(exists(kMarker));
+  ASSERT_TRUE(set_up()->failed.empty());
+  edits_["systemctl restart containerd"] = read(kFile);
+  const Result<report::SetupReport> undone = set_up(engine::RuntimeRole::offered, true);
+  ASSERT_TRUE(undone) << undone.error().message;
+  EXPECT_EQ(undone->verdict, "holdfast is still a runtime");
+  EXPECT_EQ(undone->failed.size(), 1U);
+}
+
 TEST_F(RestartTest, ARestartOfAnotherUnitThatFailedIsRepeatedWithTheUnitOfNow) {
-  std::filesystem::create_directories(fake_.root() + "/run/holdfast");
-  ASSERT_TRUE(register_runtime(host_, {"containerd", "", {"/usr/bin/holdfast-runtime"}, RunMode::carry_out}));
-  ASSERT_TRUE(kernel::replace_file(host_.root.get(), std::string(kMarker).substr(1), {"systemctl restart containerd"}));
+  interrupt_after_the_change();
   unit_ = own_unit_ = "k3s";
   const Result<report::SetupReport> done = set_up();
   ASSERT_TRUE(done) << done.error().message;

@@ -1,6 +1,7 @@
 #include "services/setup/engine_setup.h"
 
 #include "render/text_diff.h"
+#include "services/setup/config_place.h"
 #include "services/setup/docker_gpus.h"
 #include "services/setup/engines.h"
 #include "services/setup/host_file.h"
@@ -23,7 +24,7 @@ struct ConfigFiles {
 };
 
 Result<ConfigFiles> find_files(const kernel::Host& host, const EngineSetupOptions& options) {
-  Engine engine = TRY(find_engine(options.engine, options.unit));
+  Engine engine = TRY(find_engine(options));
   const std::string path = options.file.empty() ? engine.file : options.file;
   return ConfigFiles{std::move(engine), HostFile(host, path), HostFile(host, path + kBackup)};
 }
@@ -109,12 +110,13 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   const ConfigFiles files = TRY(find_files(host, options));
   const HostFile::Content old = TRY(files.file.read());
   const std::string text = text_of(old);
+  TRY(check_no_template(files.file.path(), text));
   const auto found = TRY(named(files.engine.find(text), files.file.path()));
   const HostFile::Content backup = found ? TRY(files.backup.read()) : std::nullopt;
   engine::Registration registration = options.registration;
   registration.before = before_of(backup);
-  const engine::Edited edited =
-      TRY(named(files.engine.add(text, registration, read_others(host, files)), files.file.path()));
+  const std::vector<std::string> others = read_others(host, files);
+  const engine::Edited edited = TRY(named(files.engine.add(text, registration, others), files.file.path()));
   SetupReport report;
   report.subject = files.engine.name;
   report.is_done = options.mode == RunMode::carry_out;
@@ -123,6 +125,7 @@ Result<SetupReport> register_runtime(const kernel::Host& host, const EngineSetup
   report.manifest = files.engine.manifest;
   const bool changes_file = !old || edited.text != text;
   if (changes_file) {
+    TRY(check_lasts(files.file.path(), text, others));
     add_diff(report, files.file, text, edited.text);
     // A backup must hold the file as it was before us, so none is written of a file that already has our runtime.
     if (old && !found) {

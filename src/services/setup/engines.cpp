@@ -5,6 +5,7 @@
 #include "adapters/engine/docker_config.h"
 #include "adapters/engine/podman_config.h"
 #include "core/base/text.h"
+#include "services/setup/config_place.h"
 
 namespace hf::setup {
 namespace {
@@ -36,6 +37,13 @@ auto without_others(Result<engine::Edited> (*add)(std::string_view, const engine
   };
 }
 
+auto add_to_containerd_in(const std::string& file) {
+  const char* version = is_v3_drop_in(file) ? "3" : "2";
+  return [version](std::string_view text, const engine::Registration& registration, const Others& mains) {
+    return engine::add_to_containerd_drop_in(text, registration, mains, version);
+  };
+}
+
 Engine docker_engine(const std::string& unit, const std::string& restart) {
   return Engine{"docker",
                 "/etc/docker/daemon.json",
@@ -51,16 +59,16 @@ Engine docker_engine(const std::string& unit, const std::string& restart) {
                 engine::is_empty_docker_config};
 }
 
-Engine containerd_engine(const std::string& unit, const std::string& restart) {
+Engine containerd_engine(const std::string& file, const std::string& unit, const std::string& restart) {
   return Engine{"containerd",
                 "/etc/containerd/config.toml",
-                {},
+                main_files_of(file),
                 unit,
                 restart,
                 restart,
                 kRuntimeClass,
                 kPodAnnotations,
-                without_others(engine::add_to_containerd),
+                add_to_containerd_in(file),
                 engine::remove_from_containerd,
                 engine::find_in_containerd,
                 engine::is_empty_containerd_config};
@@ -98,14 +106,15 @@ Engine podman_engine() {
 
 }  // namespace
 
-Result<Engine> find_engine(std::string_view name, const std::string& own_unit) {
-  const std::string unit = own_unit.empty() ? std::string(name) : own_unit;
+Result<Engine> find_engine(const EngineSetupOptions& options) {
+  const std::string& name = options.engine;
+  const std::string unit = options.unit.empty() ? name : options.unit;
   const std::string restart = "systemctl restart " + unit;
   if (name == "docker") {
     return docker_engine(unit, restart);
   }
   if (name == "containerd") {
-    return containerd_engine(unit, restart);
+    return containerd_engine(options.file, unit, restart);
   }
   if (name == "crio") {
     return crio_engine(unit, restart);

@@ -9,6 +9,7 @@
 
 #include "adapters/engine/registration.h"
 #include "core/base/result.h"
+#include "services/setup/engine_setup.h"
 
 namespace hf::setup {
 
@@ -28,7 +29,7 @@ struct Engine {
   std::function<bool(std::string_view)> is_empty;  // has no settings beyond those of a file we would create
 };
 
-// `unit`: its unit of systemd where it is another than the usual one.
-Result<Engine> find_engine(std::string_view name, const std::string& unit);
+// As its unit of systemd and its file are, where they are others than the usual ones.
+Result<Engine> find_engine(const EngineSetupOptions& options);
 
 }  // namespace hf::setup
