@@ -91,7 +91,9 @@ TEST(FleetText, ShowsNotesOnRequest) {
 
 TEST(FleetText, ShowsAContainerThatRunsWithoutTheDevicesItAsksFor) {
   DoctorReport report = sick();
-  report.findings = {{.code = "HF-125", .severity = Severity::note, .what = "asks for devices that nobody gave it"}};
+  report.findings.resize(1);
+  report.findings.front().code = "HF-125";
+  report.findings.front().severity = Severity::note;
   EXPECT_EQ(answer_of(member("a"), report, Notes::hidden).findings.size(), 1U);
 }
 

@@ -471,8 +471,18 @@ def fetch_package(package: str, suite: str, cache: pathlib.Path) -> pathlib.Path
     with scratch_directory() as directory:
         download_package(package, apt_of(suite, directory), directory)
         cache.mkdir(parents=True, exist_ok=True)
-        shutil.move(directory / "unpacked", target)
+        part = cache / f".{target.name}-{os.getpid()}"
+        shutil.move(directory / "unpacked", part)
+        try:
+            part.rename(target)
+        except OSError:  # another suite was faster
+            shutil.rmtree(part)
     return target
+
+
+def program_of_prometheus(name: str, cache: pathlib.Path) -> str:
+    """The one of this machine, or of Debian's package, which is not installed: that would start its service."""
+    return shutil.which(name) or str(fetch_package("prometheus", "bookworm", cache) / "usr/bin" / name)
 
 
 def old_runc(cache: pathlib.Path) -> str:

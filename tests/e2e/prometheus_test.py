@@ -14,9 +14,10 @@ import urllib.request
 import engines
 from engines import FUSE, GPU_NODES
 from guarded import HOLDFASTD, eventually, guarding, other_guards, policy, remove_shields, wait_for_our_turn
-from support import Case, free_port, run_suite, which
+from support import HOLDFAST, Case, free_port, run_suite
 
 ALERTS = pathlib.Path(__file__).resolve().parents[2] / "packaging/monitoring/alerts.yaml"
+CACHE = HOLDFAST.parent / "packages"
 SHORT = "2s"  # instead of the minutes that the alerts wait
 
 
@@ -35,7 +36,7 @@ class Server:
             f"rule_files: [{directory}/alerts.yaml]\n"
             f"scrape_configs: [{{job_name: holdfast, static_configs: [{{targets: ['127.0.0.1:{target}']}}]}}]\n"
         )
-        command = [which("prometheus"), f"--config.file={directory}/prometheus.yml", f"--storage.tsdb.path={directory}/data", f"--web.listen-address={self.address}"]
+        command = [engines.program_of_prometheus("prometheus", CACHE), f"--config.file={directory}/prometheus.yml", f"--storage.tsdb.path={directory}/data", f"--web.listen-address={self.address}"]
         with self.log.open("w") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 
@@ -62,8 +63,10 @@ class Server:
 class Alerts(Case):
     def setUp(self) -> None:
         super().setUp()
-        if not which("prometheus"):
-            self.skipTest("needs prometheus")
+        try:
+            engines.program_of_prometheus("prometheus", CACHE)
+        except engines.Unavailable as error:
+            self.skipTest(f"needs prometheus: {error}")
         if not eventually(lambda: not other_guards(), 60, 0.5):
             self.skipTest(f"another guard is at work on this machine: process {other_guards()[0]}")
         self.addCleanup(remove_shields)

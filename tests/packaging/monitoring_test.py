@@ -4,7 +4,6 @@
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,11 +11,11 @@ import unittest
 
 import yaml
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+sys.path += [str(pathlib.Path(__file__).parents[1] / directory) for directory in ("support", "e2e")]
 
-from suite import run_suite  # noqa: E402
+from engines import Unavailable, program_of_prometheus  # noqa: E402
+from support import HOLDFAST, run_suite  # noqa: E402
 
-HOLDFAST = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ALERTS = ROOT / "packaging/monitoring/alerts.yaml"
 ALERT_TESTS = pathlib.Path(__file__).with_name("alerts_test.yaml")
@@ -45,7 +44,15 @@ def queries() -> list[str]:
     return [target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
 
 
-class Alerts(unittest.TestCase):
+class Promtool(unittest.TestCase):
+    def find_promtool(self) -> str:
+        try:
+            return program_of_prometheus("promtool", HOLDFAST.parent / "packages")
+        except Unavailable as error:
+            self.skipTest(f"needs promtool (package prometheus): {error}")
+
+
+class Alerts(Promtool):
     def test_each_is_about_a_metric_that_is_served(self) -> None:
         self.assertLessEqual(named_in(" ".join(rule["expr"] for rule in rules())), served())
 
@@ -56,14 +63,13 @@ class Alerts(unittest.TestCase):
             self.assertEqual(fires, {True, False}, rule["alert"])
 
     def test_pass_the_tests_of_promtool(self) -> None:
-        if not shutil.which("promtool"):
-            self.skipTest("needs promtool (package prometheus)")
-        for command in (["promtool", "check", "rules", str(ALERTS)], ["promtool", "test", "rules", str(ALERT_TESTS)]):
+        promtool = self.find_promtool()
+        for command in ([promtool, "check", "rules", str(ALERTS)], [promtool, "test", "rules", str(ALERT_TESTS)]):
             done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
-class Dashboard(unittest.TestCase):
+class Dashboard(Promtool):
     def test_shows_every_metric_that_is_served_and_no_other(self) -> None:
         shown = named_in(" ".join(queries()))
         self.assertLessEqual(shown, served())
@@ -80,14 +86,13 @@ class Dashboard(unittest.TestCase):
                 taken[cell] = panel["title"]
 
     def test_has_queries_that_prometheus_parses(self) -> None:
-        if not shutil.which("promtool"):
-            self.skipTest("needs promtool (package prometheus)")
+        promtool = self.find_promtool()
         expressions = [query.replace("$__rate_interval", "1m") for query in queries()]
         groups = {"groups": [{"name": "dashboard", "rules": [{"record": f"r{i}", "expr": text} for i, text in enumerate(expressions)]}]}
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             file.write(yaml.safe_dump(groups))
             file.flush()
-            done = subprocess.run(["promtool", "check", "rules", file.name], capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run([promtool, "check", "rules", file.name], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
