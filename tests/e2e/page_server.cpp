@@ -183,7 +183,14 @@ std::vector<report::Finding> findings() {
            "",
            {"systemd has no DeviceAllow for /dev/nvidia7"},
            {"holdfast heal --all"}},
-          {"HF-127", report::Severity::note, "host", "", "runc 1.1.5 re-applies rules on update", "", {}, {}}};
+          {"HF-125",
+           report::Severity::note,
+           "web-14",
+           guarded(14).container->id.value,  // it is owed nothing
+           "asks for NVIDIA_VISIBLE_DEVICES=all, which no trusted source confirms",
+           "",
+           {},
+           {}}};
 }
 
 // A host of a few containers, as people run them.
@@ -360,6 +367,7 @@ class Stage {
     }
     made->containers[13].codes = {"HF-101"};
     made->containers[12].codes = {"HF-118"};
+    made->containers[14].codes = {"HF-125"};
     if (lost >= 0) {
       made->containers[std::size_t(lost)].state = container::State::lost;
       std::vector<container::NodeState> nodes = *made->containers[std::size_t(lost)].nodes;

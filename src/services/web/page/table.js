@@ -9,7 +9,8 @@ const kFirst = 50;  // rows shown at once: those in trouble come first
 const rows = new Map();  // by id: {container, row, cells, button, title, detail, text}
 const open = new Set();  // ids
 let findings = [];       // of all containers
-let troubled = new Set();  // ids with a finding that is more than a note
+let flagged = new Set();   // ids with a finding that is more than a note
+let unserved = new Set();  // ids that run without the devices they ask for, and may seem to work
 let sort = { column: "state", down: false };
 let order = "";
 let showsAll = false;
@@ -19,10 +20,10 @@ const byTitle = (a, b) => a.title.localeCompare(b.title) || a.id.localeCompare(b
 // docker keeps its containers in a namespace of containerd that its users do not know.
 const containerdNamespaceOf = (it) => (it.engine === "docker" && it.namespace === "moby" ? "docker" : it.namespace);
 const namespaceOf = (it) => it.pod?.namespace || containerdNamespaceOf(it) || "";
-const isProblem = (it) => !["ok", "not owed"].includes(it.state) || troubled.has(it.id);
+const isProblem = (it) => !["ok", "not owed"].includes(it.state) || flagged.has(it.id) || unserved.has(it.id);
 const asksForNothing = (it) => it.state === "not owed" && !(it.findings?.length) && it.nodes.length === 0;
 const modeOf = (it) => [it.mode || "–", it.hardened ? "hardened" : "", it.locked ? "locked" : "", it.shielded ? "shielded" : ""].filter(Boolean).join(", ");
-const rankOf = (it) => stateRank.indexOf(it.state) - (troubled.has(it.id) && it.state === "ok" ? 0.5 : 0);
+const rankOf = (it) => stateRank.indexOf(it.state) - (flagged.has(it.id) && it.state === "ok" ? 0.5 : 0);
 const deviceRank = (it) => Math.min(4, ...devicesOf(it).map((one) => ["bad", "warn", "good", "none"].indexOf(one.level)));
 
 const columns = [
@@ -107,7 +108,7 @@ function fillCodes(cell, it) {
 function fillCell(cell, it) {
   const { column, inside } = cell;
   if (column.key === "state") {
-    setLevel(inside, troubled.has(it.id) && it.state === "ok" ? "warn" : stateLevels[it.state] || "warn");
+    setLevel(inside, flagged.has(it.id) && it.state === "ok" ? "warn" : stateLevels[it.state] || "warn");
     setText(inside, it.state);
   } else if (column.key === "devices") {
     fillDevices(cell, it);
@@ -242,7 +243,9 @@ function removeGone(containers) {
 
 export function showContainers(snapshot) {
   findings = snapshot.findings;
-  troubled = new Set(findings.filter((finding) => severityLevels[finding.severity] !== "none").map((finding) => finding.container));
+  const idsWith = (fits) => new Set(findings.filter(fits).map((finding) => finding.container));
+  flagged = idsWith((finding) => severityLevels[finding.severity] !== "none");
+  unserved = idsWith((finding) => finding.code === "HF-125");
   ifChanged("table head", columns.length, drawHead);
   byId("table").classList.toggle("no-findings", snapshot.containers.every((it) => !it.findings?.length));
   removeGone(snapshot.containers);
