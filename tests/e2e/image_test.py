@@ -232,7 +232,10 @@ class Docker(InEngine):
             for major, minor in GPU_NODES.values() if (cgroup / "devices.deny").exists() else ():
                 (cgroup / "devices.deny").write_text(f"c {major}:{minor} rw")
         self.assertEqual(self.container.opens(), "EPERM")
-        self.try_docker("run", "--rm", *self.host, "--entrypoint", f"{BIN}/holdfast", NAME, "heal", self.container.name)
+        self.addCleanup(self.try_docker, "rm", "-f", self.guard)
+        said = self.try_docker("run", "--name", self.guard, *self.host, "--entrypoint", f"{BIN}/holdfast", NAME, "heal", self.container.name)
+        self.check_healed(subprocess.CompletedProcess([], int(self.state("{{.State.ExitCode}}")), said, ""))
+        self.assertIn("  did: ", said)
         self.assertEqual(self.container.opens(), "ENXIO")
 
     def test_sees_the_host_in_a_cgroup_namespace_of_its_own_too(self) -> None:

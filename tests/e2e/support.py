@@ -105,15 +105,20 @@ class Case(unittest.TestCase):
         return done.stdout
 
     def healed(self, *arguments: str) -> str:
-        """`holdfast heal` leaves nothing undone but nodes of a GPU, which has no driver on this host. A dry run has more to say."""
+        """`holdfast heal` leaves nothing undone but nodes of a GPU, which has no driver on this host."""
         done = holdfast("heal", *arguments)
         self.check_healed(done)
         return done.stdout
 
     def check_healed(self, done: subprocess.CompletedProcess) -> None:
-        lacks = re.search(r": (?:would )?still lacks? (.+)$", done.stdout, re.M)
-        left = [path for path in lacks[1].split(", ") if not path.startswith("/dev/nvidia")] if lacks else []
-        self.assertEqual((left, done.returncode), ([], 1 if lacks else 0), done.stdout + done.stderr)
+        said = done.stdout + done.stderr
+        lacking = [path for paths in re.findall(r": still lacks (.+)$", done.stdout, re.M) for path in paths.split(", ")]
+        reasons = re.findall(r"^  (/\S+): (.+)$", done.stdout, re.M)
+        self.assertEqual([path for path, _ in reasons], lacking, said)
+        has_no_driver = re.compile("no driver has (the|that) major|its driver is not loaded")
+        left = [path for path, reason in reasons if not path.startswith("/dev/nvidia") or not has_no_driver.search(reason)]
+        self.assertEqual((left, done.returncode), ([], 1 if lacking else 0), said)
+        self.assertNotRegex(done.stdout, re.compile(": failed$", re.M))
 
     def refused(self, status: int, contains: str, *arguments: str, stdin: str | None = None) -> None:
         """One line on standard error that names the thing, nothing on standard output, and this exit code."""

@@ -55,17 +55,17 @@ def merged(values: dict, more: dict) -> dict:
     return result
 
 
-def render(more: dict | None = None, notes: bool = False) -> str:
+def render(more: dict | None = None, *, notes: bool = False, release: str = "holdfast", kubernetes: str = "v1.36.0") -> str:
     with tempfile.TemporaryDirectory(prefix="hf-chart-") as directory:
         if shutil.which("helm") and not notes:
             values = pathlib.Path(directory) / "values.yaml"
             values.write_text(yaml.safe_dump(more or {}))
-            return call(["helm", "template", "holdfast", str(CHART), "--namespace", NAMESPACE, "--values", str(values)])
+            return call(["helm", "template", release, str(CHART), "--namespace", NAMESPACE, "--values", str(values), "--kube-version", kubernetes])
         values, about = pathlib.Path(directory) / "values.json", pathlib.Path(directory) / "chart.json"
         values.write_text(json.dumps(merged(default_values(), more or {})))
         about.write_text(json.dumps(yaml.safe_load((CHART / "Chart.yaml").read_text())))
-        command = [built_renderer(), str(CHART), NAMESPACE, "holdfast", str(values), str(about)]
-        return call(command, {"NOTES": "1"} if notes else {})
+        command = [built_renderer(), str(CHART), NAMESPACE, release, str(values), str(about)]
+        return call(command, {"KUBE_VERSION": kubernetes} | ({"NOTES": "1"} if notes else {}))
 
 
 @functools.cache
@@ -89,5 +89,5 @@ def objects_in(text: str) -> list[dict]:
     return [document for document in yaml.safe_load_all(text) if document]
 
 
-def render_objects(more: dict | None = None) -> list[dict]:
-    return objects_in(render(more))
+def render_objects(more: dict | None = None, **options: str) -> list[dict]:
+    return objects_in(render(more, **options))

@@ -111,12 +111,12 @@ class Objects(unittest.TestCase):
     def check_rights(self, objects: list[dict], *wanted: dict) -> None:
         self.assertEqual(one(objects, "ClusterRole")["rules"], list(wanted))
 
-    def check_config(self, objects: list[dict]) -> None:
+    def check_config(self, objects: list[dict], programs: tuple[str, ...] = (HOLDFASTD, HOLDFAST_KUBE)) -> None:
         """The programs understand it."""
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             file.write(one(objects, "ConfigMap")["data"]["config.yaml"])
             file.flush()
-            for program in (HOLDFASTD, HOLDFAST_KUBE):
+            for program in programs:
                 done = subprocess.run([program, "--check-config", "--config", file.name], capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
@@ -134,7 +134,7 @@ class Manifest(Objects):
     def test_fits_together(self) -> None:
         self.check(self.objects)
         wanted = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ResourceQuota", "Service", "ServiceAccount"]
-        wanted += ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
+        wanted += 2 * ["ValidatingAdmissionPolicy"] + 2 * ["ValidatingAdmissionPolicyBinding"]
         self.assertEqual(kinds(self.objects), wanted)
 
     def test_gives_no_right_that_is_not_needed(self) -> None:
@@ -213,6 +213,9 @@ class Values(unittest.TestCase):
             {"kube": {"taint": "yes"}},
             {"monitoring": {"interval": "fast"}},
             {"image": {"repository": ""}},
+            {"image": {"digest": "latest"}},
+            {"kube": {"createDeviceClasses": "no"}},
+            {"runtime": {"createRuntimeClass": "no"}},
             {"kube": {"devicePlugin": "yes"}},
             {"config": {"kube": {"dra": {"enabled": "yes"}}}},
             {"config": {"web": {"listen": "127.0.0.1:9465"}}},
@@ -256,9 +259,10 @@ class Rendered(Objects):
         self.assertEqual(config_of(dra)["kube"], {"mig": "mixed", "device_plugin": False, "dra": {"driver": "gpu.example.com", "enabled": True}})
 
     def test_on_and_off_may_be_what_helm_makes_of_them(self) -> None:
-        values = yaml.safe_load("config: {guard: {shield: off}, kube: {api: {enabled: on, events: off}}}")
-        self.assertEqual(values["config"]["guard"]["shield"], False)
-        self.check_config(chart.render_objects(values))
+        for api, programs in (("off", (HOLDFASTD, HOLDFAST_KUBE)), ("on", (HOLDFASTD,))):  # with on, holdfast-kube looks for the API server, and this is no pod
+            values = yaml.safe_load(f"config: {{guard: {{shield: off}}, kube: {{api: {{enabled: {api}, events: off}}}}}}")
+            self.assertEqual(values["config"]["guard"]["shield"], False)
+            self.check_config(chart.render_objects(values), programs)
 
     def test_keys_of_the_config_count_as_the_switches_do(self) -> None:
         taint = chart.render_objects({"config": {"kube": {"api": {"taint": True}}}})
@@ -330,10 +334,10 @@ class Rendered(Objects):
         self.check_config(objects)
 
     def test_the_runtime_is_registered_and_removed_by_commands_that_exist(self) -> None:
-        common = ["--restart", "--spread=60", "--may-fail"]
+        common = ["--restart", "--spread=60"]
         for values, wanted in (
-            ({"install": True}, ["setup", "containerd", *common]),
-            ({"install": True, "engine": "crio", "default": True}, ["setup", "crio", *common, "--default"]),
+            ({"install": True}, ["setup", "containerd", *common, "--may-fail"]),
+            ({"install": True, "engine": "crio", "default": True}, ["setup", "crio", *common, "--may-fail", "--default"]),
             ({"undo": True, "config": "/etc/k0s/containerd.toml"}, ["setup", "containerd", *common, "--undo", "--config", "/etc/k0s/containerd.toml"]),
             ({"install": True, "unit": "k3s-agent", "spread": 0}, ["setup", "containerd", "--restart", "--spread=0", "--may-fail", "--unit=k3s-agent"]),
         ):
@@ -347,6 +351,34 @@ class Rendered(Objects):
                 more = ["--dry-run", "--config", f"{directory}/config.toml"] + ([] if "undo" in values else ["--runtime-path", "/bin/true"])
                 done = subprocess.run([HOLDFAST, *arguments, *more], capture_output=True, text=True, timeout=60, check=False)
             self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    def test_two_releases_have_no_object_in_common(self) -> None:
+        switched_off = {"runtime": {"createRuntimeClass": False}, "kube": {"createDeviceClasses": False}}
+        both = {"runtime": {"install": True}, "kube": {"taint": True, "dra": True}, "monitoring": {"serviceMonitor": True, "prometheusRule": True}}
+        name = lambda value: (value["kind"], value["metadata"]["name"])  # noqa: E731
+        first = {name(value) for value in chart.render_objects(both)}
+        second = {name(value) for value in chart.render_objects(chart.merged(both, switched_off), release="other")}
+        self.assertEqual(first & second, set())
+        self.assertEqual({kind for kind, _ in first} - {kind for kind, _ in second}, {"RuntimeClass", "DeviceClass"})
+
+    def test_the_runtime_class_keeps_pods_to_the_nodes_of_the_daemon_set(self) -> None:
+        objects = chart.render_objects({"runtime": {"install": True}, "nodeSelector": {"engine": "k3s"}})
+        found = one(objects, "RuntimeClass")
+        self.assertEqual((found["handler"], found["scheduling"]), ("holdfast", {"nodeSelector": pod_of(objects)["nodeSelector"]}))
+        self.assertEqual(found["scheduling"]["nodeSelector"]["engine"], "k3s")
+
+    def test_an_image_may_be_named_by_its_digest(self) -> None:
+        digest = f"sha256:{'0a' * 32}"
+        for container in containers_of(pod_of(chart.render_objects({"image": {"tag": "2", "digest": digest}}))).values():
+            self.assertEqual(container["image"], f"localhost/holdfast@{digest}")
+
+    def test_an_older_kubernetes_is_named_with_the_way_out(self) -> None:
+        for old in ("v1.29.14", "v1.29.9-gke.1", "v1.26.0"):
+            with self.assertRaisesRegex(RuntimeError, "needs Kubernetes 1.30.*--set kube.ownNodeOnly=false"):
+                chart.render(kubernetes=old)
+            for more in ({"ownNodeOnly": False}, {"enabled": False}):
+                self.check(chart.render_objects({"kube": more}, kubernetes=old))
+        self.check(chart.render_objects(kubernetes="v1.30.0-gke.5"))
 
     def test_the_runtime_may_lie_in_another_directory(self) -> None:
         directory = "/var/lib/toolbox/holdfast"
@@ -375,8 +407,8 @@ class Rendered(Objects):
 
     def test_what_an_account_may_write_is_kept_to_its_node(self) -> None:
         for more, names in (
-            ({}, {"holdfast-own-nodes"}),
-            ({"dra": True}, {"holdfast-own-nodes", "holdfast-own-slices"}),
+            ({}, {"holdfast-own-nodes", "holdfast-own-events"}),
+            ({"dra": True}, {"holdfast-own-nodes", "holdfast-own-events", "holdfast-own-slices"}),
             ({"ownNodeOnly": False, "dra": True}, set()),
             ({"enabled": False}, set()),
         ):

@@ -28,6 +28,13 @@ from support import which  # noqa: E402
 KUBECTL = os.environ.get("HOLDFAST_KUBECTL") or which("kubectl")
 
 
+MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
+
+
+def condition_of(kind: str, status: str = "True") -> dict:
+    return {"status": {"conditions": [{"type": kind, "status": status, "reason": "R", "message": "m", "lastTransitionTime": None, "lastHeartbeatTime": None}]}}
+
+
 class Kubectl(unittest.TestCase):
     def setUp(self) -> None:
         if not KUBECTL:
@@ -92,17 +99,17 @@ class Rights(WithServer):
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"boundObjectRef": bound, "expirationSeconds": 3600}}
         return self.server.create(f"/api/v1/namespaces/{chart.NAMESPACE}/serviceaccounts/holdfast/token", request)["status"]["token"]
 
-    def write(self, node: str, path: str, body: dict | None, method: str) -> int:
+    def write(self, node: str, path: str, body: dict | None, method: str, patch: str = MERGE) -> int:
         """The status of the answer to a pod on `node`."""
         try:
-            self.server.ask(path, body, method, token=self.tokens[node], content="application/merge-patch+json" if method == "PATCH" else "application/json")
+            self.server.ask(path, body, method, token=self.tokens[node], content=patch if method == "PATCH" else "application/json")
         except urllib.error.HTTPError as error:
             self.assertNotIn(error.code, (404, 409, 415), (path, error.read()))
             return error.code
         return 200
 
     def test_a_pod_writes_its_own_node_and_no_other(self) -> None:
-        condition = {"status": {"conditions": [{"type": "DeviceAccess", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": None, "lastHeartbeatTime": None}]}}
+        condition = condition_of("DeviceAccess")
         taint = {"spec": {"taints": [{"key": "holdfast.dev/device-access", "effect": "NoSchedule"}]}}
         end = time.monotonic() + 60  # role and policy are in force a moment later
         writes = lambda node: self.write("gpu-1", f"/api/v1/nodes/{node}", taint, "PATCH") == 200  # noqa: E731
@@ -114,6 +121,9 @@ class Rights(WithServer):
         for body in (
             {"metadata": {"labels": {"tier": "secret"}}},
             {"metadata": {"annotations": {"a": "b"}}},
+            {"metadata": {"finalizers": ["example.com/a"]}},
+            {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "gone", "uid": "1"}]}},
+            {"spec": {"providerID": "a://b"}},
             {"spec": {"taints": [{"key": "holdfast.dev/device-access", "effect": "NoSchedule"}, {"key": "other", "effect": "NoSchedule"}]}},
             {"spec": {"unschedulable": True}},
         ):
@@ -126,6 +136,68 @@ class Rights(WithServer):
         self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1/status", condition, "PATCH"), 200)
         self.assertEqual(self.write("gpu-1", "/api/v1/nodes/gpu-1", {}, "DELETE"), 403)
         self.assertEqual(self.write("gpu-1", f"/api/v1/namespaces/{chart.NAMESPACE}/pods", None, "GET"), 403)
+
+    def wait_for_policies(self) -> None:
+        """Role and policies are in force a moment later. Each write is another one: what changes nothing is allowed."""
+        for number in range(120):
+            foreign = {"status": {"addresses": [{"type": "InternalIP", "address": f"10.9.0.{number}"}]}}
+            writes = [self.write("gpu-1", "/api/v1/nodes/gpu-1/status", body, "PATCH", STRATEGIC) for body in ({"status": {}}, foreign)]
+            if writes == [200, 403]:
+                return
+            time.sleep(0.5)
+        self.fail(f"{writes}: the policies are not in force")
+
+    def test_a_pod_writes_its_condition_and_nothing_else_of_the_status(self) -> None:
+        self.wait_for_policies()
+        path = "/api/v1/nodes/gpu-1/status"
+        kubelets = {"capacity": {"cpu": "8"}, "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}], "images": [{"names": ["a"], "sizeBytes": 1}]}
+        self.server.ask(path, {"status": kubelets}, "PATCH", content=STRATEGIC)
+        for kind in ("Ready", "DeviceAccess", "PIDPressure"):  # one before ours in the list, one behind it
+            self.server.ask(path, condition_of(kind), "PATCH", content=STRATEGIC)
+        for status in ("False", "True"):
+            self.assertEqual(self.write("gpu-1", path, condition_of("DeviceAccess", status), "PATCH", STRATEGIC), 200)
+        for foreign in (
+            condition_of("Ready", "False"),
+            condition_of("GPUProblem"),
+            {"status": {"conditions": [{"type": "Ready", "$patch": "delete"}]}},
+            {"status": {"capacity": {"nvidia.com/gpu": "8"}}},
+            {"status": {"allocatable": {"cpu": "1"}}},
+            {"status": {"addresses": [{"type": "InternalIP", "address": "10.9.9.9"}]}},
+            {"status": {"images": None}},
+            {"status": {"nodeInfo": {"kubeletVersion": "v1.0.0"}}},
+            {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}}},
+            {"status": {"volumesInUse": ["a"]}},
+        ):
+            self.assertEqual(self.write("gpu-1", path, foreign, "PATCH", STRATEGIC), 403, foreign)
+        found = self.server.get("/api/v1/nodes/gpu-1")["status"]
+        self.assertEqual({one["type"]: one["status"] for one in found["conditions"]}, dict.fromkeys(("Ready", "DeviceAccess", "PIDPressure"), "True"))
+        self.assertLessEqual(kubelets.items(), found.items())
+
+    def test_a_pod_writes_events_of_its_own(self) -> None:
+        def event_of(name: str, **changed: object) -> dict:
+            """As src/adapters/apiserver writes it."""
+            return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "default"},
+                    "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "a", "namespace": "default", "uid": "1"}, "type": "Warning", "reason": "DeviceLost", "message": "m", "count": 1,
+                    "source": {"component": "holdfast-kube", "host": "gpu-1"}, "reportingComponent": "holdfast-kube", "reportingInstance": "gpu-1"} | changed  # fmt: skip
+
+        events = "/api/v1/namespaces/default/events"
+        foreign = ({"source": {"component": "kubelet", "host": "gpu-1"}}, {"source": {"component": "holdfast-kube", "host": "gpu-2"}}, {"reportingComponent": "kubelet"}, {"reportingInstance": "gpu-2"}, {"source": {}})
+        self.wait_for_policies()
+        end = time.monotonic() + 60
+        while self.write("gpu-1", events, event_of(f"early-{time.monotonic()}", **foreign[0]), "POST") == 200 and time.monotonic() < end:
+            time.sleep(0.5)
+        self.assertEqual(self.write("gpu-1", events, event_of("lost"), "POST"), 200)
+        self.server.ask(events, event_of("kubelets", **foreign[0]), "POST")
+        again = {"count": 2, "message": "again"}
+        self.assertEqual(self.write("gpu-1", f"{events}/lost", again, "PATCH", STRATEGIC), 200)
+        self.assertEqual(self.write("gpu-2", f"{events}/lost", again, "PATCH", STRATEGIC), 403)
+        own = {key: event_of("")[key] for key in ("source", "reportingComponent", "reportingInstance")}
+        for change in (again, again | own):
+            self.assertEqual(self.write("gpu-1", f"{events}/kubelets", change, "PATCH", STRATEGIC), 403, "of another component")
+        for number, changed in enumerate(foreign):
+            self.assertEqual(self.write("gpu-1", events, event_of(f"new-{number}", **changed), "POST"), 403, changed)
+        self.assertEqual(self.write("gpu-1", f"{events}/lost", {"reportingComponent": "kubelet"}, "PATCH"), 403)
+        self.assertEqual(self.server.get(f"{events}/lost")["count"], 2)
 
     def test_a_pod_writes_slices_of_its_node_and_driver_and_no_others(self) -> None:
         def slice_of(node: str, driver: str) -> dict:

@@ -91,10 +91,11 @@ func main() {
 		check(err)
 	}
 	data := map[string]any{
-		"Values":  values,
-		"Chart":   map[string]any{"Name": about["name"], "Version": about["version"], "AppVersion": about["appVersion"]},
-		"Release": map[string]any{"Name": release, "Namespace": namespace, "Service": "Helm"},
-		"Files":   files{chart},
+		"Values":       values,
+		"Chart":        map[string]any{"Name": about["name"], "Version": about["version"], "AppVersion": about["appVersion"]},
+		"Release":      map[string]any{"Name": release, "Namespace": namespace, "Service": "Helm"},
+		"Files":        files{chart},
+		"Capabilities": map[string]any{"KubeVersion": map[string]any{"Version": os.Getenv("KUBE_VERSION")}},
 	}
 	for _, path := range paths {
 		name := filepath.Base(path)

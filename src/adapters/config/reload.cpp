@@ -39,6 +39,7 @@ std::vector<std::string> waits_for_restart_of_plugin(const Config& running, cons
        {"kube.api", now.api == then.api},
        {"kube.dra", now.dra == then.dra},
        {"kube.device_plugin", now.serves_device_plugin == then.serves_device_plugin},
+       {"web.socket", running.web.socket == read.web.socket},
        {"kube.xids", now.watches_errors == then.watches_errors && now.ignored_xids == then.ignored_xids}});
 }
 

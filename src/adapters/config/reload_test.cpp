@@ -14,12 +14,15 @@ TEST(Reload, NamesWhatCountsOnlyAfterARestart) {
   read.policy.mode = container::Mode::observe;
   EXPECT_EQ(waits_for_restart_of_guard({}, read), Keys());
   read.web.listen = "";
+  EXPECT_EQ(waits_for_restart_of_plugin({}, read), Keys()) << "only the socket";
+  read.web.socket = "/run/other.sock";
   read.journal.size = 1;
   read.kube.serves_device_plugin = false;
   read.kube.ignored_xids = {13};
   read.kube.root_dir = "/var/lib/k0s/kubelet";
   EXPECT_EQ(waits_for_restart_of_guard({}, read), (Keys{"web", "journal", "kube.root_dir"}));
-  EXPECT_EQ(waits_for_restart_of_plugin({}, read), (Keys{"kube.root_dir", "kube.device_plugin", "kube.xids"}));
+  EXPECT_EQ(waits_for_restart_of_plugin({}, read),
+            (Keys{"kube.root_dir", "kube.device_plugin", "web.socket", "kube.xids"}));
 }
 
 }  // namespace

@@ -37,7 +37,18 @@ Result<const ClusterDevice*> find_usable(const ClaimName& claim, const std::stri
   return &*found;
 }
 
-bool is_exclusive(const PreparedDevice& device) { return !device.is_admin && !device.share_id; }
+Result<void> check_result(const ClaimName& claim, const AllocationResult& result, const Pool& pool) {
+  if (result.pool != pool.node) {
+    return refuse(std::errc::invalid_argument, claim,
+                  "device " + quote(result.device) + " is in the pool " + quote(result.pool) + ", this host's is " +
+                      quote(pool.node));
+  }
+  if (result.share_id) {  // no slice offers that: another claim would have the device at the same time
+    return refuse(std::errc::invalid_argument, claim,
+                  "device " + quote(result.device) + " has a shareID, and this driver shares no device");
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -70,18 +81,14 @@ Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim,
     if (result.driver != pool.driver) {
       continue;
     }
-    if (result.pool != pool.node) {
-      return refuse(std::errc::invalid_argument, name,
-                    "device " + quote(result.device) + " is in the pool " + quote(result.pool) + ", this host's is " +
-                        quote(pool.node));
-    }
+    TRY(check_result(name, result, pool));
     const ClusterDevice* const device = TRY(find_usable(name, result.device, result.is_admin, devices));
     // The alternative of a request is no name that kubelet asks for: "gpu/large" is for containers that want "gpu".
     prepared.devices.push_back({result.request.substr(0, result.request.find('/')),
                                 result.pool,
                                 result.device,
                                 {device->cdi_name},
-                                result.share_id,
+                                std::nullopt,
                                 result.is_admin});
   }
   if (prepared.devices.empty()) {
@@ -104,7 +111,7 @@ Result<void> check_prepared(const PreparedClaim& claim, const std::vector<Cluste
 Result<void> check_free(const PreparedClaim& claim, const std::map<std::string, PreparedClaim>& prepared) {
   for (const PreparedDevice& device : claim.devices) {
     const auto has_it = [&device](const PreparedDevice& other) {
-      return is_exclusive(device) && is_exclusive(other) && other.device == device.device;
+      return !device.is_admin && !other.is_admin && other.device == device.device;
     };
     for (const auto& [uid, other] : prepared) {
       if (uid != claim.name.uid && std::ranges::any_of(other.devices, has_it)) {

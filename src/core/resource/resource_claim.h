@@ -31,8 +31,8 @@ struct AllocationResult {
   std::string driver;
   std::string pool;
   std::string device;
-  std::optional<std::string> share_id;
-  bool is_admin = false;  // adminAccess: the device may be in use by others
+  std::optional<std::string> share_id;  // of a device that several claims may have at once
+  bool is_admin = false;                // adminAccess: the device may be in use by others
 };
 
 // As the API server has it.
@@ -69,8 +69,7 @@ Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim,
 // What was prepared before, if all of it can still be used.
 Result<void> check_prepared(const PreparedClaim& claim, const std::vector<ClusterDevice>& devices);
 
-// Refuses a device that another claim has for itself: not as an administrator, and not with a share id. `prepared`: by
-// UID.
+// Refuses a device that another claim has, unless one of both has it for administration. `prepared`: by UID.
 Result<void> check_free(const PreparedClaim& claim, const std::map<std::string, PreparedClaim>& prepared);
 
 }  // namespace hf::resource

@@ -27,12 +27,11 @@ TEST(ResourceClaim, GivesTheDevicesOfOurDriver) {
   std::vector<AllocationResult> results = {result("gpu-1"), result("nic", "net"), result("gpu-0", "more/large")};
   results[1].driver = "dra.net";
   results[1].pool = "elsewhere";
-  results[2].share_id = "share-1";
   const Result<PreparedClaim> claim = prepared(results);
   ASSERT_TRUE(claim) << claim.error().message;
   const std::vector<PreparedDevice> wanted = {
       {"gpu", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}, std::nullopt},
-      {"more", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, "share-1"},
+      {"more", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, std::nullopt},
   };
   EXPECT_EQ(claim->devices, wanted);
   EXPECT_EQ(claim->name, kName);
@@ -43,10 +42,13 @@ TEST(ResourceClaim, IsPreparedAsAWholeOrNotAtAll) {
   elsewhere.pool = "node2";
   AllocationResult foreign = result("gpu-0");
   foreign.driver = "gpu.nvidia.com";
+  AllocationResult shared = result("gpu-0");
+  shared.share_id = "share-1";
   for (const auto& [results, what] :
        {std::pair(std::vector{result("gpu-0"), result("gpu-2")}, "/dev/nvidia-uvm is missing"),
         {std::vector{result("gpu-0"), result("gpu-9")}, "gpu-9"},
         {std::vector{elsewhere}, "node2"},
+        {std::vector{shared}, "device 'gpu-0' has a shareID"},
         {std::vector{foreign}, "no device of the driver gpu.holdfast.dev"},
         {std::vector<AllocationResult>(), "no device"}}) {
     const Result<PreparedClaim> claim = prepared(results);
@@ -109,13 +111,13 @@ TEST(ResourceClaim, HasItsDevicesForItself) {
       << refused.error().message;
   EXPECT_TRUE(check_free(claim, {{"1-2-3", claim}})) << "it is the same claim";
   EXPECT_TRUE(check_free(*prepared({result("gpu-1")}), {{"4-5-6", other}}));
-  for (const auto& [is_admin, share] : {std::pair(true, std::optional<std::string>()), {false, "share"}}) {
-    PreparedClaim shared = claim;
-    shared.devices[1].is_admin = is_admin;
-    shared.devices[1].share_id = share;
-    EXPECT_TRUE(check_free(shared, {{"4-5-6", other}}));
-    EXPECT_TRUE(check_free(other, {{"1-2-3", shared}}));
-  }
+  PreparedClaim changed = claim;
+  changed.devices[1].share_id = "share";
+  EXPECT_FALSE(check_free(changed, {{"4-5-6", other}}));
+  EXPECT_FALSE(check_free(other, {{"1-2-3", changed}}));
+  changed.devices[1].is_admin = true;
+  EXPECT_TRUE(check_free(changed, {{"4-5-6", other}}));
+  EXPECT_TRUE(check_free(other, {{"1-2-3", changed}}));
 }
 
 TEST(ClaimName, BecomesPartOfAUrl) {

@@ -177,7 +177,8 @@ void Reporter::take_condition(const Result<apiserver::Response>& answer) {
   read_due_ = now_ + pause_after(answer);
 }
 
-// Without its node the server may be one of another cluster, or know this host by another name.
+// Without its node the server may be one of another cluster, or know this host by another name. Every answer is
+// counted, because one that knows the node ends the longer pauses.
 std::uint64_t Reporter::pause_after(const Result<apiserver::Response>& answer) {
   const bool is_missing = answer && answer->status == 404;
   missing_pause_ = is_missing ? std::clamp(missing_pause_ * 2, kShortest, kHeartbeat) : 0;
@@ -187,6 +188,7 @@ std::uint64_t Reporter::pause_after(const Result<apiserver::Response>& answer) {
 // The write may have waited for minutes: what is wanted may be something else by now.
 void Reporter::finish_condition(const Condition& condition, const Result<apiserver::Response>& answer) {
   is_writing_ = false;
+  const std::uint64_t pause = pause_after(answer);
   const bool is_written = answer && is_success(answer->status);
   if (is_written) {
     written_ = condition;
@@ -196,7 +198,7 @@ void Reporter::finish_condition(const Condition& condition, const Result<apiserv
     reported_ = condition.status;
   }
   if (is_written ? written_ != wanted_ : !is_refused(answer)) {
-    condition_due_ = now_ + pause_after(answer);
+    condition_due_ = now_ + pause;
   }
 }
 
@@ -248,9 +250,10 @@ Reporter::Task Reporter::write_taint(const Moment& moment) {
 
 void Reporter::take_taints(const Result<apiserver::Response>& answer) {
   is_tainting_ = false;
+  const std::uint64_t pause = pause_after(answer);
   if (!answer || !is_success(answer->status)) {
     if (!is_refused(answer)) {
-      set_taint_due(now_ + pause_after(answer));
+      set_taint_due(now_ + pause);
     }
     return;
   }
@@ -265,6 +268,7 @@ void Reporter::take_taints(const Result<apiserver::Response>& answer) {
 
 void Reporter::finish_taint(const Result<apiserver::Response>& answer, bool has_ours) {
   is_tainting_ = false;
+  const std::uint64_t pause = pause_after(answer);
   const bool is_conflict = answer && answer->status == 409;
   const bool is_first = !std::exchange(had_conflict_, is_conflict);
   if (answer && is_success(answer->status)) {
@@ -278,7 +282,7 @@ void Reporter::finish_taint(const Result<apiserver::Response>& answer, bool has_
     return;
   }
   if (!is_refused(answer)) {
-    set_taint_due(now_ + pause_after(answer));
+    set_taint_due(now_ + pause);
   }
 }
 

@@ -82,7 +82,7 @@ class Reporter {
   bool is_writing_ = false;
   std::uint64_t condition_due_ = notice::EventQueue::kNever;
   std::uint64_t condition_written_at_ = 0;
-  std::uint64_t missing_pause_ = 0;  // after the last failure
+  std::uint64_t missing_pause_ = 0;  // 0: the last answer knew the node
 
   std::optional<bool> has_taint_;  // as last seen on the server
   std::optional<apiserver::Taints> taints_;

@@ -92,6 +92,16 @@ TEST_F(ReporterTest, SetsATaintAgainThatWasRemoved) {
   EXPECT_EQ(Json::parse(sent_.back().body)["spec"]["taints"].size(), 1U);
 }
 
+TEST_F(ReporterTest, AsksAgainSoonForTheTaintsOfANodeThatTheServerKnewMeanwhile) {
+  set(false, false, true);
+  answers_ = {Response{404}, Response{200, node(false)}, Response{404}, Response{200, node(false)}, Response{200}};
+  run(110, State::lost);  // 404 to the PATCH
+  EXPECT_EQ(sent_.size(), 5U) << "both pauses have 30 s";
+  answers_ = {Response{404}, Response{200, node(true)}};
+  run(310, State::lost);
+  EXPECT_EQ(sent_.size(), 7U) << "30 s after the heartbeat";
+}
+
 TEST_F(ReporterTest, TriesAForbiddenTaintWithEachHeartbeat) {
   for (const bool may_read : {false, true}) {
     set(false, false, true);

@@ -159,6 +159,16 @@ TEST_F(ReporterTest, WritesAConditionAgainThatFailed) {
   EXPECT_EQ(sent_.size(), 4U);
 }
 
+TEST_F(ReporterTest, AsksAgainSoonForANodeThatTheServerKnewMeanwhile) {
+  set(false, true, false);
+  answers_ = {Response{404}, Response{200}};
+  run(300, State::ok);
+  EXPECT_EQ(sent_.size(), 2U);
+  answers_ = {Response{404}};  // at the heartbeat
+  run(60, State::ok);
+  EXPECT_EQ(sent_.size(), 4U) << "30 s later, not 60";
+}
+
 TEST_F(ReporterTest, WaitsForAHeartbeatWhereTheConditionIsForbidden) {
   set(false, true, true);
   answers_ = {Response{403}, Response{200, node(true)}};
