@@ -17,7 +17,7 @@ NodeAnswer answer_of(FleetMember member, DoctorReport report, Notes notes);
 NodeAnswer answer_of(FleetMember member, const ContainerList& list);
 NodeAnswer answer_of(FleetMember member, std::vector<BlameRecord> records);
 NodeAnswer answer_of(FleetMember member, const CpuStatus& status);
-NodeAnswer no_answer(FleetMember member, std::string reason);
+NodeAnswer no_answer(FleetMember member, const std::string& reason);
 
 std::string render_text(const FleetReport& report, std::size_t columns = kAnyWidth);
 

@@ -96,7 +96,7 @@ NodeAnswer answer_of(FleetMember member, const CpuStatus& status) {
   return answer;
 }
 
-NodeAnswer no_answer(FleetMember member, std::string reason) {
+NodeAnswer no_answer(FleetMember member, const std::string& reason) {
   NodeAnswer answer;
   answer.member = std::move(member);
   answer.error = cut_to(printable(reason.empty() ? "no reason is given" : reason), kMostReason);

@@ -82,7 +82,7 @@ class TreeWriter {
     return now == old || part.empty() ? cpus : part;
   }
 
-  Result<void> put(int directory, const cpu::CpuSet& cpus) const {
+  [[nodiscard]] Result<void> put(int directory, const cpu::CpuSet& cpus) const {
     return write_value(directory, kCpus, to_string(cpus) + "\n", where_);
   }
 

@@ -22,8 +22,6 @@
 namespace hf::programs {
 namespace {
 
-using report::Severity;
-
 struct ContainerOptions {
   std::vector<std::string> containers;
   std::string container;
