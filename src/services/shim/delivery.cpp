@@ -145,15 +145,15 @@ std::vector<std::string> replaced_hooks(const oci::Spec& spec) {
 
 Result<Delivery> plan_delivery(const kernel::Host& host, const config::Config& config, const DeliveryInput& input,
                                Facts facts) {
+  const bool heeds_variables = facts.trusts_nvidia() || (facts.request.is_by_environment && !facts.pod);
+  if (heeds_variables && !facts.request.nvidia.mistakes.empty()) {
+    return refuse(facts.request.nvidia.mistakes.front());
+  }
   if (needs_cdi_specs(facts)) {
     facts.sources.cdi = cdi::read_registry(host);
   }
   Claims claims = TRY(collect_claims(host, input, facts));
   const Entitlement owed = entitle(claims.claims, facts.inventory, config.classes);
-  const bool heeds_variables = facts.trusts_nvidia() || (facts.request.is_by_environment && !facts.pod);
-  if (heeds_variables && !facts.request.nvidia.mistakes.empty()) {
-    return refuse(facts.request.nvidia.mistakes.front());
-  }
   Delivery delivery;
   delivery.change.edits = std::move(claims.edits);
   delivery.notes = std::move(claims.notes);
