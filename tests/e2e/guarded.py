@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -38,6 +39,7 @@ def is_sanitized() -> bool:
     return b"__asan_init" in pathlib.Path(HOLDFASTD).read_bytes()
 
 
+@functools.cache  # a suite that is repeated has its turn already: another descriptor would wait for ever
 def wait_for_our_turn() -> None:
     """Two of these suites at once would heal and attack each other's containers. The lock goes with this process."""
     lock = os.open("/run/lock/holdfast-e2e-guard", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
