@@ -1,5 +1,5 @@
 // ConfigPlace: where a config file of an engine lies, and whether a registration lasts there. k3s and RKE2 write
-// containerd's main file anew at every start, from a template, and it imports the files of a directory beside it.
+// containerd's main file at every start, from a template, and it imports the files of a directory beside it.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ bool is_v3_drop_in(const std::string& file);  // of k3s or RKE2 with containerd 
 
 // A template is the whole config: one with only our lines would break the host, and one with actions is no TOML.
 Result<void> check_no_template(const std::string& file, std::string_view text);
-// Fails where a program would write the file anew without our lines, or where no main file imports it.
+// Fails where a program would generate the file without our lines, or where no main file imports it.
 Result<void> check_lasts(const std::string& file, std::string_view text, const std::vector<std::string>& mains);
 
 }  // namespace hf::setup

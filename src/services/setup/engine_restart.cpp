@@ -133,7 +133,7 @@ class Restart {
     if (is_registered() != was_registered) {  // another restart would change nothing
       report.verdict = std::string("holdfast is ") + (was_registered ? "no runtime" : "still a runtime");
       report.failed.push_back(engine_.unit + " wrote " + file_.path() +
-                              " anew when it started: change what the file is made from");
+                              " when it started: change what the file is made from");
     }
     return report;
   }

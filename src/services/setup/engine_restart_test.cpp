@@ -320,7 +320,7 @@ TEST_F(RestartTest, FailsWhereTheEngineWritesItsFileAnew) {
   const Result<report::SetupReport> done = set_up();
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(done->verdict, "holdfast is no runtime");
-  EXPECT_EQ(done->failed, std::vector<std::string>{"containerd wrote /etc/containerd/config.toml anew when it started: "
+  EXPECT_EQ(done->failed, std::vector<std::string>{"containerd wrote /etc/containerd/config.toml when it started: "
                                                    "change what the file is made from"});
   EXPECT_EQ(count("systemctl restart containerd"), 1);
   EXPECT_FALSE(exists(kMarker));
