@@ -1,8 +1,9 @@
 // What holdfast-runtime adds to the runtime it executes: medians of interleaved calls, as ratios to plain runc.
 //
 //   passed on       commands that holdfast-runtime only forwards, without a config file and with one about the runtime
-//   create          a container without a GPU, and one with two fake GPUs (5 device nodes, 40 libraries): against plain
-//                   runc with the same container without GPUs, and with the spec that was edited before. In a root file
+//   create          a container without a GPU, and one with two fake GPUs: against plain runc with the same container
+//                   without GPUs, and with the spec that was edited before. With what CUDA images ask for (compute,
+//                   utility: 5 device nodes, 19 files of the driver), and with all of its files (41). In a root file
 //                   system that is new each time, as engines make it for a new container; in the same one again, as
 //                   `docker start` does; and in one with 3,000 libraries
 //   alone           the same with a runtime that does nothing: wall time, memory and page faults are ours
@@ -113,6 +114,7 @@ struct Row {
   int code = 0;                    // the exit status it must have
   std::function<void()> before{};  // not measured
   std::function<void()> after{};   // not measured
+  std::size_t same_spec = 0;       // index of a row that starts the same container; 0: none
   std::vector<Cost> costs{};
 };
 
@@ -143,13 +145,18 @@ void measure(const char* title, int rounds, std::vector<Row> rows) {
       }
     }
   }
-  std::printf("%-44s %9s %7s %9s %9s %8s   (%d rounds)\n", title, "wall ms", "ratio", "cpu ms", "RSS MiB", "faults",
-              rounds);
+  const bool compares_specs = std::ranges::any_of(rows, [](const Row& row) { return row.same_spec != 0; });
+  std::printf("%-44s %9s %7s %9s %9s %8s %s  (%d rounds)\n", title, "wall ms", "ratio", "cpu ms", "RSS MiB", "faults",
+              compares_specs ? "  to runc with the same spec" : "", rounds);
   for (const Row& row : rows) {
     const double wall = median(row, &Cost::wall);
-    std::printf("  %-42s %9.2f %7.2f %9.2f %9.1f %8.0f\n", row.name.c_str(), wall,
+    std::printf("  %-42s %9.2f %7.2f %9.2f %9.1f %8.0f", row.name.c_str(), wall,
                 wall / median(rows[row.base], &Cost::wall), median(row, &Cost::cpu), median(row, &Cost::memory),
                 median(row, &Cost::faults));
+    if (row.same_spec != 0) {
+      std::printf(" %9.2f", wall / median(rows[row.same_spec], &Cost::wall));
+    }
+    std::puts("");
   }
   std::fflush(stdout);
 }
@@ -177,11 +184,19 @@ sed 's/^Block devices:/195 nvidia\n511 nvidia-uvm\n\n&/' /proc/devices >$F/devic
 mount --bind $F/driver /proc/driver
 mount --bind $F/devices /proc/devices
 libraries=$F/root/usr/lib/x86_64-linux-gnu
-for name in libcuda libnvidia-ml $(seq -f 'libnvidia-part%g' 37); do
-  cp /bin/true $libraries/$name.so.$version
-  ln -s $name.so.$version $libraries/$name.so.1
+# The files of NVIDIA's driver 550.
+compute="cuda cudadebugger nvidia-nvvm nvidia-opencl nvidia-pkcs11 nvidia-pkcs11-openssl3 nvidia-ptxjitcompiler nvidia-allocator"
+graphics="EGL_nvidia GLESv1_CM_nvidia GLESv2_nvidia GLX_nvidia nvidia-eglcore nvidia-fbc nvidia-glcore nvidia-glsi nvidia-glvkspirv
+  nvidia-rtcore nvidia-tls nvoptix"
+for name in $compute nvidia-cfg nvidia-ml nvidia-nscq nvidia-gpucomp $graphics nvcuvid nvidia-encode nvidia-opticalflow vdpau_nvidia \
+    nvidia-gtk2 nvidia-gtk3 nvidia-wayland-client nvidia-ngx; do
+  cp /bin/true $libraries/lib$name.so.$version
+  ln -s lib$name.so.$version $libraries/lib$name.so.1
 done
-cp /bin/true $F/root/usr/bin/nvidia-smi
+for name in nvidia-egl-gbm.so.1.1.1 nvidia-egl-wayland.so.1.1.13; do cp /bin/true $libraries/lib$name; done
+for name in smi debugdump persistenced cuda-mps-control cuda-mps-server; do cp /bin/true $F/root/usr/bin/nvidia-$name; done
+mkdir -p $F/root/lib/firmware/nvidia/$version
+touch $F/root/lib/firmware/nvidia/$version/gsp_ga10x.bin $F/root/lib/firmware/nvidia/$version/gsp_tu10x.bin
 cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty $F/dev/
 mount --bind $F/dev /dev
 mkdir -p /dev/pts /dev/shm /dev/mqueue
@@ -246,7 +261,8 @@ void set_config() {
 
 void remove_config() { (void)::unlink(kConfig); }
 
-constexpr const char* kAllGpus = "NVIDIA_VISIBLE_DEVICES=all";
+const std::string kAllGpus = "NVIDIA_VISIBLE_DEVICES=all";
+const std::string kAllCapabilities = R"(","NVIDIA_DRIVER_CAPABILITIES=all)";
 // Docker's containers have it.
 constexpr const char* kMayMakeNodes =
     R"(,"capabilities":{"bounding":["CAP_MKNOD"],"effective":["CAP_MKNOD"],"permitted":["CAP_MKNOD"]})";
@@ -299,18 +315,20 @@ class Bench {
   void create(const std::string& image, const char* title) {
     const std::string plain = spec_of(name_, "");
     const std::string asks = spec_of(name_, kAllGpus);
+    const std::string asks_for_all = spec_of(name_, kAllGpus + kAllCapabilities);
     const std::string edited = finished_spec(image, asks);
-    if (edited.find("\"hooks\"") != std::string::npos) {
-      die("the spec has a hook");
-    }
-    std::vector<Row> rows = {row_of("runc, no GPU", 0, "runc", plain),
-                             row_of("holdfast-runtime, no GPU", 0, kShim, plain),
-                             row_of("runc, with the finished spec", 0, "runc", edited),
-                             row_of("holdfast-runtime, 2 GPUs, against that", 2, kShim, asks),
-                             row_of("holdfast-runtime, 2 GPUs", 0, kShim, asks),
-                             row_of("the same, 1 of 2 GPUs, with CAP_MKNOD", 0, kShim,
-                                    spec_of(name_, "NVIDIA_VISIBLE_DEVICES=0", "new", kMayMakeNodes)),
-                             row_of("runc, with a hook that runs ldconfig", 0, "runc", with_hook(edited))};
+    std::vector<Row> rows = {
+        row_of("runc, no GPU", 0, "runc", plain),
+        row_of("holdfast-runtime, no GPU", 0, kShim, plain),
+        row_of("runc, with the finished spec", 0, "runc", edited),
+        row_of("holdfast-runtime, 2 GPUs", 0, kShim, asks),
+        row_of("runc, with all of the driver's files", 0, "runc", finished_spec(image, asks_for_all)),
+        row_of("holdfast-runtime, all of the driver's files", 0, kShim, asks_for_all),
+        row_of("1 of 2 GPUs, with CAP_MKNOD", 0, kShim,
+               spec_of(name_, "NVIDIA_VISIBLE_DEVICES=0", "new", kMayMakeNodes)),
+        row_of("runc, with a hook that runs ldconfig", 0, "runc", with_hook(edited))};
+    rows[3].same_spec = 2;
+    rows[5].same_spec = 4;
     for (Row& row : rows) {
       row.before = [image, write = row.before] {
         mount_new_root(image);
@@ -341,7 +359,11 @@ class Bench {
       die("holdfast-runtime cannot create a container here");
     }
     remove();
-    return read_file(kSpec);
+    std::string spec = read_file(kSpec);
+    if (spec.contains("\"hooks\"")) {
+      die("the spec has a hook");
+    }
+    return spec;
   }
 
   // As it was done before: ldconfig reads every library of the image when the container is created.
