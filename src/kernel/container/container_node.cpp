@@ -80,7 +80,7 @@ Result<Fd> open_directory_for(const Entry& entry, const std::string& path) {
   if (!is_same(place_of(top), place_of(entry.root))) {
     return fail(std::errc::operation_not_permitted, "the container's first process has changed its root directory");
   }
-  Fd directory = TRY(open_plain_inside(entry.root.get(), path));
+  Fd directory = TRY(open_plain_inside(entry.root.get(), path, O_RDONLY | O_DIRECTORY));
   const Place place = place_of(directory);
   if (place.is_known && entry.has_engines_root && place.status.stx_mnt_id == place_of(entry.root).status.stx_mnt_id) {
     return directory;

@@ -136,8 +136,8 @@ Result<Fd> open_on_root_mount(int root, const std::string& path, int flags) {
   return open_below(root, path, flags, RESOLVE_NO_XDEV);
 }
 
-Result<Fd> open_plain_inside(int root, const std::string& path) {
-  return open_below(root, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+Result<Fd> open_plain_inside(int root, const std::string& path, int flags) {
+  return open_below(root, path, flags, RESOLVE_NO_SYMLINKS);
 }
 
 Result<Fd> open_directory_inside(int root, const std::string& path) {

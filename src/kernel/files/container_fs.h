@@ -20,8 +20,8 @@ Result<Fd> open_on_root_mount(int root, const std::string& path, int flags);
 // not part of the image.
 Result<Fd> open_directory_inside(int root, const std::string& path);
 
-// Opens a directory whose path must not contain any symlink. It may be on another mount.
-Result<Fd> open_plain_inside(int root, const std::string& path);
+// Opens a path that must not contain any symlink. It may be on another mount.
+Result<Fd> open_plain_inside(int root, const std::string& path, int flags);
 
 // Opens a directory, and creates it and those above it where they are missing.
 Result<Fd> make_directory_inside(int root, const std::string& path);

@@ -42,13 +42,26 @@ ImagePaths::ImagePaths(int root, const std::vector<container::MountEdit>& mounts
   }
 }
 
-const std::string& ImagePaths::resolve(const std::string& path) {
-  const auto [known, is_new] = known_.try_emplace(path);
+const std::string& ImagePaths::resolve(const std::string& path) { return look_up(path).path; }
+
+const ImagePaths::Place& ImagePaths::look_up(const std::string& path) {
+  const auto [place, is_new] = places_.try_emplace(path);
   if (is_new && may_look_up()) {
-    std::optional<kernel::Found> found = kernel::find_in(root_, path);
-    known->second = found ? std::move(found->path) : std::string();
+    place->second = find(path);
   }
-  return known->second;
+  return place->second;
+}
+
+// Most paths have no symlinks, and one call tells.
+ImagePaths::Place ImagePaths::find(const std::string& path) const {
+  if (!path.contains("..") && path == clean(path)) {
+    const Result<kernel::Fd> plain = kernel::open_plain_inside(root_, path, O_PATH);
+    if (plain || plain.error().code == std::errc::no_such_file_or_directory) {
+      return {plain ? path : "", true};
+    }
+  }
+  std::optional<kernel::Found> found = kernel::find_in(root_, path);
+  return {found ? std::move(found->path) : "", false};
 }
 
 std::string ImagePaths::follow(const std::string& path) {
@@ -63,8 +76,8 @@ std::string ImagePaths::follow(const std::string& path) {
 
 // Like runtimes: ".." leads to the directory above the one that was reached, and what is missing has no symlinks.
 std::string ImagePaths::follow_parts(const std::string& path) {
-  if (const std::string& real = resolve(path); !real.empty() || path == "/") {
-    return real.empty() ? path : real;
+  if (const Place& place = look_up(path); place.is_plain || !place.path.empty() || path == "/") {
+    return place.path.empty() ? path : place.path;
   }
   const std::string above = follow(directory_of(path));
   const std::string name(base_name(path));

@@ -36,6 +36,13 @@ class ImagePaths {
   std::optional<std::string> find_covered(const std::vector<std::string>& directories);
 
  private:
+  struct Place {
+    std::string path;       // without symlinks, "" where nothing is there
+    bool is_plain = false;  // what is there of it has no symlinks
+  };
+
+  const Place& look_up(const std::string& path);
+  [[nodiscard]] Place find(const std::string& path) const;
   std::string follow_parts(const std::string& path);
   std::string read_link(const std::string& path);
   std::string place_of(const std::string& path);
@@ -45,7 +52,7 @@ class ImagePaths {
 
   int root_;
   std::size_t lookups_ = 0;
-  std::map<std::string, std::string> known_;
+  std::map<std::string, Place> places_;
   std::map<std::string, std::string> followed_;
   int links_left_ = 64;            // symlinks that lead nowhere may be followed, in all
   std::set<std::string> mounted_;  // as they are named and where they lead

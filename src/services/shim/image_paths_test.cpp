@@ -88,7 +88,7 @@ TEST_F(ImagePathsTest, ManySymlinksThatLeadNowhereAreNotAllFollowed) {
 
 TEST_F(ImagePathsTest, AreLookedUpSoManyTimesOnly) {
   std::vector<container::MountEdit> mounts;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 1100; ++i) {
     mounts.push_back({"/source", "/usr/lib/gnu/" + std::to_string(i)});
   }
   ImagePaths paths(root_.get(), mounts);
