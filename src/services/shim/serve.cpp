@@ -142,10 +142,16 @@ class Server {
 
   int exec_runtime() { return complain_and_fail(exec_program(program_, arguments_).error().message); }
 
+  // The whole line where it has quotes: they may hold what looks like a comment.
+  static std::string_view without_comment(std::string_view line) {
+    const std::size_t comment = line.starts_with('#') ? 0 : line.find(" #");
+    return line.find_first_of("'\"") < comment ? line : line.substr(0, comment);
+  }
+
   // Does the text of a config file have this key, outside of comments?
   static bool mentions(std::string_view text, std::string_view key) {
-    return std::ranges::any_of(
-        split(text, '\n'), [key](std::string_view line) { return !trim(line).starts_with('#') && line.contains(key); });
+    return std::ranges::any_of(split(text, '\n'),
+                               [key](std::string_view line) { return without_comment(line).contains(key); });
   }
 
   // Parsing YAML takes longer than everything else here, so it is done only if the file names runtimes, classes or a
