@@ -89,6 +89,8 @@ Unit unit_of(const kernel::Host& host, const Gpu& gpu) {
   return unit;
 }
 
+std::string mig_directory_of(const Unit& unit) { return "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig"; }
+
 }  // namespace
 
 Gpu parse_gpu(std::string_view information, const std::string& pci) {
@@ -194,9 +196,18 @@ void add_to(Inventory& inventory, const kernel::Host& host, Gpus gpus) {
 }
 
 bool has_mig_instances(const kernel::Host& host, const Unit& unit) {
-  const std::string directory = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
-  return std::ranges::any_of(kernel::list_names(host.root.get(), directory),
+  return std::ranges::any_of(kernel::list_names(host.root.get(), mig_directory_of(unit)),
                              [](const std::string& name) { return name.starts_with("gi"); });
+}
+
+std::string describe_mig_instances(const kernel::Host& host, const Unit& unit) {
+  const std::string directory = mig_directory_of(unit);
+  std::string text;
+  for (const std::string& instance : kernel::list_names(host.root.get(), directory)) {
+    const std::string below = std::string(directory).append("/").append(instance);
+    text.append(instance).append(" ").append(join(kernel::list_names(host.root.get(), below), " ")).append("\n");
+  }
+  return text;
 }
 
 void add_mig_nodes(Inventory& inventory, const kernel::Host& host) {

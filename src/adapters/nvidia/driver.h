@@ -38,6 +38,8 @@ void add_to(device::Inventory& inventory, const kernel::Host& host, Gpus gpus = 
 
 // Is the GPU cut into parts (MIG)? Read from the driver, because NVML may be missing, hang or wake the GPU.
 bool has_mig_instances(const kernel::Host& host, const device::Unit& unit);
+// One line for each GPU instance, with its compute instances: changes when the GPU is cut in another way.
+std::string describe_mig_instances(const kernel::Host& host, const device::Unit& unit);
 
 // Adds the device nodes of the MIG devices that the library listed.
 void add_mig_nodes(device::Inventory& inventory, const kernel::Host& host);

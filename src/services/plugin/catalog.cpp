@@ -25,13 +25,6 @@ container::Permissions permissions_of(const kernel::Host& host) {
   return {number("DeviceFileMode", kForAll), number("DeviceFileUID", 0), number("DeviceFileGID", 0)};
 }
 
-// MIG devices are seen without NVML, but only NVML knows what they are called.
-bool has_mig_instances(const kernel::Host& host, const device::Unit& unit) {
-  return std::ranges::any_of(
-      kernel::list_names(host.root.get(), "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig"),
-      [](const std::string& name) { return name.starts_with("gi"); });
-}
-
 }  // namespace
 
 void Catalog::set_config(const config::Config& config) {
@@ -75,12 +68,7 @@ std::string Catalog::read_driver_key() const {
     if (unit.device_class != "nvidia") {
       continue;
     }
-    key += unit.uuid + " " + unit.pci + "\n";
-    const std::string parts = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
-    for (const std::string& part : kernel::list_names(host_.root.get(), parts)) {
-      const std::string path = std::string(parts).append("/").append(part);
-      key.append(part).append(" ").append(join(kernel::list_names(host_.root.get(), path), " ")).append("\n");
-    }
+    key += unit.uuid + " " + unit.pci + "\n" + nvidia::describe_mig_instances(host_, unit);
   }
   return key;
 }
@@ -93,7 +81,7 @@ void Catalog::refresh(const resource::DeviceProblems& problems) {
   driver_key_ = read_driver_key();
   resource::DeviceProblems all = problems;
   for (const device::Unit& unit : inventory_.units) {
-    if (unit.device_class == "nvidia" && !unit.mig_enabled && has_mig_instances(host_, unit)) {
+    if (unit.device_class == "nvidia" && !unit.mig_enabled && nvidia::has_mig_instances(host_, unit)) {
       all.emplace(resource::key_of(unit), "it is cut into MIG devices, and NVML does not say what they are called");
     }
   }

@@ -22,16 +22,7 @@ std::string fingerprint_of(const kernel::Host& host, const device::Inventory& in
   }
   for (const device::Unit& unit : inventory.units) {
     fingerprint.append(unit.device_class).append(" ").append(unit.name).append(" ").append(unit.uuid).append(" ");
-    fingerprint.append(unit.pci).append("\n");
-    const std::string parts = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
-    for (const std::string& part : kernel::list_names(host.root.get(), parts)) {
-      fingerprint += part;
-      for (const std::string& instance :
-           kernel::list_names(host.root.get(), std::string(parts).append("/").append(part))) {
-        fingerprint.append(" ").append(instance);
-      }
-      fingerprint += "\n";
-    }
+    fingerprint.append(unit.pci).append("\n").append(nvidia::describe_mig_instances(host, unit));
   }
   for (const device::Node& node : inventory.nodes) {
     fingerprint.append(node.path).append(" ").append(node.numbers() ? to_string(*node.numbers()) : "");

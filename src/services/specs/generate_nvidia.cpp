@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "adapters/nvidia/driver.h"
 #include "core/base/text.h"
 #include "kernel/files/file.h"
 #include "kernel/files/rooted_fs.h"
@@ -87,7 +88,7 @@ class GpuSpec {
       add_mig(unit, index);
       return {};
     }
-    if (has_mig_instances(unit)) {
+    if (nvidia::has_mig_instances(host_, unit)) {  // NVML may be missing, or hang
       return refuse("GPU " + index + " is cut into parts (MIG), and NVML does not say what they are called; see " +
                     "what it says: holdfast devices");
     }
@@ -99,13 +100,6 @@ class GpuSpec {
     }
     drafts_.push_back(std::move(draft));
     return {};
-  }
-
-  // Read from the driver, because NVML may be missing or hang.
-  [[nodiscard]] bool has_mig_instances(const Unit& unit) const {
-    const std::string directory = "proc/driver/nvidia/capabilities/gpu" + unit.name + "/mig";
-    return std::ranges::any_of(kernel::list_names(host_.root.get(), directory),
-                               [](const std::string& name) { return name.starts_with("gi"); });
   }
 
   // A GPU with MIG enabled cannot be used as a whole.
