@@ -39,9 +39,6 @@ Result<AllocationResult> result_of(const Json& json, std::size_t index) {
 OrderedJson json_of(const PreparedDevice& device) {
   OrderedJson json = {
       {"request", device.request}, {"pool", device.pool}, {"device", device.device}, {"cdi", device.cdi_names}};
-  if (device.share_id) {
-    json["share"] = *device.share_id;
-  }
   if (device.is_admin) {
     json["admin"] = true;
   }
@@ -54,7 +51,6 @@ Result<PreparedDevice> device_of(const Json& json, const document::Where& where)
   device.pool = TRY(require_string(json, "pool", where));
   device.device = TRY(require_string(json, "device", where));
   device.cdi_names = TRY(document::require_strings(json, "cdi", where));
-  device.share_id = string_at(json, "share");
   device.is_admin = document::bool_at(json, "admin").value_or(false);
   return device;
 }

@@ -54,17 +54,17 @@ TEST(ClaimJson, WhatIsDamagedIsRefusedAndNamed) {
 TEST(PreparedClaims, ThereAndBack) {
   const std::vector<PreparedClaim> claims = {
       {{"training", "gpus", "1-2-3"},
-       {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, std::nullopt},
-        {"more", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}, "share"},
-        {"watch", "node1", "gpu-2", {"nvidia.com/gpu=GPU-2"}, std::nullopt, true}}},
-      {{"default", "other", "4-5-6"}, {{"gpu", "node1", "gpu-2", {"nvidia.com/gpu=GPU-2"}, std::nullopt}}}};
+       {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}},
+        {"more", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}},
+        {"watch", "node1", "gpu-2", {"nvidia.com/gpu=GPU-2"}, true}}},
+      {{"default", "other", "4-5-6"}, {{"gpu", "node1", "gpu-2", {"nvidia.com/gpu=GPU-2"}}}}};
   EXPECT_EQ(parse_prepared(render_prepared(claims)).value(), claims);
   EXPECT_TRUE(parse_prepared(render_prepared({})).value().empty());
 }
 
 TEST(PreparedClaims, ADamagedFileIsRefusedAsAWhole) {
-  const std::string whole = render_prepared(
-      {{{"training", "gpus", "1-2-3"}, {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, std::nullopt}}}});
+  const std::string whole =
+      render_prepared({{{"training", "gpus", "1-2-3"}, {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}}}}});
   for (std::size_t size = 0; size + 2 < whole.size(); ++size) {  // without the newline at its end it is whole
     EXPECT_FALSE(parse_prepared(whole.substr(0, size))) << size;
   }

@@ -42,9 +42,6 @@ void fill(dra::NodePrepareResourcesResponse& response, const PrepareAnswers& ans
       device.set_pool_name(prepared.pool);
       device.set_device_name(prepared.device);
       device.mutable_cdi_device_ids()->Assign(prepared.cdi_names.begin(), prepared.cdi_names.end());
-      if (prepared.share_id) {
-        device.set_share_id(*prepared.share_id);
-      }
     }
   }
 }

@@ -88,7 +88,6 @@ Result<PreparedClaim> prepare(const ClaimName& name, const ResourceClaim& claim,
                                 result.pool,
                                 result.device,
                                 {device->cdi_name},
-                                std::nullopt,
                                 result.is_admin});
   }
   if (prepared.devices.empty()) {

@@ -48,7 +48,6 @@ struct PreparedDevice {
   std::string pool;
   std::string device;
   std::vector<std::string> cdi_names;
-  std::optional<std::string> share_id;
   bool is_admin = false;
 
   friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;

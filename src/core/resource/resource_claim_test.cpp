@@ -30,8 +30,8 @@ TEST(ResourceClaim, GivesTheDevicesOfOurDriver) {
   const Result<PreparedClaim> claim = prepared(results);
   ASSERT_TRUE(claim) << claim.error().message;
   const std::vector<PreparedDevice> wanted = {
-      {"gpu", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}, std::nullopt},
-      {"more", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, std::nullopt},
+      {"gpu", "node1", "gpu-1", {"nvidia.com/gpu=GPU-1"}},
+      {"more", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}},
   };
   EXPECT_EQ(claim->devices, wanted);
   EXPECT_EQ(claim->name, kName);
@@ -102,8 +102,7 @@ TEST(ResourceClaim, AnAdministratorMayHaveADeviceThatIsInUse) {
 }
 
 TEST(ResourceClaim, HasItsDevicesForItself) {
-  const PreparedClaim other{{"training", "other", "4-5-6"},
-                            {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}, std::nullopt}}};
+  const PreparedClaim other{{"training", "other", "4-5-6"}, {{"gpu", "node1", "gpu-0", {"nvidia.com/gpu=GPU-0"}}}};
   const PreparedClaim claim = *prepared({result("gpu-1"), result("gpu-0")});
   const Result<void> refused = check_free(claim, {{"4-5-6", other}});
   ASSERT_FALSE(refused);
@@ -112,7 +111,6 @@ TEST(ResourceClaim, HasItsDevicesForItself) {
   EXPECT_TRUE(check_free(claim, {{"1-2-3", claim}})) << "it is the same claim";
   EXPECT_TRUE(check_free(*prepared({result("gpu-1")}), {{"4-5-6", other}}));
   PreparedClaim changed = claim;
-  changed.devices[1].share_id = "share";
   EXPECT_FALSE(check_free(changed, {{"4-5-6", other}}));
   EXPECT_FALSE(check_free(other, {{"1-2-3", changed}}));
   changed.devices[1].is_admin = true;
