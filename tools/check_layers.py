@@ -45,7 +45,7 @@ THIRD_PARTY = {
     "openssl/": (["adapters/apiserver"], True),
     "nlohmann/json.hpp": (["adapters", "render"], True),
     "nlohmann/json_fwd.hpp": (["adapters/document", "render"], False),
-    "yaml-cpp/": (["adapters"], True),
+    "yaml.h": (["adapters/document"], True),
     "dbus/": (["adapters/systemd"], True),
     "grpcpp/": (["services/plugin"], False),
     "google/protobuf": (["adapters/kube", "adapters/nri"], True),

@@ -4,14 +4,15 @@
 #include <array>
 #include <cstdlib>
 
-#include <yaml-cpp/yaml.h>
-
+#include "adapters/document/yaml.h"
 #include "core/base/base64.h"
 #include "core/base/text.h"
 #include "kernel/files/file.h"
 
 namespace hf::apiserver {
 namespace {
+
+using document::Yaml;
 
 constexpr const char* kAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::size_t kMostBytes = std::size_t(1) << 20U;  // of a kubeconfig, a certificate or a token
@@ -58,22 +59,21 @@ Result<std::string> decode_lines(std::string_view text) {
 
 class Kubeconfig {
  public:
-  Kubeconfig(const kernel::Host& host, const std::string& path, const YAML::Node& file)
-      : host_(host), path_(path), file_(file) {}
+  Kubeconfig(const kernel::Host& host, const std::string& path, Yaml file) : host_(host), path_(path), file_(file) {}
 
   Result<Access> read() {
-    const std::string current = scalar(file_["current-context"]);
+    const std::string current = file_["current-context"].scalar();
     if (current.empty()) {
       return malformed("current-context is not set");
     }
-    const YAML::Node context = TRY(find("contexts", "context", current));
-    const YAML::Node cluster = TRY(find("clusters", "cluster", scalar(context["cluster"])));
+    const Yaml context = TRY(find("contexts", "context", current));
+    const Yaml cluster = TRY(find("clusters", "cluster", context["cluster"].scalar()));
     Access access;
-    const std::string name_space = scalar(context["namespace"]);
+    const std::string name_space = context["namespace"].scalar();
     access.name_space = name_space.empty() ? "default" : name_space;
     TRY(read_cluster(cluster, access));
-    if (!scalar(context["user"]).empty()) {
-      TRY(read_user(TRY(find("users", "user", scalar(context["user"]))), access));
+    if (!context["user"].scalar().empty()) {
+      TRY(read_user(TRY(find("users", "user", context["user"].scalar())), access));
     }
     return access;
   }
@@ -83,27 +83,23 @@ class Kubeconfig {
     return fail(std::errc::invalid_argument, "kubeconfig " + path_ + ": " + why);
   }
 
-  static std::string scalar(const YAML::Node& node) { return node && node.IsScalar() ? node.Scalar() : std::string(); }
-
   // An entry of one of its three lists.
-  [[nodiscard]] Result<YAML::Node> find(const char* list, const char* key, const std::string& name) const {
-    const YAML::Node entries = file_[list];
-    for (std::size_t i = 0; entries && entries.IsSequence() && i < entries.size(); ++i) {
-      const YAML::Node entry = entries[i];
-      if (entry.IsMap() && scalar(entry["name"]) == name && entry[key] && entry[key].IsMap()) {
-        return YAML::Node(entry[key]);
+  [[nodiscard]] Result<Yaml> find(const char* list, const char* key, const std::string& name) const {
+    for (const Yaml entry : file_[list].elements()) {
+      if (entry["name"].scalar() == name && entry[key].is_map()) {
+        return entry[key];
       }
     }
     return malformed(std::string(list) + " has no " + quote(name));
   }
 
   // "key-data" as base64, or the file that "key" names.
-  Result<std::string> read_text(const YAML::Node& map, const std::string& key) const {
-    if (const std::string data = scalar(map[key + "-data"]); !data.empty()) {
+  Result<std::string> read_text(Yaml map, const std::string& key) const {
+    if (const std::string data = map[key + "-data"].scalar(); !data.empty()) {
       const Result<std::string> text = decode_lines(data);
       return text ? *text : Result<std::string>(malformed(key + "-data: " + text.error().message));
     }
-    const std::string file = scalar(map[key]);
+    const std::string file = map[key].scalar();
     return file.empty() ? Result<std::string>(std::string()) : read_small(host_, resolve(file));
   }
 
@@ -112,15 +108,15 @@ class Kubeconfig {
     return file.starts_with('/') ? file : path_.substr(0, path_.rfind('/') + 1) + file;
   }
 
-  Result<void> read_cluster(const YAML::Node& cluster, Access& access) const {
-    TRY(read_server(scalar(cluster["server"]), access));
-    if (scalar(cluster["insecure-skip-tls-verify"]) == "true") {
+  Result<void> read_cluster(Yaml cluster, Access& access) const {
+    TRY(read_server(cluster["server"].scalar(), access));
+    if (cluster["insecure-skip-tls-verify"].scalar() == "true") {
       return malformed("insecure-skip-tls-verify is not supported: any host could pose as the API server");
     }
     if (cluster["proxy-url"]) {
       return malformed("proxy-url is not supported");
     }
-    access.server_name = scalar(cluster["tls-server-name"]);
+    access.server_name = cluster["tls-server-name"].scalar();
     access.authority = TRY(read_text(cluster, "certificate-authority"));
     if (access.authority.empty() && !access.is_plain) {
       return malformed("the cluster has no certificate-authority");
@@ -158,14 +154,14 @@ class Kubeconfig {
     return {};
   }
 
-  Result<void> read_user(const YAML::Node& user, Access& access) const {
+  Result<void> read_user(Yaml user, Access& access) const {
     for (const char* key : {"exec", "auth-provider", "username", "as"}) {
       if (user[key]) {
         return malformed(std::string("user: ") + key + " is not supported; token, tokenFile and certificates are");
       }
     }
-    access.token = scalar(user["token"]);
-    access.token_file = scalar(user["tokenFile"]).empty() ? "" : resolve(scalar(user["tokenFile"]));
+    access.token = user["token"].scalar();
+    access.token_file = user["tokenFile"].scalar().empty() ? "" : resolve(user["tokenFile"].scalar());
     access.certificate = TRY(read_text(user, "client-certificate"));
     access.key = TRY(read_text(user, "client-key"));
     const bool has_secret = !access.token.empty() || !access.token_file.empty() || !access.key.empty();
@@ -180,7 +176,7 @@ class Kubeconfig {
 
   const kernel::Host& host_;
   const std::string& path_;
-  const YAML::Node& file_;
+  Yaml file_;
 };
 
 }  // namespace
@@ -195,15 +191,14 @@ Result<Access> read_access(const kernel::Host& host, const std::string& kubeconf
     return read_service_account(host);
   }
   const std::string text = TRY(read_small(host, kubeconfig));
-  try {
-    const YAML::Node file = YAML::Load(text);
-    if (!file.IsMap()) {
-      return fail(std::errc::invalid_argument, "kubeconfig " + kubeconfig + ": no keys with values");
-    }
-    return Kubeconfig(host, kubeconfig, file).read();
-  } catch (const YAML::Exception& error) {
-    return fail(std::errc::invalid_argument, "kubeconfig " + kubeconfig + ": " + error.what());
+  const Result<document::YamlDocument> document = document::YamlDocument::parse(text);
+  if (!document) {
+    return fail(document.error().code, "kubeconfig " + kubeconfig + ": " + document.error().message);
   }
+  if (!document->root().is_map()) {
+    return fail(std::errc::invalid_argument, "kubeconfig " + kubeconfig + ": no keys with values");
+  }
+  return Kubeconfig(host, kubeconfig, document->root()).read();
 }
 
 }  // namespace hf::apiserver

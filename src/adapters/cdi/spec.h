@@ -27,7 +27,6 @@ struct Spec {
 // YAML or JSON. A field that no version has is an error, as it is for the engines; it is ignored in a spec of a version
 // newer than those we know.
 Result<Spec> parse_spec(std::string_view text, const std::string& file);
-Result<Spec> parse_json_spec(std::string_view text, const std::string& file);  // without the YAML library
 
 // Why the engines refuse a spec that can be parsed: a field that is newer than the version it names, an unknown
 // version, an invalid character in a name, a device without edits.

@@ -2,9 +2,7 @@
 
 #include <optional>
 
-#include <yaml-cpp/yaml.h>
-
-#include "adapters/config/yaml.h"
+#include "adapters/config/fields.h"
 #include "core/base/text.h"
 
 namespace hf::config {
@@ -13,7 +11,7 @@ namespace {
 constexpr const char* kWhere = "kube.api";
 constexpr std::uint32_t kLongestSpread = 3600;
 
-Result<ApiUse> use_of(const YAML::Node& node) {
+Result<ApiUse> use_of(Yaml node) {
   const std::string text = TRY(scalar_of(node, "kube.api.enabled"));
   if (text == "auto") {
     return ApiUse::automatic;
@@ -29,8 +27,8 @@ Result<ApiUse> use_of(const YAML::Node& node) {
 
 }  // namespace
 
-Result<void> parse_api(const YAML::Node& node, ApiSettings& api) {
-  if (!node || node.IsNull()) {
+Result<void> parse_api(Yaml node, ApiSettings& api) {
+  if (!node || node.is_null()) {
     return {};
   }
   TRY(check_keys(node, kWhere, {"enabled", "kubeconfig", "node", "events", "condition", "taint", "spread"}));

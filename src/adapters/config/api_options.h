@@ -2,14 +2,11 @@
 #pragma once
 
 #include "adapters/config/config.h"
+#include "adapters/document/yaml.h"
 #include "core/base/result.h"
-
-namespace YAML {
-class Node;
-}
 
 namespace hf::config {
 
-Result<void> parse_api(const YAML::Node& node, ApiSettings& api);
+Result<void> parse_api(document::Yaml node, ApiSettings& api);
 
 }  // namespace hf::config

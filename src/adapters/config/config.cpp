@@ -5,13 +5,11 @@
 #include <ranges>
 #include <span>
 
-#include <yaml-cpp/yaml.h>
-
 #include "adapters/config/cpu_options.h"
+#include "adapters/config/fields.h"
 #include "adapters/config/guard_options.h"
 #include "adapters/config/plugin_options.h"
 #include "adapters/config/runtime_options.h"
-#include "adapters/config/yaml.h"
 #include "core/base/text.h"
 #include "kernel/files/file.h"
 
@@ -21,23 +19,23 @@ namespace {
 using device::DeviceClass;
 using device::Part;
 
-Result<DeviceClass> parse_class(const YAML::Node& entry, std::size_t index) {
+Result<DeviceClass> parse_class(Yaml entry, std::size_t index) {
   const std::string where = "classes[" + std::to_string(index) + "]";
   TRY(check_keys(entry, where, {"name", "title", "units", "control", "helpers", "extra", "driver"}));
   DeviceClass parsed;
-  const YAML::Node name = entry["name"];
-  const std::string text = name && name.IsScalar() ? name.Scalar() : std::string();
+  const Yaml name = entry["name"];
+  const std::string text = name && name.is_scalar() ? name.scalar() : std::string();
   if (text.empty() || text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos) {
     return malformed(where + ": name wants small letters, digits and dashes");
   }
   parsed.name = text;
-  parsed.title = entry["title"] && entry["title"].IsScalar() ? entry["title"].Scalar() : text;
+  parsed.title = entry["title"] && entry["title"].is_scalar() ? entry["title"].scalar() : text;
   std::optional<device::Numbering> numbering;
   if (entry["driver"]) {  // its name in /proc/devices; minors are the numbers at the end of the device nodes' names
-    if (!entry["driver"].IsScalar() || entry["driver"].Scalar().empty()) {
+    if (!entry["driver"].is_scalar() || entry["driver"].scalar().empty()) {
       return malformed(where + ": driver wants a name in /proc/devices");
     }
-    numbering = device::Numbering{{entry["driver"].Scalar()}, std::nullopt, std::nullopt};
+    numbering = device::Numbering{{entry["driver"].scalar()}, std::nullopt, std::nullopt};
   }
   constexpr std::array<std::pair<const char*, Part>, 4> kLists = {
       {{"units", Part::unit}, {"control", Part::control}, {"helpers", Part::helper}, {"extra", Part::extra}}};
@@ -63,20 +61,20 @@ void add_or_replace_class(DeviceClass parsed, device::DeviceClasses& classes) {
   }
 }
 
-Result<void> apply_document(const YAML::Node& document, Config& config) {
-  if (!document || document.IsNull()) {
+Result<void> apply_document(Yaml document, Config& config) {
+  if (!document || document.is_null()) {
     return {};
   }
   TRY(check_keys(
       document, "the file",
       {"classes", "state_roots", "guard", "web", "journal", "trust", "runtime", "cdi", "kube", "cpus", "nri"}));
-  const YAML::Node classes = document["classes"];
-  if (classes && !classes.IsSequence()) {
+  const Yaml classes = document["classes"];
+  if (classes && !classes.is_list()) {
     return malformed("classes wants a list");
   }
   device::DeviceClasses own;
-  for (std::size_t i = 0; classes && i < classes.size(); ++i) {
-    DeviceClass parsed = TRY(parse_class(classes[i], i));
+  for (const Yaml entry : classes.elements()) {
+    DeviceClass parsed = TRY(parse_class(entry, own.size()));
     if (find_class(own, parsed.name) != nullptr) {
       return malformed("two classes are called " + quote(parsed.name));
     }
@@ -97,6 +95,11 @@ Result<void> apply_document(const YAML::Node& document, Config& config) {
   TRY(parse_kube(document["kube"], config.kube));
   TRY(parse_cpus(document["cpus"], config.cpus));
   return parse_nri(document["nri"], config.nri);
+}
+
+Result<void> apply_text(const std::string& text, Config& config) {
+  const Result<document::YamlDocument> document = document::YamlDocument::parse(text);
+  return document ? apply_document(document->root(), config) : malformed(document.error().message);
 }
 
 // What names device classes in a file.
@@ -144,13 +147,9 @@ Result<Config> parse_config(const std::vector<ConfigFile>& files) {
     const std::string where = file.name.empty() ? std::string() : file.name + ": ";
     const std::size_t rules_before = config.policy.rules.size();
     const std::string class_before = config.cdi.device_class;
-    try {
-      const Result<void> applied = apply_document(YAML::Load(file.text), config);
-      if (!applied) {
-        return fail(applied.error().code, where + applied.error().message);
-      }
-    } catch (const YAML::Exception& error) {
-      return fail(std::errc::invalid_argument, where + "config: " + error.what());
+    const Result<void> applied = apply_text(file.text, config);
+    if (!applied) {
+      return fail(applied.error().code, where + applied.error().message);
     }
     config.files.push_back(file.name);
     named.push_back({where, config.policy.rules.size() - rules_before,

@@ -4,15 +4,13 @@
 #include <cctype>
 #include <map>
 
-#include <yaml-cpp/yaml.h>
-
 #include "core/base/text.h"
 
 namespace hf::config {
 namespace {
 
 // `chosen` or `leave`.
-Result<void> read_choice(const YAML::Node& map, const char* key, const std::string& chosen, bool& into) {
+Result<void> read_choice(Yaml map, const char* key, const std::string& chosen, bool& into) {
   if (!map[key]) {
     return {};
   }
@@ -26,20 +24,19 @@ Result<void> read_choice(const YAML::Node& map, const char* key, const std::stri
 }
 
 // [full-pcpus-only, …], or {full-pcpus-only: true, …} as in kubelet's config.
-Result<cpu::Options> options_of(const YAML::Node& node) {
+Result<cpu::Options> options_of(Yaml node) {
   std::map<std::string, std::string> values;
-  if (!node.IsSequence() && !node.IsMap()) {
+  if (!node.is_list() && !node.is_map()) {
     return malformed("cpus.options wants a list of options, or a map of them");
   }
-  if (node.IsMap()) {
+  if (node.is_map()) {
     TRY(check_once(node, "cpus.options"));
   }
-  for (const YAML::detail::iterator_value& entry : node) {
-    if (node.IsMap()) {
-      values[TRY(scalar_of(entry.first, "cpus.options"))] = TRY(scalar_of(entry.second, "cpus.options"));
-    } else {
-      values[TRY(scalar_of(entry, "cpus.options"))] = "true";
-    }
+  for (const Yaml entry : node.elements()) {
+    values[TRY(scalar_of(entry, "cpus.options"))] = "true";
+  }
+  for (const auto& [name, value] : node.members()) {
+    values[TRY(scalar_of(name, "cpus.options"))] = TRY(scalar_of(value, "cpus.options"));
   }
   for (const auto& [name, value] : values) {
     const Result<void> known = cpu::check_option_name(name);
@@ -51,14 +48,14 @@ Result<cpu::Options> options_of(const YAML::Node& node) {
   return options ? options : malformed("cpus.options: " + options.error().message);
 }
 
-Result<std::uint32_t> count_of(const YAML::Node& node, const std::string& where) {
+Result<std::uint32_t> count_of(Yaml node, const std::string& where) {
   const std::string text = TRY(scalar_of(node, where));
   const std::uint32_t count = parse_number<std::uint32_t>(text).value_or(0);
   return count > 0 ? Result<std::uint32_t>(count)
                    : malformed(where + ": " + quote(text) + " is no number of CPUs, at least 1");
 }
 
-Result<void> read_counts(const YAML::Node& node, CpuSettings& cpus) {
+Result<void> read_counts(Yaml node, CpuSettings& cpus) {
   if (node["reserved"]) {
     const std::string text = TRY(scalar_of(node["reserved"], "cpus.reserved"));
     const Result<cpu::CpuSet> set = cpu::parse_cpu_set(text);
@@ -78,7 +75,7 @@ Result<void> read_counts(const YAML::Node& node, CpuSettings& cpus) {
 
 }  // namespace
 
-Result<void> parse_cpus(const YAML::Node& node, CpuSettings& cpus) {
+Result<void> parse_cpus(Yaml node, CpuSettings& cpus) {
   if (!node) {
     return {};
   }
@@ -92,7 +89,7 @@ Result<void> parse_cpus(const YAML::Node& node, CpuSettings& cpus) {
   return read_choice(node, "irq", "move", cpus.moves_irqs);
 }
 
-Result<void> parse_nri(const YAML::Node& node, NriSettings& nri) {
+Result<void> parse_nri(Yaml node, NriSettings& nri) {
   if (!node) {
     return {};
   }

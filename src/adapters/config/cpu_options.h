@@ -2,12 +2,12 @@
 #pragma once
 
 #include "adapters/config/config.h"
-#include "adapters/config/yaml.h"
+#include "adapters/config/fields.h"
 
 namespace hf::config {
 
 // Each overwrites the settings that are given; absent keys change nothing.
-Result<void> parse_cpus(const YAML::Node& node, CpuSettings& cpus);
-Result<void> parse_nri(const YAML::Node& node, NriSettings& nri);
+Result<void> parse_cpus(Yaml node, CpuSettings& cpus);
+Result<void> parse_nri(Yaml node, NriSettings& nri);
 
 }  // namespace hf::config

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <yaml-cpp/yaml.h>
-
 #include "core/base/suggest.h"
 #include "core/base/text.h"
 
@@ -13,17 +11,17 @@ namespace {
 
 using container::PolicyRule;
 
-Result<std::map<std::string, std::string>> labels_of(const YAML::Node& map, const std::string& where) {
-  if (!map.IsMap()) {
+Result<std::map<std::string, std::string>> labels_of(Yaml map, const std::string& where) {
+  if (!map.is_map()) {
     return malformed(where + " wants labels with values");
   }
   TRY(check_once(map, where));
   std::map<std::string, std::string> labels;
-  for (const auto& entry : map) {
-    if (!entry.second.IsScalar()) {
-      return malformed(where + ": label " + quote(entry.first.Scalar()) + " wants a value");
+  for (const auto& [name, value] : map.members()) {
+    if (!value.is_scalar()) {
+      return malformed(where + ": label " + quote(name.scalar()) + " wants a value");
     }
-    labels[entry.first.Scalar()] = entry.second.Scalar();
+    labels[name.scalar()] = value.scalar();
   }
   return labels;
 }
@@ -39,7 +37,7 @@ Result<void> check_engine(const PolicyRule& rule, const std::string& where) {
   return malformed(where + ": no engine " + quote(engine) + suggest(engine, names));
 }
 
-Result<PolicyRule> parse_rule(const YAML::Node& entry, std::size_t index) {
+Result<PolicyRule> parse_rule(Yaml entry, std::size_t index) {
   const std::string where = "guard.rules[" + std::to_string(index) + "]";
   TRY(check_keys(entry, where, {"class", "engine", "namespace", "container", "labels", "mode"}));
   PolicyRule rule;
@@ -68,7 +66,7 @@ Result<PolicyRule> parse_rule(const YAML::Node& entry, std::size_t index) {
   return rule;
 }
 
-Result<unsigned> parse_count(const YAML::Node& value, const std::string& where, unsigned most) {
+Result<unsigned> parse_count(Yaml value, const std::string& where, unsigned most) {
   const std::optional<unsigned> number = parse_number<unsigned>(TRY(scalar_of(value, where)));
   if (!number || *number == 0 || *number > most) {
     return malformed(where + " wants a number from 1 to " + std::to_string(most));
@@ -76,7 +74,7 @@ Result<unsigned> parse_count(const YAML::Node& value, const std::string& where, 
   return *number;
 }
 
-Result<void> parse_limits(const YAML::Node& node, container::Limits& limits) {
+Result<void> parse_limits(Yaml node, container::Limits& limits) {
   TRY(check_keys(node, "guard.limits", {"burst", "per_second", "longest_wait_ms"}));
   if (node["burst"]) {
     limits.burst = TRY(parse_count(node["burst"], "guard.limits.burst", 1'000'000));
@@ -92,14 +90,14 @@ Result<void> parse_limits(const YAML::Node& node, container::Limits& limits) {
 }
 
 // "none" disables a listener.
-Result<std::string> parse_listener(const YAML::Node& value, const std::string& where) {
+Result<std::string> parse_listener(Yaml value, const std::string& where) {
   const std::string text = TRY(scalar_of(value, where));
   return text == "none" ? std::string() : text;
 }
 
 }  // namespace
 
-Result<void> parse_guard(const YAML::Node& node, container::Policy& policy) {
+Result<void> parse_guard(Yaml node, container::Policy& policy) {
   if (!node) {
     return {};
   }
@@ -120,13 +118,13 @@ Result<void> parse_guard(const YAML::Node& node, container::Policy& policy) {
     }
     policy.shield = *use;
   }
-  const YAML::Node rules = node["rules"];
-  if (rules && !rules.IsSequence()) {
+  const Yaml rules = node["rules"];
+  if (rules && !rules.is_list()) {
     return malformed("guard.rules wants a list");
   }
   std::vector<PolicyRule> first;
-  for (std::size_t i = 0; rules && i < rules.size(); ++i) {
-    first.push_back(TRY(parse_rule(rules[i], i)));
+  for (const Yaml rule : rules.elements()) {
+    first.push_back(TRY(parse_rule(rule, first.size())));
   }
   policy.rules.insert(policy.rules.begin(), first.begin(), first.end());
   return node["limits"] ? parse_limits(node["limits"], policy.limits) : Result<void>();
@@ -143,16 +141,12 @@ Result<void> check_classes(std::span<const PolicyRule> rules, const device::Devi
   return {};
 }
 
-Result<void> parse_web(const YAML::Node& node, WebSettings& web) {
+Result<void> parse_web(Yaml node, WebSettings& web) {
   if (!node) {
     return {};
   }
   TRY(check_keys(node, "web", {"listen", "socket", "details"}));
-  if (const YAML::Node details = node["details"]) {
-    if (!YAML::convert<bool>::decode(details, web.shows_details)) {
-      return malformed("web.details wants true or false");
-    }
-  }
+  TRY(read_switch(node, "web", "details", web.shows_details));
   if (node["listen"]) {
     web.listen = TRY(parse_listener(node["listen"], "web.listen"));
     if (!web.listen.empty() && web.listen.rfind(':') == std::string::npos) {
@@ -168,7 +162,7 @@ Result<void> parse_web(const YAML::Node& node, WebSettings& web) {
   return {};
 }
 
-Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal) {
+Result<void> parse_journal(Yaml node, JournalSettings& journal) {
   if (!node) {
     return {};
   }
@@ -186,23 +180,23 @@ Result<void> parse_journal(const YAML::Node& node, JournalSettings& journal) {
   return {};
 }
 
-Result<void> parse_trust_rules(const YAML::Node& list, std::vector<container::TrustRule>& rules) {
-  if (list && !list.IsSequence()) {
+Result<void> parse_trust_rules(Yaml list, std::vector<container::TrustRule>& rules) {
+  if (list && !list.is_list()) {
     return malformed("trust wants a list");
   }
-  for (std::size_t i = 0; list && i < list.size(); ++i) {
-    const std::string where = "trust[" + std::to_string(i) + "]";
-    TRY(check_keys(list[i], where, {"namespace", "pod", "container"}));
-    if (!list[i]["namespace"]) {
+  for (std::size_t i = 0; const Yaml entry : list.elements()) {
+    const std::string where = "trust[" + std::to_string(i++) + "]";
+    TRY(check_keys(entry, where, {"namespace", "pod", "container"}));
+    if (!entry["namespace"]) {
       return malformed(where + " wants a namespace: a user who may create pods chooses their names");
     }
     container::TrustRule& rule = rules.emplace_back();
-    rule.name_space = TRY(scalar_of(list[i]["namespace"], where + ".namespace"));
-    if (list[i]["pod"]) {
-      rule.pod = TRY(scalar_of(list[i]["pod"], where + ".pod"));
+    rule.name_space = TRY(scalar_of(entry["namespace"], where + ".namespace"));
+    if (entry["pod"]) {
+      rule.pod = TRY(scalar_of(entry["pod"], where + ".pod"));
     }
-    if (list[i]["container"]) {
-      rule.container = TRY(scalar_of(list[i]["container"], where + ".container"));
+    if (entry["container"]) {
+      rule.container = TRY(scalar_of(entry["container"], where + ".container"));
     }
   }
   return {};

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include <yaml-cpp/yaml.h>
-
 #include "adapters/config/api_options.h"
-#include "adapters/config/yaml.h"
+#include "adapters/config/fields.h"
 #include "core/base/text.h"
 #include "core/resource/slice.h"
 
@@ -24,7 +22,7 @@ using resource::Spread;
 constexpr unsigned kMostReplicas = 1000;
 
 template <class Value, std::size_t N>
-Result<Value> one_of(const YAML::Node& node, const std::string& where,
+Result<Value> one_of(Yaml node, const std::string& where,
                      const std::array<std::pair<std::string_view, Value>, N>& known) {
   const std::string text = TRY(scalar_of(node, where));
   std::vector<std::string> names;
@@ -45,24 +43,24 @@ constexpr std::array<std::pair<std::string_view, IdKind>, 2> kIds = {
 constexpr std::array<std::pair<std::string_view, Spread>, 2> kSpreads = {
     {{"distributed", Spread::distributed}, {"packed", Spread::packed}}};
 
-Result<void> read_flag(const YAML::Node& node, const std::string& where, bool& value) {
+Result<void> read_flag(Yaml node, const std::string& where, bool& value) {
   if (node) {
     value = TRY(one_of(node, where, kBooleans));
   }
   return {};
 }
 
-Result<std::vector<YAML::Node>> list_of(const YAML::Node& node, const std::string& where) {
-  if (node && !node.IsNull() && !node.IsSequence()) {
+Result<std::vector<Yaml>> list_of(Yaml node, const std::string& where) {
+  if (node && !node.is_null() && !node.is_list()) {
     return malformed(where + " wants a list");
   }
-  return node ? std::vector<YAML::Node>(node.begin(), node.end()) : std::vector<YAML::Node>();
+  return std::vector<Yaml>(node.elements().begin(), node.elements().end());
 }
 
 // One name, or a list of names.
-Result<std::set<DeviceListStrategy>> strategies_of(const YAML::Node& node, const std::string& where) {
+Result<std::set<DeviceListStrategy>> strategies_of(Yaml node, const std::string& where) {
   std::set<DeviceListStrategy> strategies;
-  for (const YAML::Node& entry : node.IsScalar() ? std::vector<YAML::Node>{node} : TRY(list_of(node, where))) {
+  for (const Yaml entry : node.is_scalar() ? std::vector<Yaml>{node} : TRY(list_of(node, where))) {
     const std::string text = TRY(scalar_of(entry, where));
     for (const std::string_view name : split(text, ',')) {
       const Result<DeviceListStrategy> strategy = resource::parse_device_list_strategy(trim(name));
@@ -77,21 +75,21 @@ Result<std::set<DeviceListStrategy>> strategies_of(const YAML::Node& node, const
 }
 
 // NVIDIA's plugin adds its domain to a name that has none.
-Result<std::string> resource_of(const YAML::Node& node, const std::string& where) {
+Result<std::string> resource_of(Yaml node, const std::string& where) {
   std::string name = TRY(scalar_of(node, where));
   name = name.find('/') == std::string::npos ? "nvidia.com/" + name : name;
   const Result<void> checked = resource::check_resource_name(name);
   return checked ? Result<std::string>(name) : malformed(where + ": " + checked.error().message);
 }
 
-Result<Sharing> sharing_of(const YAML::Node& entry, const std::string& where) {
+Result<Sharing> sharing_of(Yaml entry, const std::string& where) {
   TRY(check_keys(entry, where, {"name", "rename", "devices", "replicas"}));
   Sharing sharing;
   sharing.resource = TRY(resource_of(entry["name"], where + ".name"));
   if (entry["rename"]) {
     sharing.rename = TRY(resource_of(entry["rename"], where + ".rename"));
   }
-  if (entry["devices"] && (!entry["devices"].IsScalar() || entry["devices"].Scalar() != "all")) {
+  if (entry["devices"] && (!entry["devices"].is_scalar() || entry["devices"].scalar() != "all")) {
     return malformed(where + ".devices: only all devices of a resource can be shared");
   }
   const std::optional<unsigned> replicas =
@@ -103,9 +101,9 @@ Result<Sharing> sharing_of(const YAML::Node& entry, const std::string& where) {
   return sharing;
 }
 
-Result<void> add_sharing(const YAML::Node& list, const std::string& where, Policy& policy) {
+Result<void> add_sharing(Yaml list, const std::string& where, Policy& policy) {
   std::size_t index = 0;
-  for (const YAML::Node& entry : TRY(list_of(list, where))) {
+  for (const Yaml entry : TRY(list_of(list, where))) {
     Sharing sharing = TRY(sharing_of(entry, where + "[" + std::to_string(index++) + "]"));
     if (std::ranges::find(policy.sharing, sharing.resource, &Sharing::resource) != policy.sharing.end()) {
       return malformed(where + ": " + sharing.resource + " is there twice");
@@ -118,7 +116,7 @@ Result<void> add_sharing(const YAML::Node& list, const std::string& where, Polic
   return {};
 }
 
-Result<ResourceRule> rule_of(const YAML::Node& entry, const std::string& where) {
+Result<ResourceRule> rule_of(Yaml entry, const std::string& where) {
   TRY(check_keys(entry, where, {"name", "class", "pattern", "mig"}));
   ResourceRule rule;
   rule.resource = TRY(scalar_of(entry["name"], where + ".name"));
@@ -132,8 +130,8 @@ Result<ResourceRule> rule_of(const YAML::Node& entry, const std::string& where) 
   return rule;
 }
 
-Result<void> read_dra(const YAML::Node& node, DraSettings& dra) {
-  if (!node || node.IsNull()) {
+Result<void> read_dra(Yaml node, DraSettings& dra) {
+  if (!node || node.is_null()) {
     return {};
   }
   TRY(check_keys(node, "kube.dra", {"enabled", "driver", "directory"}));
@@ -154,7 +152,7 @@ class NvidiaFile {
  public:
   NvidiaFile(KubeSettings& settings, std::vector<std::string>& notes) : settings_(settings), notes_(notes) {}
 
-  Result<void> read(const YAML::Node& file) {
+  Result<void> read(Yaml file) {
     TRY(check_keys(file, "the file", {"version", "flags", "resources", "sharing", "imex"}));
     if (!file["version"] || TRY(scalar_of(file["version"], "version")) != "v1") {
       return malformed("version wants v1");
@@ -168,7 +166,7 @@ class NvidiaFile {
   }
 
  private:
-  Result<void> read_flags(const YAML::Node& flags) {
+  Result<void> read_flags(Yaml flags) {
     TRY(check_keys(flags, "flags",
                    {"migStrategy", "failOnInitError", "mpsRoot", "nvidiaDriverRoot", "nvidiaDevRoot", "gdrcopyEnabled",
                     "gdsEnabled", "mofedEnabled", "useNodeFeatureAPI", "deviceDiscoveryStrategy", "plugin", "gfd"}));
@@ -196,7 +194,7 @@ class NvidiaFile {
     return flags["plugin"] ? read_plugin(flags["plugin"]) : Result<void>();
   }
 
-  Result<void> read_plugin(const YAML::Node& plugin) {
+  Result<void> read_plugin(Yaml plugin) {
     const std::string where = "flags.plugin";
     TRY(check_keys(plugin, where,
                    {"passDeviceSpecs", "deviceListStrategy", "deviceIDStrategy", "cdiAnnotationPrefix", "nvidiaCTKPath",
@@ -224,15 +222,15 @@ class NvidiaFile {
     return {};
   }
 
-  Result<void> read_resources(const YAML::Node& resources) {
-    if (!resources || resources.IsNull()) {
+  Result<void> read_resources(Yaml resources) {
+    if (!resources || resources.is_null()) {
       return {};
     }
     TRY(check_keys(resources, "resources", {"gpus", "mig"}));
     std::vector<ResourceRule> rules;
     for (const bool is_mig : {false, true}) {
       const std::string where = std::string("resources.") + (is_mig ? "mig" : "gpus");
-      for (const YAML::Node& entry : TRY(list_of(resources[is_mig ? "mig" : "gpus"], where))) {
+      for (const Yaml entry : TRY(list_of(resources[is_mig ? "mig" : "gpus"], where))) {
         TRY(check_keys(entry, where, {"pattern", "name"}));
         ResourceRule rule;
         rule.pattern = TRY(scalar_of(entry["pattern"], where + ".pattern"));
@@ -248,16 +246,16 @@ class NvidiaFile {
     return {};
   }
 
-  Result<void> read_sharing(const YAML::Node& sharing) {
-    if (!sharing || sharing.IsNull()) {
+  Result<void> read_sharing(Yaml sharing) {
+    if (!sharing || sharing.is_null()) {
       return {};
     }
     TRY(check_keys(sharing, "sharing", {"timeSlicing", "mps"}));
-    if (sharing["mps"] && !sharing["mps"].IsNull()) {
+    if (sharing["mps"] && !sharing["mps"].is_null()) {
       return malformed("sharing.mps is not supported; sharing.timeSlicing is");
     }
-    const YAML::Node slicing = sharing["timeSlicing"];
-    if (!slicing || slicing.IsNull()) {
+    const Yaml slicing = sharing["timeSlicing"];
+    if (!slicing || slicing.is_null()) {
       return {};
     }
     const std::string where = "sharing.timeSlicing";
@@ -268,8 +266,8 @@ class NvidiaFile {
     return add_sharing(slicing["resources"], where + ".resources", settings_.policy);
   }
 
-  static Result<void> refuse_imex(const YAML::Node& imex) {
-    if (!imex || imex.IsNull()) {
+  static Result<void> refuse_imex(Yaml imex) {
+    if (!imex || imex.is_null()) {
       return {};
     }
     TRY(check_keys(imex, "imex", {"channelIDs", "required"}));
@@ -279,7 +277,7 @@ class NvidiaFile {
     return {};
   }
 
-  void note(const YAML::Node& node, const std::string& key) {
+  void note(Yaml node, const std::string& key) {
     if (node) {
       notes_.push_back(key + " has no effect on holdfast-kube");
     }
@@ -290,7 +288,7 @@ class NvidiaFile {
 };
 
 // The directories below kubelet's are where it has them, unless they are named.
-Result<void> read_root(const YAML::Node& node, KubeSettings& settings) {
+Result<void> read_root(Yaml node, KubeSettings& settings) {
   if (!node) {
     return {};
   }
@@ -307,7 +305,7 @@ Result<void> read_root(const YAML::Node& node, KubeSettings& settings) {
   return {};
 }
 
-Result<void> read_paths(const YAML::Node& node, KubeSettings& settings) {
+Result<void> read_paths(Yaml node, KubeSettings& settings) {
   const std::array<std::pair<const char*, std::string*>, 4> paths = {{{"nvidia_config", &settings.nvidia_config},
                                                                       {"directory", &settings.directory},
                                                                       {"registry", &settings.registry},
@@ -323,8 +321,8 @@ Result<void> read_paths(const YAML::Node& node, KubeSettings& settings) {
   return {};
 }
 
-Result<void> read_ignored_xids(const YAML::Node& node, KubeSettings& settings) {
-  for (const YAML::Node& entry : TRY(list_of(node, "kube.ignored_xids"))) {
+Result<void> read_ignored_xids(Yaml node, KubeSettings& settings) {
+  for (const Yaml entry : TRY(list_of(node, "kube.ignored_xids"))) {
     const std::optional<unsigned> number = parse_number<unsigned>(TRY(scalar_of(entry, "kube.ignored_xids")));
     if (!number) {
       return malformed("kube.ignored_xids wants numbers");
@@ -336,8 +334,8 @@ Result<void> read_ignored_xids(const YAML::Node& node, KubeSettings& settings) {
 
 }  // namespace
 
-Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
-  if (!node || node.IsNull()) {
+Result<void> parse_kube(Yaml node, KubeSettings& settings) {
+  if (!node || node.is_null()) {
     return {};
   }
   TRY(check_keys(node, "kube",
@@ -348,7 +346,7 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
   Policy& policy = settings.policy;
   if (node["resources"]) {
     policy.rules.clear();
-    for (const YAML::Node& entry : TRY(list_of(node["resources"], "kube.resources"))) {
+    for (const Yaml entry : TRY(list_of(node["resources"], "kube.resources"))) {
       policy.rules.push_back(TRY(rule_of(entry, "kube.resources[" + std::to_string(policy.rules.size()) + "]")));
     }
   }
@@ -383,15 +381,15 @@ Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings) {
 }
 
 Result<void> parse_nvidia_plugin(std::string_view text, KubeSettings& settings, std::vector<std::string>& notes) {
-  try {
-    KubeSettings changed = settings;
-    changed.policy.sharing.clear();
-    TRY(NvidiaFile(changed, notes).read(YAML::Load(std::string(text))));
-    settings = std::move(changed);
-    return {};
-  } catch (const YAML::Exception& error) {
-    return malformed(error.what());
+  const Result<document::YamlDocument> document = document::YamlDocument::parse(text);
+  if (!document) {
+    return malformed(document.error().message);
   }
+  KubeSettings changed = settings;
+  changed.policy.sharing.clear();
+  TRY(NvidiaFile(changed, notes).read(document->root()));
+  settings = std::move(changed);
+  return {};
 }
 
 }  // namespace hf::config

@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "adapters/config/config.h"
+#include "adapters/document/yaml.h"
 #include "core/base/result.h"
-
-namespace YAML {
-class Node;
-}
 
 namespace hf::config {
 
-Result<void> parse_kube(const YAML::Node& node, KubeSettings& settings);
+Result<void> parse_kube(document::Yaml node, KubeSettings& settings);
 
 // The file that NVIDIA's device plugin reads (version v1), applied to the settings. What it asks for and this plugin
 // cannot do is an error that names it. `notes`: what has no effect here, and why.

@@ -4,14 +4,12 @@
 #include <array>
 #include <utility>
 
-#include <yaml-cpp/yaml.h>
-
 #include "core/base/text.h"
 
 namespace hf::config {
 namespace {
 
-Result<Trust> parse_trust(const YAML::Node& value) {
+Result<Trust> parse_trust(Yaml value) {
   constexpr std::array<std::pair<std::string_view, Trust>, 4> kTrusts = {{{"never", Trust::never},
                                                                           {"privileged", Trust::privileged},
                                                                           {"allocated", Trust::allocated},
@@ -24,12 +22,12 @@ Result<Trust> parse_trust(const YAML::Node& value) {
   return found->second;
 }
 
-Result<std::vector<std::string>> parse_programs(const YAML::Node& list) {
+Result<std::vector<std::string>> parse_programs(Yaml list) {
   std::vector<std::string> programs;
-  if (!list.IsSequence() || list.size() == 0) {
+  if (list.elements().empty()) {
     return malformed("runtime.programs wants a list of names or paths");
   }
-  for (const YAML::Node& entry : list) {
+  for (const Yaml entry : list.elements()) {
     std::string text = TRY(scalar_of(entry, "runtime.programs"));
     if (text.find('/') != std::string::npos && !text.starts_with('/')) {
       return malformed("runtime.programs: " + quote(text) + " is neither a name nor an absolute path");
@@ -41,7 +39,7 @@ Result<std::vector<std::string>> parse_programs(const YAML::Node& list) {
 
 }  // namespace
 
-Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime) {
+Result<void> parse_runtime(Yaml node, RuntimeSettings& runtime) {
   if (!node) {
     return {};
   }
@@ -66,7 +64,7 @@ Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime) {
   return read_switch(node, "runtime", "make_nodes", runtime.creates_nodes);
 }
 
-Result<void> parse_cdi(const YAML::Node& node, CdiSettings& cdi) {
+Result<void> parse_cdi(Yaml node, CdiSettings& cdi) {
   if (!node) {
     return {};
   }

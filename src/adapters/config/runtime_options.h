@@ -2,12 +2,12 @@
 #pragma once
 
 #include "adapters/config/config.h"
-#include "adapters/config/yaml.h"
+#include "adapters/config/fields.h"
 
 namespace hf::config {
 
 // Each overwrites the settings that are given; absent keys change nothing.
-Result<void> parse_runtime(const YAML::Node& node, RuntimeSettings& runtime);
-Result<void> parse_cdi(const YAML::Node& node, CdiSettings& cdi);
+Result<void> parse_runtime(Yaml node, RuntimeSettings& runtime);
+Result<void> parse_cdi(Yaml node, CdiSettings& cdi);
 
 }  // namespace hf::config

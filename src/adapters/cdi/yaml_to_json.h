@@ -1,4 +1,4 @@
-// Yaml: converts a YAML document to JSON whose values are all text, so that one decoder serves both.
+// YamlToJson: converts a YAML document to JSON whose values are all text, so that one decoder serves both.
 #pragma once
 
 #include <string>
