@@ -695,20 +695,27 @@ class Daemons(Plainly):
 
     def test_a_second_one_is_refused_and_leaves_the_first_alone(self):
         journal = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-"))
-        socket = ("--socket", f"{journal}/socket")
-        daemon = self.guard(*socket, containers=0)
-        status = pathlib.Path("/run/holdfast/status.json").read_text()
+        daemon = self.guard("--socket", f"{journal}/socket", containers=0)
+        file = pathlib.Path("/run/holdfast/status.json")
+        status = file.read_text()
         binary, option, own, *options = daemon.command
         for directory in (own, journal, "/proc/1/journal"):
             second = subprocess.run([binary, option, directory, *options], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((second.returncode, second.stdout), (2, ""))
             self.assertIn(f"holdfastd runs already (pid {daemon.pid()})", second.stderr)
-        self.assertEqual(pathlib.Path("/run/holdfast/status.json").read_text(), status)
-        healthy = subprocess.run([HOLDFASTD, "--check-health", *socket], capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual((healthy.returncode, healthy.stdout), (0, "ok\n"), healthy.stderr)
+        self.assertEqual(file.read_text(), status)
+
+        def health() -> tuple[int, str]:
+            done = subprocess.run([HOLDFASTD, "--check-health"], capture_output=True, text=True, timeout=60, check=False)
+            return done.returncode, done.stdout + done.stderr
+
+        self.assertEqual(health(), (0, "ok\n"))
+        daemon.process.send_signal(signal.SIGSTOP)
+        os.utime(file, (0, time.time() - 130))  # as if that had been two minutes ago
+        self.assertEqual(health(), (1, f"holdfastd hangs: no sign of life of process {daemon.pid()} for over 120 s\n"))
+        daemon.process.send_signal(signal.SIGCONT)
         daemon.kill()
-        gone = subprocess.run([HOLDFASTD, "--check-health", *socket], capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual((gone.returncode, gone.stdout), (2, ""))
+        self.assertEqual(health(), (1, "holdfastd does not run\n"))
         daemon.start()  # one that was killed keeps no other out
 
     def test_an_address_that_is_none_is_an_error(self):

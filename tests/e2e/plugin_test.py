@@ -537,6 +537,37 @@ class Plugin(Stands):
         plugin.kill(signal.SIGTERM)
         self.assertNotIn("kubelet is offered", self.stage.run(f"{BIN}/holdfast", "devices").stdout)
 
+    def test_one_that_hangs_is_not_well_and_offers_nothing(self):
+        def health() -> tuple[int, str]:
+            done = self.stage.run(f"{BIN}/holdfast-kube", "--check-health")
+            return done.returncode, done.stdout + done.stderr
+
+        self.assertEqual(health(), (1, "holdfast-kube does not run\n"))
+        kubelet = self.kubelet()
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        name = f"hf-notify-{os.getpid()}"
+        manager.bind("\0" + name)
+        manager.settimeout(WAIT)
+        plugin = self.start(Process, "env", f"NOTIFY_SOCKET=@{name}", "WATCHDOG_USEC=600000", f"{BIN}/holdfast-kube")
+        kubelet.devices(HEALTHY)
+        states = {manager.recv(4096).decode().split("\n")[0] for _ in range(8)}
+        self.assertEqual(states, {"READY=1", "WATCHDOG=1"})
+        self.assertEqual(health(), (0, "ok\n"))
+        with self.stage.config("kube: {mistake: 1}\n"):
+            self.assertEqual(health(), (0, "ok\n"), "it goes on with the configuration that it has")
+        file = self.stage.path("/run/holdfast/kube.json")
+        file.unlink()
+        self.assertTrue(eventually(file.exists), plugin.lines)
+        pid = json.loads(file.read_text())["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        os.utime(file, (0, time.time() - 130))
+        self.assertEqual(health(), (1, f"holdfast-kube hangs: no sign of life of process {pid} for over 120 s\n"))
+        self.assertNotIn("kubelet is offered", self.stage.run(f"{BIN}/holdfast", "devices").stdout)
+        os.kill(pid, signal.SIGCONT)
+        self.assertTrue(eventually(lambda: health()[0] == 0), plugin.lines)
+        self.assertIn("kubelet is offered", self.stage.run(f"{BIN}/holdfast", "devices").stdout)
+
     def test_labels_for_node_feature_discovery(self):
         kubelet, plugin = self.both("kube: {features: /run/features}\n")
         kubelet.devices(HEALTHY)

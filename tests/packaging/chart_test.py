@@ -321,9 +321,9 @@ class Rendered(Objects):
             guard = containers_of(pod_of(objects))["guard"]
             self.assertEqual([port["containerPort"] for port in guard.get("ports", [])], ports)
             self.assertEqual(["readinessProbe" in guard, "ServiceMonitor" in kinds(objects)], [bool(ports)] * 2)
-            self.assertEqual(guard["livenessProbe"]["exec"], {"command": ["/opt/holdfast/bin/holdfastd", "--check-health"]}, "whatever it listens on")
-        silent = chart.render_objects({"config": {"web": {"listen": "none", "socket": "none"}}})
-        self.assertNotIn("livenessProbe", containers_of(pod_of(silent))["guard"])
+            for name in ("guard", "kube"):
+                container = containers_of(pod_of(objects))[name]
+                self.assertEqual(container["livenessProbe"]["exec"], {"command": [*container["command"], "--check-health"]})
 
     def test_without_the_device_plugin_there_is_no_right_at_all(self) -> None:
         objects = chart.render_objects({"kube": {"enabled": False}})

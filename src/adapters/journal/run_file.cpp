@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kernel/files/clock.h"
 #include "kernel/process/process.h"
 
 namespace hf::journal {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr const char* kDirectory = "run/holdfast";
 constexpr const char* kHostLock = "holdfastd.lock";
+constexpr std::chrono::seconds kLongestSilence{120};
 
 Result<kernel::Fd> open_run_directory(const kernel::Host& host) {
   if (::mkdirat(host.root.get(), kDirectory, 0755) < 0 && errno != EEXIST) {
@@ -58,6 +60,33 @@ Result<RunningProgram> parse_program(const document::Json& json, const char* fil
 Result<void> write_run_file(const kernel::Host& host, const std::string& name, const std::string& text) {
   const kernel::Fd directory = TRY(open_run_directory(host));
   return kernel::replace_file(directory.get(), name, {text});
+}
+
+bool touch_run_file(const kernel::Host& host, const char* file) {
+  return ::utimensat(host.root.get(), kernel::below_root(file).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool has_heartbeat(const kernel::Host& host, const char* file) {
+  struct stat status{};
+  return ::fstatat(host.root.get(), kernel::below_root(file).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         std::chrono::milliseconds(kernel::wall_now()) <= std::chrono::seconds(status.st_mtim.tv_sec) + kLongestSilence;
+}
+
+std::optional<std::string> find_problem(const kernel::Host& host, const char* file, const std::string& name) {
+  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(file));
+  const Result<document::Json> json = text ? document::parse_object(*text, file) : std::unexpected(text.error());
+  const Result<RunningProgram> program = json ? parse_program(*json, file) : std::unexpected(json.error());
+  if (!program && program.error().code != std::errc::no_such_file_or_directory) {
+    return program.error().message;
+  }
+  if (!program || !is_running(host, *program)) {
+    return name + " does not run";
+  }
+  if (!has_heartbeat(host, file)) {
+    return name + " hangs: no sign of life of process " + std::to_string(program->pid.value) + " for over " +
+           std::to_string(kLongestSilence.count()) + " s";
+  }
+  return std::nullopt;
 }
 
 Result<kernel::Fd> lock_file(int directory, const std::string& name, const std::string& holder) {

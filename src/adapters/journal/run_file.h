@@ -1,6 +1,7 @@
 // RunFile: a file in /run/holdfast by which a running program tells others about itself.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,14 @@ Result<RunningProgram> parse_program(const document::Json& json, const char* fil
 // Replaces the file by rename, in a directory that only root may write.
 Result<void> write_run_file(const kernel::Host& host, const std::string& name, const std::string& text);
 
+// The time of a program's file says when the program was last alive: one that hangs has not ended. Two programs that
+// run at once, during an update, have one file.
+inline constexpr std::chrono::seconds kHeartbeat{20};             // so often at least
+bool touch_run_file(const kernel::Host& host, const char* file);  // false where it is not there any more
+bool has_heartbeat(const kernel::Host& host, const char* file);
+// Why the program with this name and file is not well; absent where it is.
+std::optional<std::string> find_problem(const kernel::Host& host, const char* file, const std::string& name);
+
 // Creates the file, and holds a lock on it as long as the descriptor is open. Fails with device_or_resource_busy,
 // "HOLDER runs already (pid N)", where another process has it. A child does not inherit it: it may outlive a daemon
 // that is killed.
@@ -44,13 +53,14 @@ std::optional<container::Pid> holder_of_host_lock(const kernel::Host& host);
 // Removes the file of the lock, which must be held.
 void remove_host_lock(const kernel::Host& host);
 
-// Absent unless the program that wrote the file still runs.
+// Absent unless the program that wrote the file still runs, and does not hang.
 template <class Status>
 std::optional<Status> read_run_file(const kernel::Host& host, const char* file,
                                     Result<Status> (*parse)(std::string_view)) {
   const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(file));
   Result<Status> status = text ? parse(*text) : Result<Status>(std::unexpected(text.error()));
-  return status && is_running(host, status->program) ? std::optional(*std::move(status)) : std::nullopt;
+  const bool is_alive = status && is_running(host, status->program) && has_heartbeat(host, file);
+  return is_alive ? std::optional(*std::move(status)) : std::nullopt;
 }
 
 }  // namespace hf::journal

@@ -13,8 +13,14 @@
 
 namespace hf::programs {
 
-void add_check_option(CLI::App& app, CommonOptions& options) {
+void add_check_options(CLI::App& app, CommonOptions& options) {
   app.add_flag("--check-config", options.check_config, "read the configuration, say what it means, and end");
+  app.add_flag("--check-health", options.check_health, "say whether the one that runs here is alive, and end");
+}
+
+int show_health(const std::optional<std::string>& problem) {
+  std::cout << problem.value_or("ok") << '\n';
+  return problem ? kProblem : kFine;
 }
 
 int run_program(const DaemonProgram& program, CommonOptions& options, std::span<char* const> argv) {

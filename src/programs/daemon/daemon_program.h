@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct CommonOptions {
   std::string config_file;
   std::string log = "text";
   bool check_config = false;
+  bool check_health = false;
 };
 
 struct DaemonProgram {
@@ -30,7 +32,11 @@ struct DaemonProgram {
   std::function<Result<int>()> serve;          // the exit code
 };
 
-void add_check_option(CLI::App& app, CommonOptions& options);
+void add_check_options(CLI::App& app, CommonOptions& options);
+
+// --check-health: whether the daemon that runs here is alive, by its file. No configuration is read: a mistake in it
+// must not make a daemon restart that goes on with the one before.
+int show_health(const std::optional<std::string>& problem);
 
 // The exit code of the program.
 int run_program(const DaemonProgram& program, CommonOptions& options, std::span<char* const> argv);

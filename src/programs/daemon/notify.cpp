@@ -34,13 +34,15 @@ void notify(const std::string& state) {
                  reinterpret_cast<const sockaddr*>(&address), size);
 }
 
-std::chrono::milliseconds watchdog_interval() {
+std::chrono::milliseconds heartbeat_interval(std::chrono::milliseconds most) {
   const char* microseconds = std::getenv("WATCHDOG_USEC");  // NOLINT(concurrency-mt-unsafe)
   const char* pid = std::getenv("WATCHDOG_PID");            // NOLINT(concurrency-mt-unsafe)
   if (microseconds == nullptr || (pid != nullptr && std::to_string(::getpid()) != pid)) {
-    return std::chrono::milliseconds(0);
+    return most;
   }
-  return std::chrono::milliseconds(parse_number<std::uint64_t>(microseconds).value_or(0) / 1000);
+  constexpr std::uint64_t kOften = 3'000;  // three times in that time
+  const std::chrono::milliseconds expected(parse_number<std::uint64_t>(microseconds).value_or(0) / kOften);
+  return expected.count() > 0 ? std::min(expected, most) : most;
 }
 
 }  // namespace hf::programs

@@ -9,7 +9,7 @@ namespace hf::programs {
 // Sends a datagram to the socket in $NOTIFY_SOCKET; does nothing if that is not set.
 void notify(const std::string& state);
 
-// How often the service manager expects WATCHDOG=1; 0 if it does not.
-std::chrono::milliseconds watchdog_interval();
+// How often to send WATCHDOG=1, at most this: the service manager may expect it more often.
+std::chrono::milliseconds heartbeat_interval(std::chrono::milliseconds most);
 
 }  // namespace hf::programs

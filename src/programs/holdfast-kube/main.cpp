@@ -8,6 +8,7 @@
 
 #include "adapters/apiserver/access.h"
 #include "adapters/config/plugin_options.h"
+#include "adapters/journal/plugin_status.h"
 #include "core/base/text.h"
 #include "core/resource/allocation.h"
 #include "kernel/files/file.h"
@@ -160,6 +161,9 @@ std::unique_ptr<cluster::ApiThread> start_api(const kernel::Host& host, const co
 
 Result<int> serve(const KubeOptions& options) {
   const kernel::Host host = TRY(enter_host());
+  if (options.check_health) {
+    return show_health(journal::find_problem(host, journal::kPluginStatusFile, "holdfast-kube"));
+  }
   const ReadConfig read = TRY(read_config(host, options));
   if (options.check_config) {
     return show_config(host, read);
@@ -192,6 +196,7 @@ Result<int> serve(const KubeOptions& options) {
     };
   }
   settings.notify = notify;
+  settings.heartbeat = heartbeat_interval(journal::kHeartbeat);
   settings.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
   TRY(plugin::run_daemon(host, settings));
   return kFine;
@@ -199,7 +204,7 @@ Result<int> serve(const KubeOptions& options) {
 
 void add_options(CLI::App& app, KubeOptions& options) {
   app.add_option("--nvidia-config", options.nvidia_config, "a config file of NVIDIA's device plugin, read as well");
-  add_check_option(app, options);
+  add_check_options(app, options);
   CLI::Option* once = app.add_flag("--once", options.once, "print what would be offered and allocated, and end");
   app.add_option("-o,--output", options.format, "the output format of --once (docs/JSON.md)")
       ->check(CLI::IsMember({"json", "yaml"}))
@@ -214,7 +219,8 @@ int run(std::span<char* const> argv) {
   program.task = "offers devices to kubelet, each with its whole set of device nodes or not at all";
   program.footer =
       "signals: SIGHUP reads the configuration again, SIGTERM ends; running pods keep what they have\n"
-      "exit: 0 fine, 1 --once found a device that cannot be given, 2 usage, or it cannot run here";
+      "exit: 0 fine, 1 --once found a device that cannot be given, or --check-health: not well, 2 usage, or it cannot "
+      "run here";
   program.add_options = [&options](CLI::App& app) { add_options(app, options); };
   program.paths = {&options.nvidia_config};
   program.serve = [&options] { return serve(options); };

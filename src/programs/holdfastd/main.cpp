@@ -1,5 +1,4 @@
 // holdfastd: the daemon. It watches the device rules of every container and restores what was lost.
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -20,7 +19,6 @@
 #include "kernel/cgroup/shield.h"
 #include "kernel/container/node_prober.h"
 #include "kernel/net/socket.h"
-#include "kernel/net/stream.h"
 #include "programs/console/exit_code.h"
 #include "programs/daemon/daemon_program.h"
 #include "programs/daemon/log.h"
@@ -42,7 +40,6 @@ struct DaemonOptions : CommonOptions {
   std::string listen;
   std::string socket;
   bool remove_shields = false;
-  bool check_health = false;
 };
 
 Result<config::Config> read_config(const kernel::Host& host, const DaemonOptions& options) {
@@ -151,7 +148,7 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
   specs::FreshSpec spec(host);
   settings.refresh = [&spec](const config::Config& now) { return spec.refresh(now); };
   settings.notify = notify;
-  settings.watchdog = watchdog_interval();
+  settings.heartbeat = heartbeat_interval(journal::kHeartbeat);
   settings.callbacks.log = [&log](const std::string& line, bool is_warning) { log.write(line, is_warning); };
   web::Board board;
   settings.diagnose = [&host, &board] {
@@ -180,28 +177,14 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
   return kFine;
 }
 
-// Asks the daemon that runs. Over TCP others could keep a probe from an answer, and the daemon would be restarted.
-Result<int> check_health(const kernel::Host& host, const std::string& socket) {
-  if (socket.empty()) {
-    return fail(std::errc::invalid_argument, "web.socket is none: there is nothing to ask");
-  }
-  const kernel::Clock::time_point deadline = kernel::Clock::now() + std::chrono::seconds(3);
-  kernel::Stream stream = TRY(kernel::Stream::open(host, socket, deadline));
-  TRY(stream.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", deadline));
-  const std::string answer = TRY(stream.receive(deadline));
-  const bool is_well = answer.starts_with("HTTP/1.1 200 ");
-  std::cout << (is_well ? "ok\n" : "holdfastd is not well\n");
-  return is_well ? kFine : kProblem;
-}
-
 Result<int> serve(const DaemonOptions& options) {
   const kernel::Host host = TRY(enter_host());
+  if (options.check_health) {
+    return show_health(journal::find_problem(host, journal::kStatusFile, "holdfastd"));
+  }
   const config::Config config = TRY(read_config(host, options));
   if (options.check_config) {
     return show_config(config);
-  }
-  if (options.check_health) {
-    return check_health(host, config.web.socket);
   }
   if (::geteuid() != 0) {
     return fail(std::errc::operation_not_permitted, "needs root: it changes the device rules of containers");
@@ -213,11 +196,10 @@ Result<int> serve(const DaemonOptions& options) {
 }
 
 void add_options(CLI::App& app, DaemonOptions& options) {
-  add_check_option(app, options);
+  add_check_options(app, options);
   app.add_option("--tier", options.tier, "detect changes by no better means")
       ->check(CLI::IsMember({"tracepoints", "files", "polling"}));
   app.add_flag("--remove-shields", options.remove_shields, "remove every shield from this host, and end: to uninstall");
-  app.add_flag("--check-health", options.check_health, "ask the holdfastd that runs here, on its socket, and end");
   app.add_option("--journal", options.journal, "the directory for blame records, instead of the configured one");
   app.add_option("--listen", options.listen, "address:port for the status page and metrics, or none");
   app.add_option("--socket", options.socket, "the path of a unix socket for the same, or none")

@@ -82,7 +82,9 @@ class Loop {
     }
     watch_directories();
     log_tiers(settings_, watch_.tiers(), shielding_.why_absent());
-    write_status_file(host, settings_, watch_.tiers());
+    if (const Result<void> written = write_status_file(host, settings_, watch_.tiers()); !written) {
+      settings_.callbacks.log("no-status error=" + quote(written.error().message), true);
+    }
   }
 
   Result<void> run() {
@@ -334,9 +336,12 @@ class Loop {
   }
 
   void send_heartbeat(std::uint64_t now) {
-    if (settings_.watchdog.count() > 0 && now >= next_heartbeat_) {
-      next_heartbeat_ = now + std::uint64_t(settings_.watchdog.count()) * kMillisecond / 3;
+    if (now >= next_heartbeat_) {
+      next_heartbeat_ = now + std::uint64_t(settings_.heartbeat.count()) * kMillisecond;
       settings_.notify("WATCHDOG=1");
+      if (!journal::touch_run_file(host_, journal::kStatusFile)) {
+        (void)write_status_file(host_, settings_, watch_.tiers());
+      }
     }
     if (now >= next_count_ && !counts_.empty()) {
       next_count_ = now + 1'000 * kMillisecond;
@@ -349,7 +354,7 @@ class Loop {
       return 0;
     }
     const std::uint64_t work = std::min(next_sweep_, next_waiting_.value_or(next_sweep_));
-    return settings_.watchdog.count() > 0 ? std::min(work, next_heartbeat_) : work;
+    return std::min(work, next_heartbeat_);
   }
 
   const kernel::Host& host_;

@@ -1,12 +1,14 @@
 // Daemon: the loop that receives events of changes and heals, and its threads for surveys, inspection and recording.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "adapters/config/config.h"
+#include "adapters/journal/run_file.h"
 #include "core/base/result.h"
 #include "core/container/guard/tier.h"
 #include "kernel/files/host.h"
@@ -28,9 +30,9 @@ struct DaemonSettings {
   std::function<void(const host::DiscoveredContainer&)> newcomer;
   // Called at the start with a function that asks for a census, from any thread, and at the end with none.
   std::function<void(std::function<void()>)> offer_census;
-  std::function<void(const config::Config&)> reloaded;   // after SIGHUP; may be empty
-  std::function<void(const std::string& state)> notify;  // sends to the service manager: "READY=1", …
-  std::chrono::milliseconds watchdog{0};                 // the limit between two "WATCHDOG=1"; 0: none
+  std::function<void(const config::Config&)> reloaded;       // after SIGHUP; may be empty
+  std::function<void(const std::string& state)> notify;      // sends to the service manager: "READY=1", …
+  std::chrono::milliseconds heartbeat{journal::kHeartbeat};  // between two signs of life
   Callbacks callbacks;
 };
 

@@ -28,18 +28,15 @@ report::Snapshot initial_snapshot(const kernel::Host& host, const DaemonSettings
   return snapshot;
 }
 
-void write_status_file(const kernel::Host& host, const DaemonSettings& settings, const container::Tiers& tiers) {
+Result<void> write_status_file(const kernel::Host& host, const DaemonSettings& settings,
+                               const container::Tiers& tiers) {
   const journal::Status status{journal::own_program(host, settings.version), tiers};
   const std::optional<journal::Status> other = journal::read_status(host);
   if (other && other->program.pid != status.program.pid) {  // with another journal, or none, it was not refused
-    settings.callbacks.log(
-        "no-status error=" + quote("holdfastd runs already (pid " + std::to_string(other->program.pid.value) + ")"),
-        true);
-    return;
+    return fail(std::errc::device_or_resource_busy,
+                "holdfastd runs already (pid " + std::to_string(other->program.pid.value) + ")");
   }
-  if (const Result<void> written = journal::write_status(host, status); !written) {
-    settings.callbacks.log("no-status error=" + quote(written.error().message), true);
-  }
+  return journal::write_status(host, status);
 }
 
 void log_tiers(const DaemonSettings& settings, const container::Tiers& tiers, const std::string& why_no_shield) {

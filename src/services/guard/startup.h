@@ -16,7 +16,7 @@ void raise_priority();
 
 report::Snapshot initial_snapshot(const kernel::Host& host, const DaemonSettings& settings,
                                   const container::Tiers& tiers);
-void write_status_file(const kernel::Host& host, const DaemonSettings& settings, const container::Tiers& tiers);
+Result<void> write_status_file(const kernel::Host& host, const DaemonSettings& settings, const container::Tiers& tiers);
 void log_tiers(const DaemonSettings& settings, const container::Tiers& tiers, const std::string& why_no_shield);
 
 }  // namespace hf::guard

@@ -26,6 +26,7 @@ namespace {
 using resource::Offer;
 using resource::OfferedDevice;
 
+constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kCheckPause = 30 * kSecond;  // between checks of all devices, whatever the events say
 constexpr std::uint64_t kModulePause = 30 * kSecond;
@@ -281,10 +282,22 @@ class Loop {
     if (is_ready_) {
       kubelet_.write_status();
     }
+    show_life(now);
+  }
+
+  void show_life(std::uint64_t now) {
+    if (now < next_heartbeat_) {
+      return;
+    }
+    next_heartbeat_ = now + std::uint64_t(settings_.heartbeat.count()) * kMillisecond;
+    settings_.notify("WATCHDOG=1");
+    if (is_ready_ && !journal::touch_run_file(host_, journal::kPluginStatusFile)) {
+      kubelet_.write_status_again();
+    }
   }
 
   [[nodiscard]] std::uint64_t next_due() const {
-    const std::uint64_t due = std::min({next_refresh_, kubelet_.next_due(), errors_.next_due()});
+    const std::uint64_t due = std::min({next_refresh_, kubelet_.next_due(), errors_.next_due(), next_heartbeat_});
     return dra_ ? std::min(due, dra_->next_due()) : due;
   }
 
@@ -356,6 +369,7 @@ class Loop {
   std::optional<std::string> spec_problem_;
   std::uint64_t next_refresh_ = 0;
   std::uint64_t next_module_ = 0;
+  std::uint64_t next_heartbeat_ = 0;
   bool is_ready_ = false;      // libraries and specs were seen once
   bool is_requested_ = false;  // the driver thread works on it
   bool is_announced_ = false;

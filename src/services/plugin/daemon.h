@@ -1,10 +1,12 @@
 // Daemon: the loop of holdfast-kube: offers devices to kubelet, and changes the offer when the devices change.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
 #include "adapters/config/config.h"
+#include "adapters/journal/run_file.h"
 #include "core/base/result.h"
 #include "core/report/blame.h"
 #include "kernel/files/host.h"
@@ -24,6 +26,7 @@ struct DaemonSettings {
   Api api;           // sends what is written, and repeats it until the API server has it
   ClaimReader::ReadAccess read_access;
   std::function<void(const std::string& state)> notify;
+  std::chrono::milliseconds heartbeat{journal::kHeartbeat};  // between two signs of life
   std::function<void(const std::string& line, bool is_warning)> log;
 };
 

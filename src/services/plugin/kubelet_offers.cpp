@@ -163,6 +163,11 @@ void KubeletOffers::write_status() {
   }
 }
 
+void KubeletOffers::write_status_again() {
+  is_written_ = false;
+  write_status();
+}
+
 std::size_t KubeletOffers::stop(const std::function<void()>& stopped) {
   for (const auto& [resource, plugin] : plugins_) {
     plugin->stop(stopped);

@@ -48,6 +48,7 @@ class KubeletOffers {
   void note_driver(resource::OfferStatus driver);
   // For other programs; written where something has changed.
   void write_status();
+  void write_status_again();  // its file is gone
   // `stopped` is called in the loop, once for each resource; returns how often it will be.
   std::size_t stop(const std::function<void()>& stopped);
 
