@@ -94,7 +94,7 @@ class Kubeconfig {
   }
 
   // "key-data" as base64, or the file that "key" names.
-  Result<std::string> read_text(Yaml map, const std::string& key) const {
+  [[nodiscard]] Result<std::string> read_text(Yaml map, const std::string& key) const {
     if (const std::string data = map[key + "-data"].scalar(); !data.empty()) {
       const Result<std::string> text = decode_lines(data);
       return text ? *text : Result<std::string>(malformed(key + "-data: " + text.error().message));

@@ -115,7 +115,7 @@ class YamlReader {
   }
 
   void add_scalar(const yaml_event_t& event) {
-    Yaml::Value& value = document_.values_.emplace_back();
+    Yaml::Value& value = document_.values_.emplace_front();
     if (!is_null_scalar(event)) {
       value.kind = Yaml::Kind::scalar;
       value.scalar.assign(reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length);
@@ -128,7 +128,7 @@ class YamlReader {
     if (open_.size() == kDeepest) {
       return fail_at(event.start_mark, "nested too deep");
     }
-    Yaml::Value& value = document_.values_.emplace_back();
+    Yaml::Value& value = document_.values_.emplace_front();
     value.kind = kind;
     open_.push_back({&value, std::string(anchor), std::nullopt});
     return true;

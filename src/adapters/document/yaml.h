@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <forward_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,7 +66,7 @@ class YamlDocument {
   friend class YamlReader;
   YamlDocument() = default;
 
-  std::deque<Yaml::Value> values_;
+  std::forward_list<Yaml::Value> values_;
   Yaml root_;
 };
 
