@@ -8,6 +8,8 @@
 
 #include <yaml.h>
 
+#include "adapters/document/text.h"
+
 namespace hf::document {
 namespace {
 
@@ -53,6 +55,9 @@ class YamlReader {
     if (yaml_parser_initialize(&parser_) == 0) {
       throw std::bad_alloc();
     }
+    if (text.starts_with(kByteOrderMark)) {
+      text.remove_prefix(kByteOrderMark.size());  // libyaml would count it as a column
+    }
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
   }
@@ -63,12 +68,12 @@ class YamlReader {
   YamlReader& operator=(YamlReader&&) = delete;
 
   Result<YamlDocument> read() {
-    for (bool goes_on = true; goes_on;) {
-      Event event;
-      if (yaml_parser_parse(&parser_, &event.get()) == 0) {
-        return syntax_error();
-      }
-      goes_on = TRY(take(event.get()));
+    while (TRY(take_next())) {
+    }
+    // What follows a document must be another one: "{a: b}} c" is none at all.
+    Event next;
+    if (yaml_parser_parse(&parser_, &next.get()) == 0) {
+      return syntax_error();
     }
     return std::move(document_);
   }
@@ -90,7 +95,12 @@ class YamlReader {
     return fail_at(parser_.problem_mark, context + problem);
   }
 
-  // Whether the document goes on after it.
+  // Whether the document goes on.
+  Result<bool> take_next() {
+    Event event;
+    return yaml_parser_parse(&parser_, &event.get()) == 0 ? Result<bool>(syntax_error()) : take(event.get());
+  }
+
   Result<bool> take(const yaml_event_t& event) {
     switch (event.type) {
       case YAML_ALIAS_EVENT: return add_alias(event);

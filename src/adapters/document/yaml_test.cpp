@@ -42,10 +42,10 @@ TEST(Yaml, ReadsBlocksAndFlowsAlike) {
   EXPECT_EQ(shown(parse("# only a comment\n").root()), "nothing");
   EXPECT_EQ(shown(parse("").root()), "nothing");
   EXPECT_EQ(shown(parse("--- a\n--- b\n").root()), "'a'") << "the first document";
-  EXPECT_EQ(shown(parse("\xef\xbb\xbf"
-                        "a: ü")
-                      .root()),
-            "{'a':'ü'}");
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(shown(parse(mark + "a: ü\nb: c\n").root()), "{'a':'ü' 'b':'c'}");
+  EXPECT_EQ(shown(parse(mark + "---\n- a\n- b\n").root()), "['a' 'b']");
+  EXPECT_EQ(shown(parse("a: b\r\nc: d\r\n...\r\n").root()), "{'a':'b' 'c':'d'}");
 }
 
 TEST(Yaml, TellsNullFromText) {
@@ -88,6 +88,12 @@ TEST(Yaml, NamesTheLineThatIsNoYaml) {
     EXPECT_NE(error_of(text), "") << text;
   }
   EXPECT_TRUE(error_of("a: \x01").starts_with("byte 3: ")) << error_of("a: \x01");
+}
+
+TEST(Yaml, RefusesWhatStandsBehindADocument) {
+  for (const char* text : {"{a: 1}}\nb: 2", "{a: b}\nc: d", "'x' y\nz: 1", " a:\n   b: c\nd: e", "[a] b"}) {
+    EXPECT_NE(error_of(text), "") << text;
+  }
 }
 
 TEST(Yaml, RefusesDeepNesting) {

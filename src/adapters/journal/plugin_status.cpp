@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
 #include "adapters/document/json.h"
@@ -90,10 +88,6 @@ Result<PluginStatus> parse_plugin_status(std::string_view text) {
 
 Result<void> write_plugin_status(const kernel::Host& host, const PluginStatus& status) {
   return write_run_file(host, "kube.json", render_plugin_status(status));
-}
-
-void remove_plugin_status(const kernel::Host& host) {
-  (void)::unlinkat(host.root.get(), kernel::below_root(kPluginStatusFile).c_str(), 0);
 }
 
 std::optional<PluginStatus> read_plugin_status(const kernel::Host& host) {

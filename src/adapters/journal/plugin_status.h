@@ -25,7 +25,6 @@ Result<PluginStatus> parse_plugin_status(std::string_view text);
 
 // Replaces the file by rename, in a directory that only root may write.
 Result<void> write_plugin_status(const kernel::Host& host, const PluginStatus& status);
-void remove_plugin_status(const kernel::Host& host);
 // Absent if holdfast-kube is not running.
 std::optional<PluginStatus> read_plugin_status(const kernel::Host& host);
 

@@ -27,6 +27,15 @@ Result<kernel::Fd> open_run_directory(const kernel::Host& host) {
   return kernel::open_plain_directory(host.root.get(), kDirectory);
 }
 
+Result<RunningProgram> read_program(const kernel::Host& host, const char* file) {
+  const std::string text = TRY(kernel::read_trusted_file(host.root.get(), kernel::below_root(file)));
+  return parse_program(TRY(document::parse_object(text, file)), file);
+}
+
+bool is_alive(const kernel::Host& host, const char* file, const RunningProgram& program) {
+  return is_running(host, program) && has_heartbeat(host, file);
+}
+
 }  // namespace
 
 RunningProgram own_program(const kernel::Host& host, const std::string& version) {
@@ -62,8 +71,19 @@ Result<void> write_run_file(const kernel::Host& host, const std::string& name, c
   return kernel::replace_file(directory.get(), name, {text});
 }
 
-bool touch_run_file(const kernel::Host& host, const char* file) {
-  return ::utimensat(host.root.get(), kernel::below_root(file).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+bool renew_run_file(const kernel::Host& host, const char* file) {
+  const Result<RunningProgram> program = read_program(host, file);
+  if (program && program->pid.value == ::getpid() && is_running(host, *program)) {
+    return ::utimensat(host.root.get(), kernel::below_root(file).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+  }
+  return program && is_alive(host, file, *program);
+}
+
+void remove_run_file(const kernel::Host& host, const char* file) {
+  const Result<RunningProgram> program = read_program(host, file);
+  if (!program || program->pid.value == ::getpid() || !is_alive(host, file, *program)) {
+    (void)::unlinkat(host.root.get(), kernel::below_root(file).c_str(), 0);
+  }
 }
 
 bool has_heartbeat(const kernel::Host& host, const char* file) {
@@ -73,9 +93,7 @@ bool has_heartbeat(const kernel::Host& host, const char* file) {
 }
 
 std::optional<std::string> find_problem(const kernel::Host& host, const char* file, const std::string& name) {
-  const Result<std::string> text = kernel::read_trusted_file(host.root.get(), kernel::below_root(file));
-  const Result<document::Json> json = text ? document::parse_object(*text, file) : std::unexpected(text.error());
-  const Result<RunningProgram> program = json ? parse_program(*json, file) : std::unexpected(json.error());
+  const Result<RunningProgram> program = read_program(host, file);
   if (!program && program.error().code != std::errc::no_such_file_or_directory) {
     return program.error().message;
   }

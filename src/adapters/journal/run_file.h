@@ -33,10 +33,12 @@ Result<RunningProgram> parse_program(const document::Json& json, const char* fil
 // Replaces the file by rename, in a directory that only root may write.
 Result<void> write_run_file(const kernel::Host& host, const std::string& name, const std::string& text);
 
-// The time of a program's file says when the program was last alive: one that hangs has not ended. Two programs that
-// run at once, during an update, have one file.
-inline constexpr std::chrono::seconds kHeartbeat{20};             // so often at least
-bool touch_run_file(const kernel::Host& host, const char* file);  // false where it is not there any more
+// The time of a program's file says when the program was last alive: one that hangs has not ended. During an update two
+// instances may run: the file is that of the one that wrote it last, until that ends or hangs.
+inline constexpr std::chrono::seconds kHeartbeat{20};  // so often at least
+// Renews the time of our own file, and leaves that of another instance alone. False where ours is to be written.
+bool renew_run_file(const kernel::Host& host, const char* file);
+void remove_run_file(const kernel::Host& host, const char* file);  // unless it is that of another instance
 bool has_heartbeat(const kernel::Host& host, const char* file);
 // Why the program with this name and file is not well; absent where it is.
 std::optional<std::string> find_problem(const kernel::Host& host, const char* file, const std::string& name);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "adapters/journal/status.h"
+#include "kernel/process/process.h"
 #include "support/fake_host.h"
 
 namespace hf::journal {
@@ -28,10 +29,15 @@ class RunFile : public testing::Test {
   [[nodiscard]] std::string path() const { return fake_.root() + kStatusFile; }
   [[nodiscard]] RunningProgram own() const { return own_program(host_, "1"); }
 
-  test::FakeHost fake_{
-      {{"proc/" + std::to_string(::getpid()) + "/stat", *kernel::read_text(AT_FDCWD, "/proc/self/stat")},
-       {"run/other", ""},
-       {"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}}};
+  static std::pair<const std::string, std::string> process(pid_t pid) {
+    const std::string path = "proc/" + std::to_string(pid) + "/stat";
+    return {path, *kernel::read_text(AT_FDCWD, "/" + path)};
+  }
+
+  test::FakeHost fake_{{process(::getpid()),
+                        process(::getppid()),
+                        {"run/other", ""},
+                        {"proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}}};
   kernel::Host host_ = fake_.open();
 };
 
@@ -43,7 +49,7 @@ TEST_F(RunFile, SaysWhetherItsProgramIsAlive) {
   make_old();
   EXPECT_EQ(problem(), "holdfastd hangs: no sign of life of process " + std::to_string(::getpid()) + " for over 120 s");
   EXPECT_FALSE(read_status(host_)) << "as if it did not run";
-  EXPECT_TRUE(touch_run_file(host_, kStatusFile));
+  EXPECT_TRUE(renew_run_file(host_, kStatusFile));
   EXPECT_EQ(problem(), "none");
 }
 
@@ -58,7 +64,23 @@ TEST_F(RunFile, OfAProgramThatEndedOrThatIsDamagedSaysSo) {
   EXPECT_NE(problem().find("pid"), std::string::npos) << problem();
 }
 
-TEST_F(RunFile, ThatIsGoneCannotBeTouched) { EXPECT_FALSE(touch_run_file(host_, kStatusFile)); }
+TEST_F(RunFile, IsTakenOverFromAnInstanceThatIsNotAliveOnly) {
+  EXPECT_FALSE(renew_run_file(host_, kStatusFile)) << "there is none";
+  RunningProgram other = own();
+  other.pid.value = ::getppid();
+  other.started_ticks = kernel::read_process(host_, other.pid)->started_at;
+  write(render_status({other, {}}));
+  EXPECT_TRUE(renew_run_file(host_, kStatusFile));
+  remove_run_file(host_, kStatusFile);
+  make_old();
+  EXPECT_FALSE(renew_run_file(host_, kStatusFile)) << "it hangs, and its file was left alone";
+  EXPECT_NE(problem(), "none");
+  remove_run_file(host_, kStatusFile);
+  EXPECT_EQ(problem(), "holdfastd does not run");
+  ++other.started_ticks;
+  write(render_status({other, {}}));
+  EXPECT_FALSE(renew_run_file(host_, kStatusFile)) << "it has ended";
+}
 
 }  // namespace
 }  // namespace hf::journal

@@ -2,8 +2,6 @@
 
 #include <tuple>
 
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
 #include "adapters/document/json.h"
@@ -36,15 +34,6 @@ Result<Status> parse_status(std::string_view text) {
 
 Result<void> write_status(const kernel::Host& host, const Status& status) {
   return write_run_file(host, "status.json", render_status(status));
-}
-
-// Another daemon, with another journal, may have written it since.
-void remove_status(const kernel::Host& host) {
-  const std::optional<Status> status = read_status(host);
-  if (status && status->program.pid.value != ::getpid()) {
-    return;
-  }
-  (void)::unlinkat(host.root.get(), kernel::below_root(kStatusFile).c_str(), 0);
 }
 
 std::optional<Status> read_status(const kernel::Host& host) { return read_run_file(host, kStatusFile, parse_status); }

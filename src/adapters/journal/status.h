@@ -24,7 +24,6 @@ Result<Status> parse_status(std::string_view text);
 
 // Replaces the file by rename, in a directory that only root may write.
 Result<void> write_status(const kernel::Host& host, const Status& status);
-void remove_status(const kernel::Host& host);
 // Absent if no daemon is running.
 std::optional<Status> read_status(const kernel::Host& host);
 

@@ -109,10 +109,9 @@ std::vector<std::string> drop_capabilities(Log& log) {
 
 // For uninstalling: only repaired rules stay in the kernel, and those belong to the containers.
 Result<int> remove_shields(const kernel::Host& host) {
-  if (const std::optional<journal::Status> running = journal::read_status(host)) {
-    return fail(std::errc::device_or_resource_busy, "holdfastd runs (pid " +
-                                                        std::to_string(running->program.pid.value) +
-                                                        ") and would restore them: stop it first");
+  if (const std::optional<container::Pid> running = journal::holder_of_host_lock(host)) {
+    return fail(std::errc::device_or_resource_busy,
+                "holdfastd runs (pid " + std::to_string(running->value) + ") and would restore them: stop it first");
   }
   const std::unique_ptr<kernel::Bpf> bpf = kernel::open_kernel_bpf();
   kernel::Filters filters(host, *bpf);
@@ -180,7 +179,10 @@ Result<int> guard_host(const kernel::Host& host, const config::Config& config, c
 Result<int> serve(const DaemonOptions& options) {
   const kernel::Host host = TRY(enter_host());
   if (options.check_health) {
-    return show_health(journal::find_problem(host, journal::kStatusFile, "holdfastd"));
+    // It guards also where it cannot write its file.
+    const bool lacks_file = !kernel::exists(host.root.get(), kernel::below_root(journal::kStatusFile)) &&
+                            journal::holder_of_host_lock(host).has_value();
+    return show_health(lacks_file ? std::nullopt : journal::find_problem(host, journal::kStatusFile, "holdfastd"));
   }
   const config::Config config = TRY(read_config(host, options));
   if (options.check_config) {

@@ -114,7 +114,7 @@ class Loop {
       settings_.offer_census({});
     }
     recorder_.finish();
-    journal::remove_status(host_);
+    journal::remove_run_file(host_, journal::kStatusFile);
     ledger::remove_empty_directory(host_);
     newcomers_.thread().request_end();
     survey_thread_.thread().request_end();
@@ -339,7 +339,7 @@ class Loop {
     if (now >= next_heartbeat_) {
       next_heartbeat_ = now + std::uint64_t(settings_.heartbeat.count()) * kMillisecond;
       settings_.notify("WATCHDOG=1");
-      if (!journal::touch_run_file(host_, journal::kStatusFile)) {
+      if (!journal::renew_run_file(host_, journal::kStatusFile)) {
         (void)write_status_file(host_, settings_, watch_.tiers());
       }
     }

@@ -279,9 +279,7 @@ class Loop {
       kubelet_.note_driver(dra_->status());
     }
     errors_.work(now);
-    if (is_ready_) {
-      kubelet_.write_status();
-    }
+    kubelet_.write_status();
     show_life(now);
   }
 
@@ -291,7 +289,7 @@ class Loop {
     }
     next_heartbeat_ = now + std::uint64_t(settings_.heartbeat.count()) * kMillisecond;
     settings_.notify("WATCHDOG=1");
-    if (is_ready_ && !journal::touch_run_file(host_, journal::kPluginStatusFile)) {
+    if (!journal::renew_run_file(host_, journal::kPluginStatusFile)) {
       kubelet_.write_status_again();
     }
   }
@@ -341,7 +339,7 @@ class Loop {
     while (left > 0 && kernel::monotonic_now() < end) {
       loop_.run_until(end);
     }
-    journal::remove_plugin_status(host_);
+    journal::remove_run_file(host_, journal::kPluginStatusFile);
     if (left > 0) {
       ::_exit(0);  // kubelet does not let go of a call
     }

@@ -158,9 +158,11 @@ void KubeletOffers::write_status() {
   if (driver_) {
     status.resources.push_back(*driver_);
   }
-  if (const Result<void> written = journal::write_plugin_status(host_, status); !written) {
+  const Result<void> written = journal::write_plugin_status(host_, status);
+  if (!written && written.error().message != status_problem_) {
     settings_.log("no-status error=" + quote(written.error().message), true);
   }
+  status_problem_ = written ? "" : written.error().message;
 }
 
 void KubeletOffers::write_status_again() {

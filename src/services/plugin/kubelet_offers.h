@@ -48,7 +48,7 @@ class KubeletOffers {
   void note_driver(resource::OfferStatus driver);
   // For other programs; written where something has changed.
   void write_status();
-  void write_status_again();  // its file is gone
+  void write_status_again();  // its file is gone, or that of an instance that has ended
   // `stopped` is called in the loop, once for each resource; returns how often it will be.
   std::size_t stop(const std::function<void()>& stopped);
 
@@ -73,6 +73,7 @@ class KubeletOffers {
   std::optional<resource::OfferStatus> driver_;
   std::uint64_t next_check_ = 0;
   bool is_written_ = false;
+  std::string status_problem_;  // as it was logged
 };
 
 }  // namespace hf::plugin
