@@ -712,7 +712,7 @@ class Daemons(Plainly):
         self.assertEqual(health(), (0, "ok\n"))
         daemon.process.send_signal(signal.SIGSTOP)
         os.utime(file, (0, time.time() - 130))  # as if that had been two minutes ago
-        self.assertEqual(health(), (1, f"holdfastd hangs: no sign of life of process {daemon.pid()} for over 120 s\n"))
+        self.assertEqual(health(), (1, f"holdfastd hangs: no heartbeat of process {daemon.pid()} for over 120 s\n"))
         daemon.process.send_signal(signal.SIGCONT)
         daemon.kill()
         self.assertEqual(health(), (1, "holdfastd does not run\n"))

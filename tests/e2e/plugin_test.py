@@ -562,7 +562,7 @@ class Plugin(Stands):
         pid = json.loads(file.read_text())["pid"]
         os.kill(pid, signal.SIGSTOP)
         os.utime(file, (0, time.time() - 130))
-        self.assertEqual(health(), (1, f"holdfast-kube hangs: no sign of life of process {pid} for over 120 s\n"))
+        self.assertEqual(health(), (1, f"holdfast-kube hangs: no heartbeat of process {pid} for over 120 s\n"))
         self.assertNotIn("kubelet is offered", self.stage.run(f"{BIN}/holdfast", "devices").stdout)
         os.kill(pid, signal.SIGCONT)
         self.assertTrue(eventually(lambda: health()[0] == 0), plugin.lines)

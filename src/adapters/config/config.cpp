@@ -23,16 +23,15 @@ Result<DeviceClass> parse_class(Yaml entry, std::size_t index) {
   const std::string where = "classes[" + std::to_string(index) + "]";
   TRY(check_keys(entry, where, {"name", "title", "units", "control", "helpers", "extra", "driver"}));
   DeviceClass parsed;
-  const Yaml name = entry["name"];
-  const std::string text = name && name.is_scalar() ? name.scalar() : std::string();
+  const std::string text = entry["name"].scalar();
   if (text.empty() || text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos) {
     return malformed(where + ": name wants small letters, digits and dashes");
   }
   parsed.name = text;
-  parsed.title = entry["title"] && entry["title"].is_scalar() ? entry["title"].scalar() : text;
+  parsed.title = entry["title"].is_scalar() ? entry["title"].scalar() : text;
   std::optional<device::Numbering> numbering;
   if (entry["driver"]) {  // its name in /proc/devices; minors are the numbers at the end of the device nodes' names
-    if (!entry["driver"].is_scalar() || entry["driver"].scalar().empty()) {
+    if (entry["driver"].scalar().empty()) {
       return malformed(where + ": driver wants a name in /proc/devices");
     }
     numbering = device::Numbering{{entry["driver"].scalar()}, std::nullopt, std::nullopt};

@@ -52,7 +52,7 @@ Result<std::vector<std::string>> paths_of(Yaml list, const std::string& where) {
 }
 
 Result<std::string> scalar_of(Yaml value, const std::string& where) {
-  if (!value || !value.is_scalar() || value.scalar().empty()) {
+  if (value.scalar().empty()) {
     return malformed(where + " wants a value");
   }
   return value.scalar();
@@ -63,7 +63,7 @@ Result<void> read_switch(Yaml map, const std::string& where, const char* key, bo
   if (!value) {
     return {};
   }
-  const std::string text = value.is_scalar() ? value.scalar() : std::string();
+  const std::string& text = value.scalar();
   if (text != "true" && text != "false") {
     return malformed(where + "." + key + " wants true or false");
   }

@@ -101,7 +101,7 @@ std::optional<std::string> find_problem(const kernel::Host& host, const char* fi
     return name + " does not run";
   }
   if (!has_heartbeat(host, file)) {
-    return name + " hangs: no sign of life of process " + std::to_string(program->pid.value) + " for over " +
+    return name + " hangs: no heartbeat of process " + std::to_string(program->pid.value) + " for over " +
            std::to_string(kLongestSilence.count()) + " s";
   }
   return std::nullopt;

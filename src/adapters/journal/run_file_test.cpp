@@ -47,7 +47,7 @@ TEST_F(RunFile, SaysWhetherItsProgramIsAlive) {
   EXPECT_EQ(problem(), "none");
   EXPECT_TRUE(read_status(host_));
   make_old();
-  EXPECT_EQ(problem(), "holdfastd hangs: no sign of life of process " + std::to_string(::getpid()) + " for over 120 s");
+  EXPECT_EQ(problem(), "holdfastd hangs: no heartbeat of process " + std::to_string(::getpid()) + " for over 120 s");
   EXPECT_FALSE(read_status(host_)) << "as if it did not run";
   EXPECT_TRUE(renew_run_file(host_, kStatusFile));
   EXPECT_EQ(problem(), "none");

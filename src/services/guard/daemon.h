@@ -32,7 +32,7 @@ struct DaemonSettings {
   std::function<void(std::function<void()>)> offer_census;
   std::function<void(const config::Config&)> reloaded;       // after SIGHUP; may be empty
   std::function<void(const std::string& state)> notify;      // sends to the service manager: "READY=1", …
-  std::chrono::milliseconds heartbeat{journal::kHeartbeat};  // between two signs of life
+  std::chrono::milliseconds heartbeat{journal::kHeartbeat};  // between two renewals of its file
   Callbacks callbacks;
 };
 

@@ -26,7 +26,7 @@ struct DaemonSettings {
   Api api;           // sends what is written, and repeats it until the API server has it
   ClaimReader::ReadAccess read_access;
   std::function<void(const std::string& state)> notify;
-  std::chrono::milliseconds heartbeat{journal::kHeartbeat};  // between two signs of life
+  std::chrono::milliseconds heartbeat{journal::kHeartbeat};  // between two renewals of its file
   std::function<void(const std::string& line, bool is_warning)> log;
 };
 
