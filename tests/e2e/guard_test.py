@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import attack
 import engines
@@ -695,7 +696,8 @@ class Daemons(Plainly):
 
     def test_a_second_one_is_refused_and_leaves_the_first_alone(self):
         journal = self.enterContext(tempfile.TemporaryDirectory(prefix="hf-guard-"))
-        daemon = self.guard("--socket", f"{journal}/socket", containers=0)
+        with unittest.mock.patch.dict(os.environ, WATCHDOG_USEC="600000"):  # a heartbeat every 0.2 s
+            daemon = self.guard("--socket", f"{journal}/socket", containers=0)
         file = pathlib.Path("/run/holdfast/status.json")
         status = file.read_text()
         binary, option, own, *options = daemon.command
@@ -714,6 +716,7 @@ class Daemons(Plainly):
         os.utime(file, (0, time.time() - 130))  # as if that had been two minutes ago
         self.assertEqual(health(), (1, f"holdfastd hangs: no heartbeat of process {daemon.pid()} for over 120 s\n"))
         daemon.process.send_signal(signal.SIGCONT)
+        self.assertTrue(eventually(lambda: health()[0] == 0, 60), "it renews the time of its file")
         daemon.kill()
         self.assertEqual(health(), (1, "holdfastd does not run\n"))
         daemon.start()  # one that was killed keeps no other out

@@ -949,6 +949,16 @@ class Plain(Staged):
         self.assertIn(f"container='{box.name}' given=/dev/nvidia", log)
         self.assertIn("program=", log)
 
+    def test_a_key_behind_what_looks_like_a_comment_counts(self):
+        stage = self.stage()
+        box = self.box().write()  # it asks for no device, so that the file is parsed for this key alone
+        for line in ('{driver_root: "/run #1", log: /run/decisions.log}', "{driver_root: /run#1, log: /run/decisions.log}"):
+            with self.subTest(line), stage.config(f"runtime: {line}\n"):
+                box.start().delete()
+                path = stage.path("/run/decisions.log")
+                self.assertIn(f"container='{box.name}' asks for no device", path.read_text())
+                path.unlink()
+
     def test_the_engines_log_says_why_a_hook_is_left(self):
         box = self.box("v1")
         box.spec["process"]["capabilities"] = {kind: ["CAP_MKNOD"] for kind in ("bounding", "effective", "permitted")}
